@@ -12,8 +12,7 @@ from reproduction.data import StudyOptions
 from reproduction.learners import study_learner
 from reproduction.methods import LEARNER
 from reproduction.weight_stability import weight_stability
-from treelens.explain.names import named_vocabulary
-from treelens.explain.pattern_table import pattern_table
+from treelens.explain.decode import named_forest, pattern_table
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -48,7 +47,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
         learner = study_learner(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
-    forest = PatternForest.of_vocabulary(named_vocabulary(vocabulary, name))
+    forest = named_forest(PatternForest.of_vocabulary(vocabulary), name)
     table = pattern_table(forest, histograms, learn(np.arange(len(graphs))), codes, classes)
     stability = weight_stability(learn, histograms, codes, n_resamples=N_RESAMPLES, random_state=0)
     return table.assign(error=stability.error[table.index - int(vocabulary.level_offsets[1])])

@@ -1,15 +1,30 @@
-"""Patterns found again in graphs, as molecules and as trees."""
+"""Patterns made readable: occurrences, trees, names of label codes, tables."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+import networkx as nx
 import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.explain.decode import find_occurrences, unfold_within
+from strategies import random_collection
+from treelens.explain.decode import (
+    LABEL_NAMES,
+    named_forest,
+    occurrence_at,
+    pattern_table,
+    unfold_within,
+    with_label_names,
+)
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+
+DEPTH = 2
+CLASSES = np.array(["blue", "green", "red"])
 
 
 @pytest.fixture(scope="module")
@@ -21,57 +36,19 @@ def _size(tree) -> int:
     return 1 + sum(_size(child) for _, child in tree.children)
 
 
-# --- occurrences --------------------------------------------------------------------------------
-
-
-def test_every_occurrence_is_found_with_its_ball(graphs):
-    vocabulary, colors = PatternVocabulary.fit(graphs, depth=2)
-    patterns = range(0, vocabulary.n_patterns, 7)
-    found = find_occurrences(
-        PatternForest.of_vocabulary(vocabulary), graphs, patterns, per_pattern=None
-    )
-    for pattern in patterns:
-        depth = vocabulary.depth_of(pattern)
-        expected = np.count_nonzero(
-            colors.colors[depth] == pattern - vocabulary.level_offsets[depth]
-        )
-        assert len(found[pattern]) == expected > 0
-        for place in found[pattern]:
-            _check_ball(graphs[place.graph_index], place)
-
-
-def _check_ball(graph, place):
-    import networkx as nx
-
-    distance = nx.single_source_shortest_path_length(graph.to_networkx(), place.root, place.depth)
-    assert set(place.nodes) == set(distance)
-    assert [distance[node] for node in place.nodes] == sorted(distance.values())
-    walked = {
-        (u, v)
-        for u, v in graph.edges
-        if min(distance.get(u, 99), distance.get(v, 99)) < place.depth
-    }
-    assert set(place.edges) == walked
-
-
-def test_the_smallest_graph_comes_first(graphs):
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    every = find_occurrences(
-        PatternForest.of_vocabulary(vocabulary), graphs, [0], per_pattern=None
-    )[0]
-    sizes = [graphs.sizes[place.graph_index] for place in every]
-    assert sizes == sorted(sizes)
-    assert find_occurrences(PatternForest.of_vocabulary(vocabulary), graphs, [0])[0] == every[:1]
-
-
-def test_a_pattern_that_is_not_there_has_no_occurrence(graphs):
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=2)
-    assert find_occurrences(
-        PatternForest.of_vocabulary(vocabulary), graphs[:1], [vocabulary.n_patterns - 1]
-    ) == {vocabulary.n_patterns - 1: []}
-
-
-# --- trees --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_an_occurrence_is_the_ball_around_its_root(graphs, depth):
+    for row in range(0, graphs.n_nodes, 7):
+        index = int(np.searchsorted(graphs.node_offsets, row, side="right") - 1)
+        place, graph = occurrence_at(graphs, index, row, 5, depth), graphs[index]
+        assert (place.root, place.pattern) == (row - graphs.node_offsets[index], 5)
+        distance = nx.single_source_shortest_path_length(graph.to_networkx(), place.root, depth)
+        assert set(place.nodes) == set(distance)
+        assert [distance[node] for node in place.nodes] == sorted(distance.values())
+        walked = {
+            (u, v) for u, v in graph.edges if min(distance.get(u, 99), distance.get(v, 99)) < depth
+        }
+        assert set(place.edges) == walked
 
 
 def test_unfolding_gives_the_whole_tree_where_it_fits(graphs):
@@ -94,3 +71,137 @@ def test_unfolding_stops_at_a_whole_layer():
     tree = unfold_within(vocabulary, vocabulary.n_patterns - 1, max_nodes=60)
     assert len(tree) == 12
     assert [node.cut for node in tree] == [False] + [True] * 11
+
+
+# --- names of label codes -----------------------------------------------------------------------
+
+
+def test_codes_become_elements_and_bonds():
+    nitro = ([(0, 1), (1, 2), (1, 3)], {0: 0, 1: 1, 2: 2, 3: 2}, {(0, 1): 1, (1, 2): 2, (1, 3): 2})
+    graphs = tl.as_graph_collection([nitro])
+    named = with_label_names(graphs, "MUTAG")
+    vocabulary, _ = PatternVocabulary.fit(named, depth=1, edge_labels=True)
+    assert "N(-C,=O,=O)" in vocabulary.texts(np.arange(vocabulary.n_patterns))
+    coded, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
+    every = np.arange(coded.n_patterns)
+    forest = named_forest(PatternForest.of_vocabulary(coded), "MUTAG")
+    assert forest.texts(every) == vocabulary.texts(every)
+
+
+def test_unknown_data_sets_and_labels_keep_their_codes():
+    graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
+    assert with_label_names(graphs, "NCI1") is graphs
+    assert with_label_names(graphs, "MUTAG")[0].node_labels == ("F", 8)
+    forest, _ = PatternForest.fit(graphs, 1, ("labels",))
+    assert named_forest(forest, "NCI1") is named_forest(forest, None) is forest
+
+
+def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
+    coded, y = tl.load_dataset("PTC_MR", folder=data_folder)
+    smiles, y_smiles = tl.load_dataset("PTC_MR_smiles", folder=data_folder)
+
+    def formulas(graphs, classes):
+        labels = (graph.node_labels for graph in graphs)
+        return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
+
+    assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
+
+
+def test_mutag_names_give_sound_valences(data_folder):
+    graphs, _ = tl.load_dataset("MUTAG", folder=data_folder)
+    order = {":": 1.5, "-": 1, "=": 2, "#": 3}
+    most = {"C": 4.5, "N": 4, "O": 3, "F": 1, "I": 1, "Cl": 1, "Br": 1}
+    n_over, n_atoms = 0, 0
+    for graph in with_label_names(graphs, "MUTAG"):
+        valence = np.zeros(graph.n_nodes)
+        for (u, v), label in zip(graph.edges, graph.edge_labels, strict=True):
+            valence[[u, v]] += order[label]
+        n_over += sum(x > most[a] for a, x in zip(graph.node_labels, valence, strict=True))
+        n_atoms += graph.n_nodes
+    assert n_over <= 2 < n_atoms  # two carbons of the data set carry five bonds
+    assert len(LABEL_NAMES["MUTAG"][0]) == len(graphs.node_alphabet)
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return random_collection(np.random.default_rng(3), 21, max_nodes=8)
+
+
+@pytest.fixture(scope="module")
+def codes():
+    return np.random.default_rng(4).integers(3, size=21)
+
+
+def shares_by_hand(graphs, colors, codes) -> dict[tuple[int, int], np.ndarray]:
+    """(depth, colour) -> mean over the graphs of each class of the share of nodes that carry it."""
+    totals: Counter = Counter()
+    for graph in range(len(graphs)):
+        nodes = range(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
+        for depth in range(DEPTH + 1):
+            for node in nodes:
+                totals[depth, int(colors[depth][node]), codes[graph]] += 1 / len(nodes)
+    sizes = np.bincount(codes)
+    keys = {(depth, color) for depth, color, _ in totals}
+    return {k: np.array([totals[(*k, c)] / sizes[c] for c in range(3)]) for k in keys}
+
+
+@pytest.mark.parametrize("first_depth", [0, 1])
+def test_content_by_hand(collection, codes, first_depth):
+    graphs = collection
+    vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
+    histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
+    weights = np.random.default_rng(5).random(histograms.n_patterns)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
+    by_hand = shares_by_hand(graphs, colors.colors, codes)
+    assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
+    assert list(table.columns) == [
+        "pattern", "tree", "depth", "weight", "support",
+        "frequency blue", "frequency green", "frequency red", "class",
+    ]  # fmt: skip
+    for pattern_id, row in table.iterrows():
+        color = pattern_id - vocabulary.level_offsets[row["depth"]]
+        shares = by_hand[row["depth"], color]
+        np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
+        assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
+        assert row["pattern"] == str(vocabulary.tree(pattern_id))
+        assert vocabulary.depth_of(pattern_id) == row["depth"]
+        assert row["weight"] == weights[pattern_id - vocabulary.level_offsets[first_depth]]
+        holders = {g for g in range(len(graphs)) if color in _colors_in(graphs, colors, g, row)}
+        assert row["support"] == len(holders)
+
+
+def _colors_in(graphs, colors, graph, row) -> set[int]:
+    nodes = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
+    return set(colors.colors[row["depth"]][nodes].tolist())
+
+
+def test_order(collection, codes):
+    vocabulary, colors = PatternVocabulary.fit(collection, DEPTH)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
+    )
+    keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
+                    strict=True))  # fmt: skip
+    assert keys == sorted(keys)
+    assert sorted(table.index) == list(range(vocabulary.n_patterns))
+
+
+def test_means_with_and_without_a_pattern(collection):
+    values = np.arange(len(collection), dtype=float)
+    vocabulary, colors = PatternVocabulary.fit(collection, 1)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    weights = np.ones(histograms.n_patterns)
+    table = pattern_table(PatternForest.of_vocabulary(vocabulary), histograms, weights, values)
+    has = histograms.to_sparse().toarray() > 0
+    for pattern, row in table.iterrows():
+        inside, outside = values[has[:, pattern]], values[~has[:, pattern]]
+        assert row["mean_with"] == pytest.approx(inside.mean())
+        expected = outside.mean() if len(outside) else np.nan
+        assert row["mean_without"] == pytest.approx(expected, nan_ok=True)

@@ -12,9 +12,15 @@ import pytest
 from scipy.sparse import csgraph
 
 import treelens as tl
-from treelens.explain.decode import Occurrence, TreeNode, find_occurrences
-from treelens.explain.draw import Style, draw_graph, draw_pattern, graph_scene, tree_scene
-from treelens.explain.layout import node_positions
+from treelens.explain.decode import Occurrence, TreeNode, occurrence_at
+from treelens.explain.draw import (
+    Style,
+    draw_graph,
+    draw_pattern,
+    graph_scene,
+    node_positions,
+    tree_scene,
+)
 from treelens.explain.scene import (
     AGAINST,
     FOR,
@@ -28,7 +34,6 @@ from treelens.explain.scene import (
 )
 from treelens.graphs.collection import Graph
 from treelens.graphs.synthetic import make_random_graphs
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -235,7 +240,7 @@ def test_long_labels_are_written_smaller_and_tiny_discs_stay_empty():
 
 def test_the_root_of_a_pattern_is_marked_most():
     path = Graph(("a", "b", "c", "d"), ((0, 1), (1, 2), (2, 3)))
-    place = Occurrence(0, 1, 0, 1, (0, 1, 2), ((0, 1), (1, 2)))
+    place = Occurrence(1, (0, 1, 2), ((0, 1), (1, 2)))
     scene = graph_scene(path, None, None, place, Style())
     assert scene.marks[0].color == HIGHLIGHT
     assert len(scene.marks[0].segments) == 2
@@ -351,11 +356,8 @@ def test_atoms_and_bonds_share_a_scale_which_can_be_given(molecules):
 
 
 def test_a_pattern_marks_its_own_atoms_and_bonds(molecules):
-    vocabulary, _ = PatternVocabulary.fit(molecules, depth=1, edge_labels=True)
-    for pattern in range(int(vocabulary.level_offsets[1]), vocabulary.n_patterns):
-        place = find_occurrences(PatternForest.of_vocabulary(vocabulary), molecules, [pattern])[
-            pattern
-        ][0]
+    for atom in range(molecules.n_nodes):
+        place = occurrence_at(molecules, 0, atom, 0, depth=1)
         svg = draw_graph(molecules[0], highlight=place)
         fills = atom_fills(svg)
         assert set(fills) == set(place.nodes)

@@ -11,8 +11,8 @@ import treelens as tl
 from naive import fragments as naive
 from strategies import random_collection
 from treelens.explain import _compiled, effects
-from treelens.explain.effects import effects_of_graphs, effects_of_patterns
-from treelens.explain.expansion import unit_interval_rule
+from treelens.explain.effects import effects_of_patterns, inverse_covariance
+from treelens.explain.paths import unit_interval_rule
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,11 @@ def data():
 def model(data):
     graphs, values = data
     return tl.GraphRegressor(depth=2, n_jobs=1).fit(graphs[:30], values[:30])
+
+
+def effects_of_graphs(expansion, graphs, *args, **options):
+    inverse = inverse_covariance(expansion)
+    return effects.effects_of_graphs(expansion, graphs, *args, inverse=inverse, **options)
 
 
 def test_compiled_paths_are_the_integrals(rng):
@@ -70,7 +75,7 @@ def test_compiled_sums_are_the_naive_ones(rng, model, minimum):
 @pytest.mark.filterwarnings("ignore:Training never saw")
 def test_new_graphs_are_explained_as_one_by_one(data, model):
     graphs = data[0][30:]
-    found = effects_of_graphs(model._expansion, graphs, n_jobs=2)
+    found = effects_of_graphs(model.model_.expansion, graphs, n_jobs=2)
     assert not any(found.copies)
     for k in range(len(graphs)):
         one = model.explain(graphs[k])
@@ -85,7 +90,7 @@ def test_new_graphs_are_explained_as_one_by_one(data, model):
 
 def test_training_graphs_are_left_out(data, model):
     graphs = data[0][:30]
-    found = effects_of_graphs(model._expansion, graphs)
+    found = effects_of_graphs(model.model_.expansion, graphs)
     assert all(k in group for k, group in enumerate(found.copies))
     np.testing.assert_allclose(found.decisions, model.loo_.predictions, atol=1e-8)
     sums = np.add.reduceat(found.rows.values, found.rows.offsets[:-1])
@@ -93,16 +98,14 @@ def test_training_graphs_are_left_out(data, model):
 
 
 def test_node_shares_divide_effects_among_carriers(data, model):
-    found = effects_of_graphs(model._expansion, data[0])  # the last ten have unseen patterns
-    shares = found.node_shares
-    assert (shares[found.colors.colors < 0] == 0).all()
+    found = effects_of_graphs(model.model_.expansion, data[0])  # the last ten have unseen patterns
     owner = np.repeat(np.arange(40), data[0].sizes)
-    per_graph = np.bincount(owner, weights=shares.sum(axis=0))
+    per_graph = np.bincount(owner, weights=found.phi)
     np.testing.assert_allclose(found.base + per_graph, found.decisions)
 
 
 def test_the_same_bits_for_any_number_of_threads(data, model):
-    one, three = (effects_of_graphs(model._expansion, data[0], n_jobs=n) for n in (1, 3))
+    one, three = (effects_of_graphs(model.model_.expansion, data[0], n_jobs=n) for n in (1, 3))
     assert np.array_equal(one.rows.values, three.rows.values)
 
 
@@ -113,12 +116,12 @@ def test_training_graphs_are_left_out_in_any_order(data, model, order, rng):
         "shuffled": rng.permutation(30),
         "with new ones": np.arange(25, 35),
     }[order]
-    found = effects_of_graphs(model._expansion, data[0][chosen])
+    found = effects_of_graphs(model.model_.expansion, data[0][chosen])
     known = chosen < 30
     assert not any(found.copies[k] for k in np.flatnonzero(~known))
     left_out = model.loo_.predictions[chosen[known]]
     np.testing.assert_allclose(found.decisions[known], left_out, atol=1e-8)
-    plain = effects_of_graphs(model._expansion, data[0][chosen], leave_out=False)
+    plain = effects.effects_of_graphs(model.model_.expansion, data[0][chosen])
     np.testing.assert_allclose(plain.decisions, model.predict(data[0][chosen]))
     np.testing.assert_allclose(found.decisions[~known], plain.decisions[~known])
 
@@ -130,16 +133,16 @@ def test_replicates_are_left_out_together(data):
     model = tl.GraphRegressor(depth=1, n_jobs=1).fit(
         graphs[doubled], values[doubled] + np.arange(40)
     )
-    found = effects_of_graphs(model._expansion, graphs[doubled[::-1]])
+    found = effects_of_graphs(model.model_.expansion, graphs[doubled[::-1]])
     assert all({39 - k, (19 - k) % 40} <= set(group) for k, group in enumerate(found.copies))
     np.testing.assert_allclose(found.decisions, model.loo_.predictions[::-1], atol=1e-8)
 
 
 def test_blocks_of_graphs_change_nothing(data, model, monkeypatch):
-    whole = effects_of_graphs(model._expansion, data[0])
+    whole = effects_of_graphs(model.model_.expansion, data[0])
     monkeypatch.setattr(effects, "_BLOCK", 1)
     monkeypatch.setattr(effects, "_LEAST_ROWS", 7)
-    parts = effects_of_graphs(model._expansion, data[0])
+    parts = effects_of_graphs(model.model_.expansion, data[0])
     np.testing.assert_allclose(parts.rows.values, whole.rows.values, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(parts.decisions, whole.decisions, rtol=1e-12)
 
@@ -157,14 +160,12 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
         else tl.GraphClassifier(depth=1, n_jobs=1).fit(train, codes)
     )
     output = 2 if kind == "three classes" else 0
-    expansion = model._expansion
+    expansion = model.model_.expansion
     found = effects_of_graphs(expansion, new, output)
     assert not any(found.copies)
     nodes = np.arange(0, new.n_nodes, 3)
-    region = effects.Region(nodes, np.linspace(0.5, 1.5, len(nodes)))
-    (error,) = effects.jackknife_errors(found, [region], output)
-    posterior = effects.exact_posterior(expansion)
-    inverse = effects._inverse_columns(posterior.factor, np.arange(24))
+    weights, inverse = np.linspace(0.5, 1.5, len(nodes)), inverse_covariance(expansion)
+    (error,) = effects.jackknife_errors(found, [(nodes, weights)], inverse, output)
     alpha, sums = expansion.coefficients[output], []
     for g in range(24):
         without = alpha - alpha[g] * inverse[g] / inverse[g, g]
@@ -172,7 +173,7 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
         changed = expansion.coefficients.copy()
         changed[output] = without
         other = effects_of_graphs(dataclasses.replace(expansion, coefficients=changed), new, output)
-        sums.append(float(region.weights @ other.phi[nodes]))
+        sums.append(float(weights @ other.phi[nodes]))
     expected = np.sqrt(23 / 24 * ((np.array(sums) - np.mean(sums)) ** 2).sum())
     assert error == pytest.approx(expected, rel=1e-6)
     assert error > 0
@@ -199,7 +200,7 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
     model = tl.GraphClassifier(depth=2).fit(smiles, ["alcohol", "amine", "chloride"] * 7)
     new = ["CCC(O)CC", "CC(C)N", "ClCCCl"]
     seen = model.model_.refine(model._new_graphs(new))
-    found = effects_of_patterns(model._expansion, seen.features).toarray()
+    found = effects_of_patterns(model.model_.expansion, seen.features).toarray()
     for row, graph in zip(found, new, strict=True):
         one = model.explain(graph).pattern_contributions["contribution"]
         expected = np.zeros(len(row))
@@ -211,7 +212,7 @@ def test_nodes_and_base_of_an_svm_add_up_to_its_decisions():
     smiles = [f"{'C' * k}{end}" for k in range(1, 7) for end in ("Cl", "O", "N")]
     machine = tl.GraphSVC("tanimoto", 2, 0, 1.0, 10.0).fit(smiles, ["bad", "good", "good"] * 6)
     graphs = machine._new_graphs(smiles)
-    found = effects_of_graphs(machine._expansion, graphs)
+    found = effects_of_graphs(machine.model_.expansion, graphs)
     owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
     sums = np.bincount(owner, weights=found.phi, minlength=len(graphs))
     np.testing.assert_allclose(found.base + sums, machine.decision_function(graphs), atol=1e-9)

@@ -25,7 +25,7 @@ from treelens.patterns.forest import PatternForest
 
 def seen_of(smiles, phi_of_label, trees=("labels", "fine"), depth=2):
     """Graphs whose nodes have contributions by a rule."""
-    graphs = tl.as_graph_collection(smiles)
+    graphs = tl.as_graph_collection(smiles) if isinstance(smiles, list) else smiles
     forest, colors = PatternForest.fit(graphs, depth, trees)
     phi = np.array([phi_of_label(graph, node) for graph in graphs for node in range(graph.n_nodes)])
     return ExplainedGraphs(forest, graphs, colors, phi)

@@ -11,13 +11,10 @@ import pytest
 import treelens as tl
 from explain.test_fragment_search import seen_of
 from treelens.cli.demo import demo_data
-from treelens.explain.decode import Occurrence
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.smarts import (
     FragmentWriter,
     _condition,
-    _linear,
-    atom_label_of,
     forest_smarts,
     pattern_smarts,
 )
@@ -252,56 +249,9 @@ def test_deep_patterns_of_dense_graphs_are_given_up_at_once():
     assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
 
 
-# --- kinds of labels ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("hydrogens", [True, False])
-@pytest.mark.parametrize("atom_label", KINDS)
-def test_the_kind_of_label_is_found_out(atom_label, hydrogens):
-    graphs = smiles_to_collection(
-        ["c1cc[nH]c1", "C[N+](C)(C)C"], atom_label=atom_label, hydrogens=hydrogens
-    )
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    assert atom_label_of(graphs, vocabulary) == atom_label
-    # These graphs have labels of several kinds; the vocabulary decides.
-    assert atom_label_of(smiles_to_collection(["CC"]), vocabulary) == atom_label
-
-
-def test_the_coarsest_kind_where_several_fit():
-    graphs = smiles_to_collection(["CCO"], atom_label="element+charge")
-    assert atom_label_of(graphs, PatternVocabulary.fit(graphs, 1)[0]) == "element"
-
-
-def test_no_kind_for_labels_from_elsewhere():
-    plain = tl.as_graph_collection([([(0, 1)], {0: "C", 1: "O"})])
-    assert atom_label_of(plain, PatternVocabulary.fit(plain, 1)[0]) is None
-    # Labels that look like elements on molecules that are others.
-    molecules = smiles_to_collection(["CCO", "CN"])
-    swapped = tl.GraphCollection(
-        molecules.node_offsets, molecules.neighbor_offsets, molecules.neighbors,
-        molecules.node_codes, ("N", "C", "O"), graph_data=molecules.graph_data,
-    )  # fmt: skip
-    assert atom_label_of(swapped, PatternVocabulary.fit(swapped, 1)[0]) is None
-
+# --- fragments ----------------------------------------------------------------------------------
 
 Chem = pytest.importorskip("rdkit.Chem")
-RING = Occurrence(0, 2, 0, 0, (0, 1, 2, 3), ((0, 1), (0, 2), (1, 3), (2, 3)))
-STAR = Occurrence(0, 1, 0, 1, (0, 1, 2, 4), ((0, 1), (1, 2), (1, 4)))
-ATOMS = {0: "[#6]", 1: "[#7]", 2: "[#8]", 3: "[#16]", 4: "[#9]"}
-
-
-def test_branches_stand_in_brackets_and_the_root_first() -> None:
-    assert _linear(STAR, ATOMS, None) == "[#7](~[#6])(~[#8])~[#9]"
-    bonds = {(0, 1): "-", (1, 2): "=", (1, 4): ":"}
-    assert _linear(STAR, ATOMS, bonds) == "[#7](-[#6])(=[#8]):[#9]"
-
-
-def test_rings_are_closed_by_numbers() -> None:
-    text = _linear(RING, ATOMS, None)
-    assert text.count("~1") == 2
-    query, ring = Chem.MolFromSmarts(text), Chem.MolFromSmiles("C1NSO1")
-    assert ring.HasSubstructMatch(query)
-    assert not Chem.MolFromSmiles("NCOS").HasSubstructMatch(query)
 
 
 @pytest.mark.parametrize(
@@ -318,10 +268,14 @@ def test_several_conditions_are_bracketed_before_others_join_them(atom, conditio
     assert _condition(atom) == condition
 
 
-def test_what_is_written_finds_the_atoms_that_carry_the_pattern() -> None:
-    seen = seen_of(["CC(=O)O", "CCO", "OC(C)C", "c1ccccc1O", "CC(=O)OC", "C1CC1O"], lambda g, n: 1)
-    writer, n_written = FragmentWriter(seen, "element"), 0
-    for pattern in find_candidates(seen, 2, 1).tolist():
+@pytest.mark.parametrize("atom_label", KINDS)
+@pytest.mark.parametrize("trees", [("labels", "fine"), ("labels+edges",)])
+def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, trees) -> None:
+    smiles = ["CC(=O)O", "CCO", "OC(C)C", "c1ccccc1O", "CC(=O)OC", "C1CC1O", "CC[O-]"]
+    graphs = smiles_to_collection(smiles, atom_label=atom_label)
+    seen, n_written = seen_of(graphs, lambda g, n: 1, trees), 0
+    writer = FragmentWriter(seen)
+    for pattern in [*find_candidates(seen, 2, 1).tolist(), *find_candidates(seen, 2, 2).tolist()]:
         roots, depth = seen.carriers(pattern), seen.depth_of(pattern)
         fragment = SimpleNamespace(patterns=[pattern], roots=roots, depth=depth)
         smarts = writer.smarts(fragment)
@@ -337,3 +291,14 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern() -> None:
         assert not writer.is_exact("[*]", fragment, range(len(seen.graphs)))
         assert not writer.is_exact("C(", fragment, [0])
     assert n_written > 3
+
+
+def test_fragments_are_written_from_the_centre_on_and_rings_are_closed() -> None:
+    seen = seen_of(["C1NSC1", "C1NSC1C", "CCC"], lambda g, n: 1, ("labels",))
+    writer, texts = FragmentWriter(seen), seen.forest.texts(np.arange(seen.forest.n_patterns))
+    pattern = next(k for k, text in enumerate(texts) if text == "S(C(C,S),N(C,S))")
+    fragment = SimpleNamespace(patterns=[pattern], roots=seen.carriers(pattern), depth=2)
+    smarts = writer.smarts(fragment)
+    assert smarts.startswith("[#16;D2]1") or smarts.startswith("[#16;D2]~1")
+    assert Chem.MolFromSmiles("C1NSC1").HasSubstructMatch(Chem.MolFromSmarts(smarts))
+    assert not Chem.MolFromSmiles("CNSCC").HasSubstructMatch(Chem.MolFromSmarts(smarts))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
-from treelens.explain.names import with_label_names
+from treelens.explain.decode import with_label_names
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError, NotGraphsError

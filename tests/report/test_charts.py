@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treelens.report.charts import Point, line_chart, scatter_chart, ticks
+from treelens.report.charts import Chart, ticks
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
@@ -31,11 +31,13 @@ def test_ticks_are_few_even_and_within_the_range(low: float, span: float) -> Non
 )
 def test_texts_of_ticks(values, texts) -> None:
     assert [text for _, text in ticks(values)] == texts
-    assert line_chart([([2.0], [2.0])], (2.0, 2.0), (2.0, 2.0)).lines  # no division by zero
+    chart = Chart((2.0, 2.0))
+    chart.add_line([2.0], [2.0])  # no division by zero
 
 
 def test_axes_point_right_and_up() -> None:
-    chart = line_chart([([0.0, 2.0], [5.0, 10.0])], (0.0, 4.0), (0.0, 10.0))
+    chart = Chart((0.0, 10.0))
+    chart.add_line([0.0, 5.0], [5.0, 10.0])
     left, top, right, bottom = chart.box
     assert chart.lines == [f"M{left} {(top + bottom) / 2}L{(left + right) / 2} {top}"]
     x = [place for place, _ in chart.x_ticks]
@@ -45,15 +47,10 @@ def test_axes_point_right_and_up() -> None:
 
 
 def test_intervals_are_cut_where_the_range_ends() -> None:
-    points = [Point(1.0, 1.0, -5.0, 5.0, "a", "wrong"), Point(0.5, 0.0, 0.0, 0.25, "b")]
-    chart = scatter_chart(points)
+    chart = Chart()
+    chart.add_dot(1.0, 1.0, (-5.0, 5.0), "a", "wrong")
+    chart.add_dot(0.5, 0.0, (0.0, 0.25), "b")
     left, top, right, bottom = chart.box
+    middle, quarter = (left + right) / 2, bottom - (bottom - top) / 4
     assert chart.dots[0] == (right, top, top, bottom, "wrong", "a")
-    assert chart.dots[1] == (
-        (left + right) / 2,
-        bottom,
-        bottom - (bottom - top) / 4,
-        bottom,
-        "",
-        "b",
-    )
+    assert chart.dots[1] == (middle, bottom, quarter, bottom, "", "b")

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
-from treelens.report import checks
+from treelens.report.scores import coverage_check
 
 
 def level(summary, words: str) -> str:
@@ -61,12 +61,5 @@ def test_equal_graphs_of_different_classes(cases):
 )  # fmt: skip
 def test_coverage(interval, expected):
     scores = {"coverage": np.mean(interval), "coverage_interval": interval}
-    assert checks._coverage(scores, "x")[0] == expected
-    assert checks._coverage({}, "x") is None
-
-
-@pytest.mark.parametrize(
-    ("n", "expected"), [(0, "fine"), (10, "fine"), (11, "notice"), (31, "alarm")]
-)
-def test_levels(n, expected):
-    assert checks._level(n, 100) == expected
+    assert coverage_check(scores, "x")[0][0] == expected
+    assert coverage_check({}, "x") == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.explain.fragment_context import confounders, measured_with_and_without
+from treelens.explain.fragments import confounders, measured_with_and_without
 from treelens.report import fragments
 
 

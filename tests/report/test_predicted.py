@@ -135,4 +135,3 @@ def test_names_of_graphs():
         "CN", "ethanol", "CN",
     ]  # fmt: skip
     assert graph_name(tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})]), 0) is None
-    assert graph_name(None, 3) is None

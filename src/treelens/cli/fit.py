@@ -177,7 +177,7 @@ def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str
 
 def _fragment_row(model: Any, graphs: Any, table: Any, rank: int) -> dict[str, Any]:
     """Return a fragment with what was measured with and without it, on the learned scale."""
-    from treelens.explain.fragment_context import (
+    from treelens.explain.fragments import (
         confounders,
         fragment_smiles,
         measured_with_and_without,

@@ -15,7 +15,7 @@ from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
 from treelens.estimators.prediction_table import INTERVALS
 from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
-from treelens.explain.pattern_table import pattern_table
+from treelens.explain.decode import pattern_table
 from treelens.gp.censoring import check_limits
 from treelens.gp.leave_one_out import (
     LeftOutClasses,

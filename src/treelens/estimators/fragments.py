@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from treelens.estimators.base import FittedEstimator
 from treelens.explain.contributions import Explanation, explain
-from treelens.explain.expansion import KernelExpansion, expansion_of
 from treelens.graphs.convert import as_single_graph
 
 if TYPE_CHECKING:
@@ -36,10 +35,6 @@ class ExplainingEstimator(FittedEstimator):
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
-    @property
-    def _expansion(self) -> KernelExpansion:
-        return expansion_of(self._fitted_model)
-
     def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
         """Divide the prediction of one graph among its patterns, nodes and edges.
 
@@ -64,7 +59,7 @@ class ExplainingEstimator(FittedEstimator):
         """
         check_is_fitted(self)
         single = as_single_graph(graph, self.recipe_)
-        explanation = explain(single, self._expansion, class_label, n_neighbors)
+        explanation = explain(self._fitted_model, single, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
         return explanation
@@ -115,7 +110,7 @@ class ExplainingEstimator(FittedEstimator):
         """
         from treelens.explain.fragments import fragment_table
 
-        graphs, expansion = self._new_graphs(X), self._expansion
+        graphs, expansion = self._new_graphs(X), self._fitted_model.expansion
         targets = None if y is None else _targets(expansion.classes, y, len(graphs))
         return fragment_table(
             expansion, graphs, targets, class_label,
@@ -146,8 +141,8 @@ class ExplainingEstimator(FittedEstimator):
             from treelens.explain.fragments import fragment_table
 
             self._fragments = fragment_table(
-                self._expansion, self._train_graphs, self._fitted_model.training.targets,
-                n_jobs=self._n_jobs(),
+                self._fitted_model.expansion, self._train_graphs,
+                self._fitted_model.training.targets, n_jobs=self._n_jobs(),
             )  # fmt: skip
         return self._fragments.copy()
 

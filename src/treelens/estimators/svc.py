@@ -15,7 +15,7 @@ from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import GraphClassifierMixin
 from treelens.estimators.fragments import ExplainingEstimator
 from treelens.estimators.weights import PairwiseWeights
-from treelens.explain.pattern_table import pattern_table
+from treelens.explain.decode import pattern_table
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes

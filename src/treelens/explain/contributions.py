@@ -3,7 +3,7 @@
 The prediction is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per basis
 graph: a predicted number, or with two classes the decision value; with several classes that are
 predicted by votes, the mean for a class of its decisions against each other class.
-:mod:`treelens.explain.expansion` divides each kernel value among the patterns of the graph; the
+:mod:`treelens.explain.paths` divides each kernel value among the patterns of the graph; the
 contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
 contributions of all patterns add up to ``decision - base``:
 
@@ -37,21 +37,22 @@ contributions of all patterns, those of the edges to those of all patterns that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treelens.explain.attributes import attribute_table
 from treelens.explain.decode import pattern_texts
 from treelens.explain.effects import divide_slopes, entries_at
-from treelens.explain.expansion import KernelExpansion
+from treelens.explain.paths import slopes_of
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import GraphDataError
 from treelens.kernels.nearest import nearest_graphs
-from treelens.patterns.features import Features, RefinedGraphs, select_features
+from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
+from treelens.patterns.features import Features, select_features
+from treelens.patterns.forest import PatternForest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,24 +73,27 @@ class Explanation:
         of the others.
     base : float
         The decision value before any known pattern of the graph is counted.
-    class_label : object
-        The class that positive contributions favour; None for regression.
-    predicted_class : object
-        None for regression.
+    class_label, predicted_class : object
+        The class that positive contributions favour, and the predicted one; None for regression.
     pattern_contributions : DataFrame
         One row per known pattern of the graph, the largest contribution (in absolute value)
         first: ``pattern`` (text form), ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry
         it) and ``contribution``. The index is the pattern's id.
-    node_contributions : ndarray, shape (n_nodes,)
+    attribute_contributions : DataFrame
+        What each attribute adds: ``attribute``, ``steps`` and ``contribution``. The contribution of
+        a cell is divided equally among the attributes that it asks for; ``labels`` are all other
+        patterns.
+    node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base - covariates``.
     edge_contributions : ndarray, shape (n_edges,)
         In the order of ``graph.edges``: another view of the same patterns, those of depth 1 and
         more, spread over their edges instead of their nodes.
     neighbors : DataFrame
         The most similar training graphs, the most similar first. The index is the position in the
-        training set, the columns are ``class_label`` or ``value``, ``similarity`` (the learned
-        Tanimoto similarity, from 0 to 1) and ``contribution`` to the decision (0 for graphs that
-        are no support vectors or landmarks).
+        training set, the columns are ``class_label`` or ``value``, ``limit`` (``">"`` or ``"<"``
+        where the value is a limit, if any is), ``similarity`` (the learned Tanimoto similarity,
+        from 0 to 1) and ``contribution`` to the decision (0 for graphs that are no support vectors
+        or landmarks).
     out_of_vocabulary : float
         Share of the graph's patterns, each counted as often as it occurs, that no training graph
         has.
@@ -97,11 +101,9 @@ class Explanation:
         The same for the patterns at each node: 1 where no pattern of any depth is known.
     warning : str or None
         Set when ``out_of_vocabulary`` is large.
-    graph : Graph
-    pattern_rows, neighbor_rows
-        What the two tables are made from.
     covariates : float
         What the covariates of the graph add to the decision; 0 where the model has none.
+    graph : Graph
     """
 
     decision: float
@@ -113,43 +115,50 @@ class Explanation:
     out_of_vocabulary: float
     node_out_of_vocabulary: np.ndarray
     warning: str | None
+    covariates: float
     graph: Graph
-    pattern_rows: PatternRows
-    neighbor_rows: NeighborRows
-    covariates: float = 0.0
+    pattern_ids: np.ndarray  # (n_found,) in the forest, in the order of pattern_contributions
+    pattern_counts: np.ndarray
+    pattern_values: np.ndarray
+    _expansion: KernelExpansion
+    _neighbors: Callable[[], pd.DataFrame]
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
-        return self.pattern_rows.frame()
+        import pandas as pd
+
+        expansion, ids = self._expansion, self.pattern_ids
+        return pd.DataFrame(
+            {
+                "pattern": pattern_texts(expansion.forest, ids),
+                "tree": expansion.forest.tree_names(ids),
+                "depth": expansion.forest.pattern_depths[ids],
+                "weight": expansion.weights[ids - expansion.first_pattern],
+                "count": self.pattern_counts,
+                "contribution": self.pattern_values,
+            },
+            index=pd.Index(ids, name="pattern_id"),
+        )
 
     @cached_property
     def neighbors(self) -> pd.DataFrame:
-        return self.neighbor_rows.frame()
+        return self._neighbors()
 
     @property
     def attribute_contributions(self) -> pd.DataFrame:
-        """What each attribute adds, in ``attribute``, ``steps`` and ``contribution``.
-
-        The contribution of a cell is divided equally among the attributes that it asks for;
-        ``labels`` are all other patterns.
-        """
-        rows = self.pattern_rows
-        return attribute_table(rows.expansion.forest, rows.ids, rows.contributions)
+        return attribute_table(self._expansion.forest, self.pattern_ids, self.pattern_values)
 
     @property
     def atom_contributions(self) -> np.ndarray:
-        """``node_contributions`` of a molecule, whose nodes are atoms."""
         return self.node_contributions
 
     @property
     def sentence(self) -> str:
         """How base, covariates and nodes add up to the prediction."""
-        predicted = (
-            f"Predicted {self.decision:.3f}"
-            if self.class_label is None
-            else f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
-            f"{self.class_label}"
-        )
+        predicted = f"Predicted {self.decision:.3f}"
+        if self.class_label is not None:
+            predicted = f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
+            predicted += str(self.class_label)
         rest = self.decision - self.base - self.covariates
         covariates = f", covariates {self.covariates:+.3f}" if self.covariates else ""
         return f"{predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
@@ -157,7 +166,7 @@ class Explanation:
     def __repr__(self) -> str:
         unseen = f"{self.out_of_vocabulary:.0%} of the patterns unseen"
         lines = [f"Explanation({self.sentence[:-1]}; {unseen})"]
-        several = len(self.pattern_rows.expansion.forest.trees) > 1
+        several = len(self._expansion.forest.trees) > 1
         for row in self.pattern_contributions.head(5).to_dict("records"):
             tree = f"{row['tree']}, " if several and row["tree"] != "labels" else ""
             nodes = "1 node" if row["count"] == 1 else f"{row['count']} nodes"
@@ -188,185 +197,108 @@ class Explanation:
         )
 
 
-class PatternRows(NamedTuple):
-    """Known patterns of a graph, the largest contribution (in absolute value) first."""
-
-    expansion: KernelExpansion
-    ids: np.ndarray  # (n_found,), in the forest
-    depths: np.ndarray
-    counts: np.ndarray  # nodes that carry each
-    contributions: np.ndarray
-
-    def frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        forest = self.expansion.forest
-        return pd.DataFrame(
-            {
-                "pattern": pattern_texts(forest, self.ids),
-                "tree": forest.tree_names(self.ids),
-                "depth": self.depths,
-                "weight": self.expansion.weights[self.ids - self.expansion.first_pattern],
-                "count": self.counts,
-                "contribution": self.contributions,
-            },
-            index=pd.Index(self.ids, name="pattern_id"),
-        )
-
-
-class NeighborRows(NamedTuple):
-    """What the table of the most similar training graphs is made from."""
-
-    expansion: KernelExpansion
-    graph: Features
-    contributions: np.ndarray  # (n_basis,) of all basis graphs
-    n_neighbors: int
-
-    def frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        expansion, n = self.expansion, self.expansion.training.histograms.n_graphs
-        near = nearest_graphs(
-            self.graph, expansion.training_features, expansion.weights, min(self.n_neighbors, n)
-        )
-        positions = near.positions[0]
-        contributions = np.zeros(n)
-        contributions[expansion.basis_indices] = self.contributions
-        name, targets = expansion.training_targets(positions)
-        return pd.DataFrame(
-            {
-                name: targets,
-                "similarity": near.similarity[0],
-                "contribution": contributions[positions],
-            },
-            index=pd.Index(positions, name="training_graph"),
-        )
-
-
 def explain(
-    graph: GraphCollection,
-    expansion: KernelExpansion,
-    class_label: Any = None,
-    n_neighbors: int = 5,
-) -> Explanation:
-    """Divide the decision value of one graph among its patterns, nodes and edges.
-
-    Parameters
-    ----------
-    graph : GraphCollection
-        Of length one.
-    expansion : KernelExpansion
-        See :func:`treelens.explain.expansion.expansion_of`.
-    class_label : object, optional
-        The class to explain. By default, with two classes the second, so that the numbers have
-        the sign of ``decision_function``, and with more the one that was predicted.
-    n_neighbors : int
-        How many of the most similar training graphs to list.
-    """
-    if len(graph) != 1:
-        raise GraphDataError(f"Expected one graph to explain; got {len(graph)} of them.")
-    return explain_seen(graph, expansion.refine(graph), 0, expansion, class_label, n_neighbors)
-
-
-def explain_seen(
+    model: FittedModel,
     graphs: GraphCollection,
-    seen: RefinedGraphs,
-    index: int,
-    expansion: KernelExpansion,
     class_label: Any = None,
     n_neighbors: int = 5,
+    *,
+    found: Predictions | None = None,
+    index: int = 0,
 ) -> Explanation:
-    """Explain one of several graphs that were refined before; see :func:`explain`."""
+    """Divide the prediction of one graph among its patterns, nodes and edges.
+
+    The graph is ``graphs[index]``; ``found`` are the predictions of all, if at hand. For
+    ``class_label`` and ``n_neighbors`` see :meth:`treelens.GraphRegressor.explain`.
+    """
     if n_neighbors < 0:
         raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
-    one = graphs[index : index + 1]
-    features = seen.features
+    expansion, training = model.expansion, model.training
+    assert training is not None
+    found = model.decide(graphs) if found is None else found
+    seen, features = found.graphs, found.graphs.features
     if features.pairs.n_graphs > 1:
         features = select_features(features, np.array([index]))
-    nodes = slice(*seen.colors.node_offsets[index : index + 2].tolist())
-    colors = seen.colors.colors[expansion.first_level :, nodes]
-    slopes = expansion.slope_rows(features)
+    (row, sign, _), *others = outputs_of(expansion.classes, class_label)
+    label = predicted = None
+    if expansion.classes is not None:
+        code = int(found.predicted_codes[index])
+        row = code if others else row
+        label = expansion.classes[row if len(expansion.classes) > 2 else int(sign > 0)]
+        predicted = expansion.classes[code]
+    slopes = slopes_of(expansion, features)
     kernel = slopes.end[0]  # (n_basis,)
-    by_covariates = expansion.covariate_effects(features.covariates)  # (n_outputs,)
-    row, sign, label, predicted = _choose_output(kernel, by_covariates, expansion, class_label)
     coefficients = sign * expansion.coefficients[row]  # (n_basis,)
-    covariates = sign * float(by_covariates[row])
+    beside = found.from_covariates
+    covariates = 0.0 if beside is None else sign * float(beside[index, row])
     intercept = sign * float(expansion.intercepts[row])
     base = intercept + float(coefficients @ slopes.start[0])
-    rows = features.pairs.rows
-    contributions = divide_slopes(expansion, features, slopes, coefficients[None, :])  # (n_found,)
+
+    one, rows = graphs[index : index + 1], features.pairs.rows
+    nodes = slice(*seen.colors.node_offsets[index : index + 2].tolist())
+    colors = seen.colors.colors[expansion.first_level :, nodes]
+    values = divide_slopes(expansion, features, slopes, coefficients[None, :])  # (n_found,)
     entries = entries_at(expansion, colors, np.zeros(one.n_nodes, dtype=np.int64), rows)
     counts = np.bincount(entries[entries >= 0], minlength=len(rows.indices))
-    shares = np.append(contributions / counts, 0.0)[entries]  # (n_levels, n_nodes)
+    shares = np.append(values / counts, 0.0)[entries]  # (n_levels, n_nodes)
+    depths = expansion.forest.level_depths[expansion.first_level :]
     by_node, by_edge = spread_over_graph(
-        shares, expansion.level_depths, one.neighbor_offsets, one.neighbors, one.directions
+        shares, depths, one.neighbor_offsets, one.neighbors, one.directions
     )
-    order = np.lexsort((rows.indices, -np.abs(contributions)))
-    ids = rows.indices[order] + expansion.first_pattern
-    level = expansion.forest.level_of(ids)
-    unseen = colors < 0
-    out_of_vocabulary = np.count_nonzero(unseen) / max(unseen.size, 1)
+    unseen, limit, warning = colors < 0, training.usual_out_of_vocabulary, None
+    share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
+    if share_unseen > limit:
+        warning = (
+            f"Training never saw {share_unseen:.0%} of this graph's patterns (up to {limit:.0%} "
+            "is usual): treat the prediction with care."
+        )
+    order = np.lexsort((rows.indices, -np.abs(values)))
     return Explanation(
-        decision=intercept + covariates + float(coefficients @ kernel),
-        base=base,
-        class_label=label,
-        predicted_class=predicted,
-        node_contributions=by_node,
-        edge_contributions=by_edge,
-        out_of_vocabulary=out_of_vocabulary,
-        node_out_of_vocabulary=unseen.mean(axis=0),
-        warning=_warning(out_of_vocabulary, expansion.usual_out_of_vocabulary),
-        graph=one[0],
-        pattern_rows=PatternRows(
-            expansion, ids, expansion.forest.level_depths[level], counts[order],
-            contributions[order],
-        ),
-        neighbor_rows=NeighborRows(expansion, features, coefficients * kernel, n_neighbors),
-        covariates=covariates,
+        intercept + covariates + float(coefficients @ kernel), base, label, predicted, by_node,
+        by_edge, share_unseen, unseen.mean(axis=0), warning, covariates, one[0],
+        rows.indices[order] + expansion.first_pattern, counts[order], values[order], expansion,
+        partial(_neighbor_table, model, features, coefficients * kernel, n_neighbors),
     )  # fmt: skip
 
 
-def _choose_output(
-    kernel: np.ndarray, covariates: np.ndarray, expansion: KernelExpansion, class_label: Any
-) -> tuple[int, float, Any, Any]:
-    """Row of the output to explain, the sign it counts with, its class, the predicted class."""
-    (row, sign, _), *others = outputs_of(expansion, class_label)
-    classes = expansion.classes
-    if classes is None:
-        return row, sign, None, None
-    predicted = expansion.predicted_code(kernel, covariates)
-    row = predicted if others else row
-    code = row if len(classes) > 2 else int(sign > 0)
-    return row, sign, classes[code], classes[predicted]
+def _neighbor_table(
+    model: FittedModel, graph: Features, contributions: np.ndarray, n_neighbors: int
+) -> pd.DataFrame:
+    import pandas as pd
+
+    assert model.training is not None
+    near = nearest_graphs(graph, model.training_graphs, model.weights, n_neighbors)
+    positions = near.positions[0]
+    all_contributions = np.zeros(len(model.training.targets))
+    all_contributions[model.expansion.basis_indices] = contributions
+    targets = model.training.targets[positions]
+    columns: dict[str, Any] = (
+        {"value": targets} if model.classes is None else {"class_label": model.classes[targets]}
+    )
+    if model.training.limits is not None:
+        columns["limit"] = [model.training.sign(k) for k in positions.tolist()]
+    columns |= {"similarity": near.similarity[0], "contribution": all_contributions[positions]}
+    return pd.DataFrame(columns, index=pd.Index(positions, name="training_graph"))
 
 
-def outputs_of(expansion: KernelExpansion, class_label: Any) -> list[tuple[int, float, Any]]:
+def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
     """Outputs to explain: row, sign, and with more than two classes the class."""
-    classes = expansion.classes
     if classes is None:
         if class_label is not None:
             raise ValueError(
                 f"class_label={class_label!r}, but this model predicts numbers: leave it out."
             )
         return [(0, 1.0, None)]
-    wanted = np.full(len(classes), True) if class_label is None else classes == class_label
-    codes = np.flatnonzero(wanted)
-    if class_label is not None and len(codes) != 1:
-        raise ValueError(
-            f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
-        )
+    codes = np.arange(len(classes))
+    if class_label is not None:
+        codes = np.flatnonzero(classes == class_label)
+        if not len(codes):
+            raise ValueError(
+                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
+            )
     if len(classes) == 2:
         return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
     return [(code, 1.0, classes[code]) for code in codes.tolist()]
-
-
-def _warning(out_of_vocabulary: float, limit: float) -> str | None:
-    if out_of_vocabulary <= limit:
-        return None
-    return (
-        f"Training never saw {out_of_vocabulary:.0%} of this graph's patterns (up to {limit:.0%} "
-        "is usual): treat the prediction with care."
-    )
 
 
 def spread_over_graph(
@@ -375,22 +307,9 @@ def spread_over_graph(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """One number per node and per edge from the contribution of each node's patterns.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (n_depths, n_nodes)
-        Row ``k``: contribution of the pattern of depth ``depths[k]`` rooted at each node.
-    depths : ndarray of int, shape (n_depths,)
-    offsets, neighbors : ndarray, shapes (n_nodes + 1,) and (n_arcs,)
-        The neighbours of each node, ascending.
-    directions : ndarray, shape (n_arcs,), optional
-        Of directed graphs, as in :class:`GraphCollection`.
-
-    Returns
-    -------
-    nodes : ndarray, shape (n_nodes,)
-        With the same total as ``shares``.
-    edges : ndarray, shape (n_edges,)
-        In the order of ``Graph.edges``.
+    ``shares`` (n_depths, n_nodes): contribution of the pattern of depth ``depths[k]`` rooted at
+    each node; the others as in :class:`GraphCollection`. The sum over nodes is that of ``shares``;
+    edges are in the order of ``Graph.edges``.
 
     Examples
     --------
@@ -422,3 +341,32 @@ def spread_over_graph(
     back = crossing[np.lexsort((owner, neighbors))]
     both = crossing + np.where(owner == neighbors, 0.0, back)
     return nodes, both[owner <= neighbors]
+
+
+def attribute_table(
+    forest: PatternForest, patterns: np.ndarray, contributions: np.ndarray
+) -> pd.DataFrame:
+    """Return the sum of contributions per attribute, the largest (in absolute value) first.
+
+    A cell asks for values of one attribute or of several; its contribution is divided equally among
+    them. Patterns of labels are in the row ``labels``. ``steps`` is 0 for a node's own value, 1 for
+    the mean over its neighbours, and so on.
+    """
+    import pandas as pd
+
+    parts, cells = [], forest.cells
+    levels = forest.level_of(patterns)
+    for pattern, level, value in zip(
+        patterns.tolist(), levels.tolist(), contributions.tolist(), strict=True
+    ):
+        keys = [("labels", 0)]
+        if cells is not None and pattern >= forest.n_deviating:
+            row = level - (len(forest.levels) - cells.n_levels)
+            asked = cells.asked(row, pattern - int(forest.level_offsets[level]))
+            keys = [cells.attribute_and_step(column) for column in asked]
+        parts += [(name, step, value / len(keys)) for name, step in keys]
+    table = pd.DataFrame(parts, columns=["attribute", "steps", "contribution"])
+    sums = table.groupby(["attribute", "steps"], as_index=False, sort=False).sum()
+    return sums.sort_values(
+        "contribution", key=np.abs, ascending=False, kind="stable", ignore_index=True
+    )

@@ -12,13 +12,15 @@ from typing import Any, Literal
 from xml.sax.saxutils import escape
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from treelens.explain.decode import Occurrence, TreeNode, unfold_within
-from treelens.explain.layout import is_molecule, node_positions
 from treelens.explain.scene import (
     HIGHLIGHT,
     INK,
     LEGEND_HEIGHT,
+    Color,
     Disc,
     Lines,
     Mark,
@@ -27,14 +29,15 @@ from treelens.explain.scene import (
     diverging_rgb,
     ink_on,
     legend_marks,
+    shortened,
     to_hex,
 )
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
+from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternVocabulary
 
 Format = Literal["svg", "png"]
-Color = tuple[float, float, float]
 
 _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
@@ -52,6 +55,12 @@ _BONDS = {
     "#": ((-1.0, False), (0.0, False), (1.0, False)),
     ":": ((-0.5, False), (0.5, True)),
 }
+_LARGEST_REFINED = 300  # nodes; larger components keep the positions of classical scaling
+_REFINING_STEPS = 60
+_MOST_PIVOTS = 60
+_COORDINATES = ("x", "y"), ("pos 1", "pos 2")  # names of attributes
+_GAP = 1.0  # between components, in units of an edge
+_TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,10 @@ class Style:
     limit: float | None = None
     ends: tuple[str, str] | None = None
 
-    @property
-    def legend_ends(self) -> tuple[str, str]:
-        if self.ends is not None:
-            return self.ends
+    def legend_at(self, top: float, limit: float) -> list[Mark]:
         side = "" if self.toward is None else f" {self.toward}"
-        return f"against{side}", f"for{side}"
+        ends = (f"against{side}", f"for{side}") if self.ends is None else self.ends
+        return legend_marks(self.width, top, limit, ends)
 
     def limit_of(self, *contributions: np.ndarray | None) -> float:
         """The contribution that gets the full colour."""
@@ -137,8 +144,7 @@ def draw_graph(
     ):
         if values is not None and len(values) != expected:
             raise ValueError(f"{name} has {len(values)} entries; expected {expected}, one each.")
-    style = Style() if style is None else style
-    parts = graph, node_contributions, edge_contributions, highlight, style
+    parts = graph, node_contributions, edge_contributions, highlight, style or Style()
     if is_molecule(graph):
         return _draw_molecule(*parts, format)
     scene = graph_scene(*parts)
@@ -180,31 +186,27 @@ def graph_scene(
     highlight: Occurrence | None,
     style: Style,
 ) -> Scene:
-    """A graph drawn as circles, lines and letters."""
-    points, scale = _fitted(node_positions(graph), style.width, style.height)
+    """A graph drawn as circles, lines and letters, centred on the sheet."""
+    positions = node_positions(graph)
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    sheet = np.array([style.width, style.height])
+    scale = float(min(_LARGEST_SCALE, *((sheet - 2 * _MARGIN) / np.maximum(high - low, 1e-9))))
+    points = (positions - (low + high) / 2) * scale + sheet / 2
     radius = min(_LARGEST_RADIUS, 0.3 * scale)
     limit = style.limit_of(node_contributions, edge_contributions)
     marks = _edge_marks(graph, points, edge_contributions, limit, radius)
     if highlight is not None:
         marks = _highlight_marks(points, highlight, radius) + marks
-    fills = [_PLAIN_FILL] * graph.n_nodes
+    fills: list[Color] = [_PLAIN_FILL] * graph.n_nodes
     if node_contributions is not None:
         fills = [diverging_rgb(value, limit) for value in node_contributions.tolist()]
     marks += _node_marks(points, radius, graph.node_labels, fills)
     height = float(style.height)
     colored = node_contributions is not None or edge_contributions is not None
     if style.legend and colored:
-        marks += legend_marks(style.width, height, limit, style.legend_ends)
+        marks += style.legend_at(height, limit)
         height += LEGEND_HEIGHT
-    return Scene(style.width, height, style.title, tuple(marks))
-
-
-def _fitted(positions: np.ndarray, width: float, height: float) -> tuple[np.ndarray, float]:
-    """Positions in pixels, centred, and the pixels per unit of the layout."""
-    low, high = positions.min(axis=0), positions.max(axis=0)
-    room = np.array([width, height]) - 2 * _MARGIN
-    scale = float(min(_LARGEST_SCALE, *(room / np.maximum(high - low, 1e-9))))
-    return (positions - (low + high) / 2) * scale + [width / 2, height / 2], scale
+    return Scene(style.width, height, style.title, marks)
 
 
 def _node_marks(
@@ -213,14 +215,14 @@ def _node_marks(
     """Discs, then the labels on them, those in one ink together."""
     centers = [(x, y) for x, y in points.tolist()]
     marks: list[Mark] = [
-        Disc(center, radius, to_hex(fill), rim="#777", rim_width=0.8)
+        Disc(center, radius, to_hex(fill), rim=True)
         for center, fill in zip(centers, fills, strict=True)
     ]
     if radius < 3.5:  # too small to write in
         return marks
     words = []
-    for center, label, fill in zip(centers, map(str, labels), fills, strict=True):
-        text = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+    for center, label, fill in zip(centers, labels, fills, strict=True):
+        text = shortened(str(label), _LONGEST_LABEL)
         size = min(1.15, 2.6 / max(len(text), 1)) * radius
         words.append(Words(center, size, text, ink_on(fill)))
     return marks + sorted(words, key=lambda word: (str(word.color), word.size))
@@ -244,8 +246,12 @@ def _edge_marks(
             marks.append(Lines(segment[None], 0.8 * radius, band))
         for shift, dashed in _BONDS.get(label, _BONDS["-"]):
             strokes[dashed].append(segment + _sideways(segment, 0.4 * radius * shift))
-        if graph.directed:
-            strokes[False] += _arrow(segment, 0.8 * radius)
+        if graph.directed:  # an arrow beyond the middle, where no node covers it
+            along = segment[1] - segment[0]
+            tip = segment[0] + 0.6 * along
+            back = tip - along * (0.8 * radius / max(float(np.hypot(*along)), 1e-9))
+            for side in (-0.4, 0.4):
+                strokes[False].append(np.array([tip, back + _sideways(segment, side * radius)]))
     width = max(0.6, 0.12 * radius)
     color = None if contributions is None else INK  # on a light band, on any page
     marks += [
@@ -255,24 +261,15 @@ def _edge_marks(
     ]
     for segment, label in zip(ends, labels, strict=True):
         if label is not None and label not in _BONDS:
-            center = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)[0]
+            center = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)
             marks.append(Words(tuple(center.tolist()), 0.8 * radius, str(label)))
     return marks
 
 
 def _sideways(segment: np.ndarray, distance: float) -> np.ndarray:
-    """A shift at right angles to a line, shape (1, 2)."""
+    """A shift at right angles to a line, shape (2,)."""
     along = segment[1] - segment[0]
-    length = float(np.hypot(*along))
-    return np.array([[-along[1], along[0]]]) * (distance / max(length, 1e-9))
-
-
-def _arrow(segment: np.ndarray, length: float) -> list[np.ndarray]:
-    """The two lines of an arrow beyond the middle of a line, where no node covers it."""
-    along = segment[1] - segment[0]
-    tip = segment[0] + 0.6 * along
-    back = tip - along * (length / max(float(np.hypot(*along)), 1e-9))
-    return [np.array([tip, (back + _sideways(segment, s * length / 2))[0]]) for s in (-1, 1)]
+    return np.array([-along[1], along[0]]) * (distance / max(float(np.hypot(*along)), 1e-9))
 
 
 def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -> list[Mark]:
@@ -287,7 +284,12 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return marks
 
 
-# --- molecules ---------------------------------------------------------------------------------
+# --- molecules --------------------------------------------------------------------------------
+
+
+def is_molecule(graph: Graph) -> bool:
+    """Whether the graph was read as a molecule, so that RDKit can draw it."""
+    return "smiles" in graph.data or "mol" in graph.data
 
 
 def _draw_molecule(
@@ -298,7 +300,7 @@ def _draw_molecule(
     style: Style,
     format: str,
 ) -> Any:
-    """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
+    """An SVG text or PNG bytes of a molecule, as RDKit draws it, above the legend."""
     molecule: Any = molecule_of(graph)
     limit = style.limit_of(node_contributions, edge_contributions)
     atoms: dict[int, Color] = {}
@@ -317,10 +319,11 @@ def _draw_molecule(
     by_bond = {molecule.GetBondBetweenAtoms(*edge).GetIdx(): c for edge, c in bonds.items()}
     legend = None
     if style.legend and not (node_contributions is None and edge_contributions is None):
-        marks = legend_marks(style.width, 0.0, limit, style.legend_ends)
-        legend = Scene(style.width, LEGEND_HEIGHT, "", tuple(marks))
+        legend = Scene(style.width, LEGEND_HEIGHT, "", style.legend_at(0.0, limit))
     drawing = _rdkit_drawing(molecule, atoms, by_bond, style, format)
-    return _svg_sheet(drawing, legend, style) if format == "svg" else _png_sheet(drawing, legend)
+    if format == "svg":
+        return _svg_sheet(drawing, legend, style)
+    return drawing if legend is None else _png_sheet(drawing, legend.to_png())
 
 
 def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format: str) -> Any:
@@ -357,13 +360,10 @@ def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:
     )
 
 
-def _png_sheet(drawing: bytes, legend: Scene | None) -> bytes:
-    if legend is None:
-        return drawing
-    scale = legend.to_png()  # says what to install where drawing needs more
+def _png_sheet(drawing: bytes, legend: bytes) -> bytes:
     from PIL import Image
 
-    above, below = Image.open(io.BytesIO(drawing)), Image.open(io.BytesIO(scale))
+    above, below = (Image.open(io.BytesIO(data)) for data in (drawing, legend))
     sheet = Image.new("RGB", (above.width, above.height + below.height), "white")
     sheet.paste(above, (0, 0))
     sheet.paste(below, (0, above.height))
@@ -374,12 +374,22 @@ def _png_sheet(drawing: bytes, legend: Scene | None) -> bytes:
 
 # --- patterns ---------------------------------------------------------------------------------
 
-_TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
-
 
 def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
-    """An unfolded pattern as a tree."""
-    columns = _columns([node.parent for node in tree])
+    """An unfolded pattern as a tree: leaves side by side, parents over their children."""
+    children: list[list[int]] = [[] for _ in tree]
+    for position, node in enumerate(tree):
+        if node.parent >= 0:
+            children[node.parent].append(position)
+    order, stack = [], [0]  # right to left, parents before children
+    while stack:
+        order.append(stack.pop())
+        stack += children[order[-1]]
+    columns, n_leaves = np.zeros(len(tree)), 0
+    for position in order[::-1]:
+        below = children[position]
+        columns[position] = (columns[below[0]] + columns[below[-1]]) / 2 if below else n_leaves
+        n_leaves += not below
     layers = np.array([node.layer for node in tree])
     points = np.column_stack([_TREE_STEP * columns, _TREE_LAYER * layers]) + _MARGIN
     graph = Graph(
@@ -387,28 +397,89 @@ def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
         tuple((node.parent, child) for child, node in enumerate(tree) if node.parent >= 0),
         tuple(node.edge_label for node in tree if node.parent >= 0),
     )
-    marks = _edge_marks(graph, points, None, 0.0, _TREE_RADIUS)
+    marks: list[Mark] = [Disc(tuple(points[0].tolist()), 1.3 * _TREE_RADIUS, HIGHLIGHT)]
+    marks += _edge_marks(graph, points, None, 0.0, _TREE_RADIUS)
     marks += _node_marks(points, _TREE_RADIUS, graph.node_labels, [_PLAIN_FILL] * len(tree))
     cut = points[[node.cut for node in tree]].tolist()
     marks += [Words((x, y + 16.0), 10, "…") for x, y in cut]
-    marks.insert(0, Disc(tuple(points[0].tolist()), 1.3 * _TREE_RADIUS, HIGHLIGHT))
     width, height = (points.max(axis=0) + _MARGIN).tolist()
-    return Scene(width, height + (8.0 if cut else 0.0), title, tuple(marks))
+    return Scene(width, height + (8.0 if cut else 0.0), title, marks)
 
 
-def _columns(parents: Sequence[int]) -> np.ndarray:
-    """Leaves side by side, every parent over the middle of its children: (n_nodes,)."""
-    children: list[list[int]] = [[] for _ in parents]
-    for position, parent in enumerate(parents):
-        if parent >= 0:
-            children[parent].append(position)
-    order, stack = [], [0]  # right to left, parents before children
-    while stack:
-        order.append(stack.pop())
-        stack += children[order[-1]]
-    columns, n_leaves = np.zeros(len(parents)), 0
-    for position in order[::-1]:
-        below = children[position]
-        columns[position] = (columns[below[0]] + columns[below[-1]]) / 2 if below else n_leaves
-        n_leaves += not below
-    return columns
+# --- positions of nodes -----------------------------------------------------------------------
+
+
+def node_positions(graph: Graph) -> np.ndarray:
+    """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
+
+    Graphs whose nodes have the attributes ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where
+    these put them. Others are laid out so that distances in the drawing follow the number of steps
+    between nodes (stress majorisation), each component by itself, side by side, the largest first.
+    The same graph always gets the same positions.
+    """
+    u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    placed = coordinates(graph)
+    if placed is not None:
+        given = np.array(list(placed.values())).T * [1.0, -1.0]  # y upwards
+        lengths = np.hypot(*(given[u] - given[v]).T)
+        lengths = lengths[lengths > 0.0]
+        return given / (np.median(lengths) if len(lengths) else 1.0)
+    shape = (graph.n_nodes, graph.n_nodes)
+    arcs = sparse.csr_array((np.ones(len(u)), (u, v)), shape=shape)
+    component = csgraph.connected_components(arcs, directed=False)[1]
+    positions, left = np.zeros((graph.n_nodes, 2)), 0.0
+    for k in np.argsort(-np.bincount(component), kind="stable"):
+        members = np.flatnonzero(component == k)
+        with one_blas_thread():
+            part = _component_positions(arcs, members)
+        part -= [part[:, 0].min(), (part[:, 1].min() + part[:, 1].max()) / 2]
+        positions[members] = part + np.array([left, 0.0])
+        left += part[:, 0].max() + _GAP
+    return positions
+
+
+def coordinates(graph: Graph) -> dict[str, tuple[float, ...]] | None:
+    """Attributes that say where nodes are; None where there are none, or one is missing."""
+    for names in _COORDINATES:
+        if graph.n_nodes and all(name in graph.node_attributes for name in names):
+            values = np.array([graph.node_attributes[name] for name in names])  # (2, n_nodes)
+            if np.isfinite(values).all() and np.ptp(values, axis=1).any():
+                return {name: tuple(row) for name, row in zip(names, values.tolist(), strict=True)}
+    return None
+
+
+def _component_positions(arcs: sparse.csr_array, members: np.ndarray) -> np.ndarray:
+    """Positions of the nodes of one component, the long side horizontal."""
+    n = len(members)
+    if n == 1:
+        return np.zeros((1, 2))
+    pivots = np.unique(np.linspace(0, n - 1, min(n, _MOST_PIVOTS)).astype(int))
+    sources = members if n <= _LARGEST_REFINED else members[pivots]
+    steps = csgraph.dijkstra(arcs, directed=False, indices=sources, unweighted=True)[:, members].T
+    # Classical scaling against a few pivots.
+    squares = (steps[:, pivots] if n <= _LARGEST_REFINED else steps) ** 2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    left = np.linalg.svd(-0.5 * centred, full_matrices=False)[0]
+    positions = np.zeros((n, 2))
+    positions[:, : min(2, left.shape[1])] = left[:, :2]
+    # The leaves of a star would fall on one point and never part again.
+    positions += 1e-2 * np.random.default_rng(0).standard_normal(positions.shape)
+    positions *= np.sqrt(squares.max()) / (2 * np.linalg.norm(positions, axis=1).max())
+    if n <= _LARGEST_REFINED:
+        positions = _refined(positions, steps)
+    centred = positions - positions.mean(axis=0)
+    turned = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+    farthest = np.abs(turned).argmax(axis=0)
+    return turned * np.where(turned[farthest, [0, 1]] > 0, -1.0, 1.0)
+
+
+def _refined(positions: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Minimise the stress ``sum (|x_i - x_j| - steps_ij)^2 / steps_ij^2`` by majorisation."""
+    n = len(steps)
+    weights = (steps + np.eye(n)) ** -2.0 - np.eye(n)
+    inverse = np.linalg.inv(np.diag(weights.sum(axis=1)) - weights + 1.0 / n)
+    springs, z = weights * steps, positions @ [1.0, 1.0j]
+    for _ in range(_REFINING_STEPS):
+        pulls = springs / np.maximum(np.abs(z[:, None] - z), 1e-9)
+        z = inverse @ (pulls.sum(axis=1) * z - pulls @ z)
+    return np.column_stack([z.real, z.imag])

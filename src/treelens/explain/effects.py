@@ -19,26 +19,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.linalg import lapack
+from scipy import sparse
 
 from treelens.explain import _compiled
-from treelens.explain.expansion import KernelExpansion, PathSlopes
+from treelens.explain.paths import PathSlopes, slopes_of
 from treelens.gp.linalg import inverse_in_place
-from treelens.gp.posterior import ExactPosterior
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import interleaved
-from treelens.parallel import one_blas_thread
+from treelens.kernels.gram import interleaved, mirrored
+from treelens.models.predictions import KernelExpansion
 from treelens.patterns.features import Features, RefinedGraphs, graph_keys, select_features
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import SparseRows
-from treelens.patterns.vocabulary import NodeColors
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
-_MANY = 1 / 3  # of the columns of an inverse: from there on all of them are as fast
 
 Coefficients = Callable[[np.ndarray], np.ndarray]  # of graphs at some positions: (n_graphs, n)
 
@@ -55,18 +49,10 @@ class GraphEffects:
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
     copies: list[tuple[int, ...]]  # the basis graphs that each graph was explained without
 
-    @property
-    def forest(self) -> PatternForest:
-        return self.expansion.forest
-
-    @property
-    def colors(self) -> NodeColors:
-        return self.seen.colors
-
     @cached_property
     def entries(self) -> np.ndarray:
         """Place in ``rows`` of the pattern at each node, -1 if unseen: (n_levels, n_nodes)."""
-        colors = self.colors.colors[self.expansion.first_level :]
+        colors = self.seen.colors.colors[self.expansion.first_level :]
         owner = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
         return entries_at(self.expansion, colors, owner, self.rows)
 
@@ -75,18 +61,14 @@ class GraphEffects:
         """How many nodes of the graph carry the pattern of each entry of ``rows``."""
         return np.bincount(self.entries[self.entries >= 0], minlength=len(self.rows.indices))
 
-    @property
-    def node_shares(self) -> np.ndarray:
-        """What the pattern at each node adds, 0 where it is unseen: (n_levels, n_nodes).
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """What the patterns centred at each node add, shape (n_nodes,).
 
         A pattern's effect is divided equally among the nodes of the graph that carry it.
         """
-        return np.append(self.rows.values / self.counts, 0.0)[self.entries]
-
-    @cached_property
-    def phi(self) -> np.ndarray:
-        """What the patterns centred at each node add, shape (n_nodes,)."""
-        return self.node_shares.sum(axis=0)
+        shares = np.append(self.rows.values / self.counts, 0.0)  # the last: unseen patterns
+        return shares[self.entries].sum(axis=0)
 
 
 def entries_at(
@@ -106,35 +88,54 @@ def entries_at(
     return found
 
 
+def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarray | None:
+    """``inv(A)`` of the training graphs; None for models without a closed form."""
+    factor = expansion.factor(n_jobs)
+    return None if factor is None else mirrored(inverse_in_place(factor.copy(), n_jobs))
+
+
 def effects_of_graphs(
     expansion: KernelExpansion,
     graphs: GraphCollection,
     output: int = 0,
     n_jobs: int = 1,
     seen: RefinedGraphs | None = None,
-    leave_out: bool = True,
+    inverse: np.ndarray | None = None,
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
-    if at hand; ``leave_out`` whether to explain training graphs without themselves, where there
-    is a closed form.
+    if at hand; with ``inverse`` (:func:`inverse_covariance`) training graphs are explained without
+    themselves.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
     copies: list[tuple[int, ...]] = [()] * len(graphs)
-    posterior = None
-    if leave_out and expansion.gp is not None:
-        found = _training_copies(seen, expansion.basis)
-        posterior = exact_posterior(expansion, n_jobs) if any(found) else None
-        copies = copies if posterior is None else found
-    coefficients = _without_copies(expansion.coefficients[output], copies, posterior)
+    if inverse is not None:
+        # All replicates are left out together, as in leave-one-out predictions.
+        known: dict[bytes, list[int]] = defaultdict(list)
+        for index, key in enumerate(graph_keys(expansion.basis)):
+            known[key].append(index)
+        new = np.asarray(seen.histograms.unseen.any(axis=1)).tolist()
+        keys = zip(new, graph_keys(seen.features), strict=True)
+        copies = [() if unseen else tuple(known.get(key, ())) for unseen, key in keys]
+    alpha = expansion.coefficients[output]
+
+    def coefficients(positions: np.ndarray) -> np.ndarray:
+        """Those that explain some graphs: without their copies among the training graphs."""
+        found = np.tile(alpha, (len(positions), 1))
+        for row, position in zip(found, positions.tolist(), strict=True):
+            group = list(copies[position])
+            if group:
+                columns = inverse[group]  # type: ignore[index]  # there are copies
+                row -= np.linalg.solve(columns[:, group], alpha[group]) @ columns
+                row[group] = 0.0
+        return found
+
     values, ends = _divided(expansion, seen.features, coefficients, n_jobs)
     rows = seen.features.pairs.rows
     base, decisions = (float(expansion.intercepts[output]) + ends).T
-    return GraphEffects(
-        expansion, graphs, seen, SparseRows(rows.offsets, rows.indices, values), base, decisions,
-        copies,
-    )  # fmt: skip
+    rows = SparseRows(rows.offsets, rows.indices, values)
+    return GraphEffects(expansion, graphs, seen, rows, base, decisions, copies)
 
 
 def effects_of_patterns(
@@ -156,70 +157,13 @@ def effects_of_patterns(
     return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
 
 
-def _training_copies(seen: RefinedGraphs, basis: Features) -> list[tuple[int, ...]]:
-    """The basis graphs with the patterns and covariates of each graph; empty where there are none.
-
-    All replicates of a training graph are left out together, as in leave-one-out predictions.
-    """
-    known: dict[bytes, list[int]] = defaultdict(list)
-    for index, key in enumerate(graph_keys(basis)):
-        known[key].append(index)
-    new = np.asarray(seen.histograms.unseen.any(axis=1))  # no training graph has an unseen pattern
-    keys = graph_keys(seen.features)
-    return [() if new[k] else tuple(known.get(key, ())) for k, key in enumerate(keys)]
-
-
-def _without_copies(
-    alpha: np.ndarray, copies: list[tuple[int, ...]], posterior: ExactPosterior | None
-) -> Coefficients:
-    """The coefficients that explain each graph: without its copies among the training graphs."""
-    if posterior is None:
-        return lambda k: np.broadcast_to(alpha, (len(k), len(alpha)))
-    chosen = np.unique([index for group in copies for index in group]).astype(int)
-    columns = _inverse_columns(posterior.factor, chosen)  # (n_chosen, n)
-
-    def coefficients(positions: np.ndarray) -> np.ndarray:
-        found = np.tile(alpha, (len(positions), 1))
-        for row, position in zip(found, positions.tolist(), strict=True):
-            group = list(copies[position])
-            if group:
-                inverse = columns[np.searchsorted(chosen, group)]  # (n_group, n)
-                row -= np.linalg.solve(inverse[:, group], alpha[group]) @ inverse
-                row[group] = 0.0
-        return found
-
-    return coefficients
-
-
-def exact_posterior(expansion: KernelExpansion, n_jobs: int = 1) -> ExactPosterior | None:
-    """The posterior given all training graphs; None for other models."""
-    if expansion.gp is None:
-        return None
-    posterior = expansion.gp._full_posterior(n_jobs)
-    return posterior if isinstance(posterior, ExactPosterior) else None
-
-
-def _inverse_columns(factor: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Some columns, as rows, of ``inv(U.T @ U)`` for an upper triangular ``U``."""
-    n = len(factor)
-    if len(chosen) < _MANY * n:
-        units = np.zeros((n, len(chosen)))
-        units[chosen, np.arange(len(chosen))] = 1.0
-        with one_blas_thread():
-            return linalg.cho_solve((factor, False), units, check_finite=False).T
-    with one_blas_thread():
-        inverse, _ = lapack.dpotri(factor.T, lower=1)  # the lower triangle
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    return inverse if len(chosen) == n else inverse[chosen]
-
-
 def _divided(
     expansion: KernelExpansion, graphs: Features, coefficients: Coefficients, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
     values, ends = [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
     for positions, part in feature_blocks(graphs, expansion.basis.pairs.n_graphs):
-        alpha, slopes = coefficients(positions), expansion.slope_rows(part, n_jobs)
+        alpha, slopes = coefficients(positions), slopes_of(expansion, part, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
         ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
         values.append(divide_slopes(expansion, part, slopes, alpha, n_jobs))
@@ -258,64 +202,51 @@ def divide_slopes(
 def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray, Features]]:
     """Positions and features of graphs, as many at a time as memory allows."""
     n, size = graphs.pairs.n_graphs, max(_LEAST_ROWS, _BLOCK // max(n_basis, 1))
-    if 0 < n <= size:
-        yield np.arange(n), graphs
-        return
     for start in range(0, n, size):
         positions = np.arange(start, min(start + size, n))
-        yield positions, select_features(graphs, positions)
-
-
-# --- how far effects depend on the training sample --------------------------------------------
-
-
-class Region(NamedTuple):
-    """Some nodes of some graphs, each with the weight that it has in an average over graphs."""
-
-    nodes: np.ndarray
-    weights: np.ndarray
+        yield positions, graphs if n <= size else select_features(graphs, positions)
 
 
 def jackknife_errors(
-    effects: GraphEffects, regions: list[Region], output: int = 0, n_jobs: int = 1
+    effects: GraphEffects,
+    regions: list[tuple[np.ndarray, np.ndarray]],
+    inverse: np.ndarray | None,
+    output: int = 0,
+    n_jobs: int = 1,
 ) -> np.ndarray:
     """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
 
-    The jackknife in closed form: without training graph ``g`` a sum changes by ``r_g v_g``, with
-    ``r_g`` the leave-one-out residual and ``v = inv(A) e``, where ``e_i`` is what a unit of the
-    coefficient of basis graph ``i`` adds to the sum. Weights and scales of the kernel are taken as
-    given. Zeros where there is no closed form.
+    A region has nodes and their weights. The jackknife in closed form: without training graph ``g``
+    a sum changes by ``r_g v_g``, with ``r_g`` the leave-one-out residual and ``v = inv(A) e``,
+    where ``e_i`` is what a unit of the coefficient of basis graph ``i`` adds to the sum. Weights
+    and scales of the kernel are taken as given. Zeros without the inverse.
     """
-    expansion = effects.expansion
-    posterior = exact_posterior(expansion, n_jobs) if regions else None
-    if posterior is None:
+    if inverse is None or not regions:
         return np.zeros(len(regions))
-    units = _unit_effects(effects, regions, n_jobs)  # (n_regions, n)
-    upper = np.triu(posterior.factor)
-    with one_blas_thread():
-        solved = linalg.cho_solve((upper, False), units.T, check_finite=False)  # (n, n_regions)
-    precision = np.diagonal(inverse_in_place(upper, n_jobs))
-    residuals = expansion.coefficients[output] / precision
-    changes = residuals[:, None] * solved
-    n = len(changes)
-    return np.sqrt((n - 1) / n * ((changes - changes.mean(axis=0)) ** 2).sum(axis=0))
+    residuals = effects.expansion.coefficients[output] / np.diagonal(inverse)
+    changes = residuals * (_unit_effects(effects, regions, n_jobs) @ inverse)  # (n_regions, n)
+    changes -= changes.mean(axis=1, keepdims=True)
+    n = len(residuals)
+    return np.sqrt((n - 1) / n * (changes**2).sum(axis=1))
 
 
-def _unit_effects(effects: GraphEffects, regions: list[Region], n_jobs: int) -> np.ndarray:
+def _unit_effects(
+    effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
+) -> np.ndarray:
     """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
     expansion, pairs = effects.expansion, effects.seen.features.pairs
     lists, offsets = expansion.basis.pairs.lists, pairs.rows.offsets
     n_basis = expansion.basis.pairs.n_graphs
     per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
     jobs: dict[int, list[tuple[int, slice, np.ndarray]]] = defaultdict(list)
-    for k, region in enumerate(regions):
-        entries = effects.entries[:, region.nodes]
+    for k, (nodes, node_weights) in enumerate(regions):
+        entries = effects.entries[:, nodes]
         share = np.bincount(
             (entries + 1).ravel(),  # entry -1 to place 0
-            weights=(per_node[entries] * region.weights).ravel(),
+            weights=(per_node[entries] * node_weights).ravel(),
             minlength=len(pairs.rows.indices) + 1,
         )[1:]
-        owner = np.searchsorted(effects.graphs.node_offsets, region.nodes, side="right") - 1
+        owner = np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1
         for graph in np.unique(owner).tolist():
             row = slice(int(offsets[graph]), int(offsets[graph + 1]))
             jobs[graph].append((k, row, expansion.weights[pairs.rows.indices[row]] * share[row]))
@@ -323,7 +254,7 @@ def _unit_effects(effects: GraphEffects, regions: list[Region], n_jobs: int) -> 
     chosen = np.array(sorted(jobs), dtype=np.int64)
     some = select_features(effects.seen.features, chosen)
     for positions, part in feature_blocks(some, n_basis):
-        slopes = expansion.slope_rows(part, n_jobs)
+        slopes = slopes_of(expansion, part, n_jobs)
         for place, graph in enumerate(chosen[positions].tolist()):
             for k, row, weights in jobs[graph]:
                 values = pairs.rows.values[row]

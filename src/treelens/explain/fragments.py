@@ -1,19 +1,23 @@
-"""The fragments that move a model's predictions, as a short table."""
+"""The fragments that move a model's predictions, as a short table, and what comes with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from treelens.explain.contributions import outputs_of
 from treelens.explain.decode import Occurrence, occurrence_at, pattern_texts
-from treelens.explain.draw import Style, draw_graph
-from treelens.explain.effects import GraphEffects, Region, effects_of_graphs, jackknife_errors
-from treelens.explain.expansion import KernelExpansion
+from treelens.explain.draw import Style, draw_graph, is_molecule
+from treelens.explain.effects import (
+    GraphEffects,
+    effects_of_graphs,
+    inverse_covariance,
+    jackknife_errors,
+)
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
     Fragment,
@@ -22,11 +26,11 @@ from treelens.explain.fragment_search import (
     sizes_for_ranking,
 )
 from treelens.explain.group_names import group_name
-from treelens.explain.layout import is_molecule
-from treelens.explain.smarts import FragmentWriter, atom_label_of
+from treelens.explain.smarts import FragmentWriter
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.molecules import molecule_of
+from treelens.models.predictions import KernelExpansion
 from treelens.patterns.features import RefinedGraphs
-from treelens.patterns.forest import TREES
 
 N_FRAGMENTS = 40
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment
@@ -36,6 +40,9 @@ _N_EXAMPLES = 3
 _BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
 _MOST_SAMPLED = 30  # graphs that the error of an effect is measured on
 _MOST_SHOWN = 40
+_MOST_SCAFFOLDS = 40  # molecules of a fragment whose scaffolds are looked at
+_LEAST_SHARE = 0.8  # of them with one scaffold
+_ONE_CLASS = 0.9  # of the graphs with a fragment
 
 
 class FragmentTable(pd.DataFrame):
@@ -67,18 +74,13 @@ class FragmentTable(pd.DataFrame):
         if self.pictures is None or rank not in self.pictures:
             raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
         graph, place = self.pictures[rank]
-        style = Style(width, height, legend=False, title=self.text(rank))
-        return draw_graph(graph, highlight=place, style=style, format=format)
-
-    def text(self, rank: int) -> str:
-        """The title of a drawing, for screen readers."""
-        row = self.loc[rank]
-        graph, place = (self.pictures or {})[rank]
-        where = f" in graph {place.graph_index if graph.name is None else graph.name}"
-        return (
-            f"Fragment {rank}: {self.title(rank)}, {len(place.nodes)} nodes highlighted{where}; "
-            f"effect {row['effect']:+.2f} ± {row['error']:.2f}, in {row['support']} graphs"
+        row, where = self.loc[rank], place.graph_index if graph.name is None else graph.name
+        title = (
+            f"Fragment {rank}: {self.title(rank)}, {len(place.nodes)} nodes highlighted in graph "
+            f"{where}; effect {row['effect']:+.2f} ± {row['error']:.2f}, in {row['support']} graphs"
         )
+        style = Style(width, height, legend=False, title=title)
+        return draw_graph(graph, highlight=place, style=style, format=format)
 
     def _repr_html_(self) -> str:
         """Rows with drawings, for notebooks; all text is escaped."""
@@ -106,39 +108,6 @@ class FragmentTable(pd.DataFrame):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-class FoundFragments(NamedTuple):
-    """Fragments of one output of a model on some graphs."""
-
-    effects: GraphEffects
-    explained: ExplainedGraphs
-    fragments: list[Fragment]
-
-
-def find_fragments(
-    expansion: KernelExpansion,
-    graphs: GraphCollection,
-    output: int = 0,
-    *,
-    n_fragments: int = N_FRAGMENTS,
-    min_support: int | None = None,
-    n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
-) -> FoundFragments:
-    """Explain all graphs and search for the fragments that move their predictions.
-
-    Training graphs, in any order, are explained without themselves; see
-    :mod:`treelens.explain.effects`. ``output`` is the code of the class with more than two
-    classes; ``min_support`` by default 0.4 % of the graphs, at least 3; ``seen`` the refined
-    graphs, if at hand.
-    """
-    effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen)
-    explained = ExplainedGraphs(expansion.forest, graphs, effects.colors, effects.phi)
-    if min_support is None:
-        min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
-    found = search_fragments(explained, n_fragments, min_support, expansion.forest.depth)
-    return FoundFragments(effects, explained, found)
-
-
 def fragment_table(
     expansion: KernelExpansion,
     graphs: GraphCollection,
@@ -153,43 +122,47 @@ def fragment_table(
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
-    ``targets`` are class codes or values of the graphs. Positive effects favour ``class_label``,
-    by default with two classes the second; with more, the table has fragments of all of them and
-    each row's class. ``smarts``: whether to write fragments of molecules as SMARTS. See
-    :func:`find_fragments` for the others.
+    Training graphs, in any order, are explained without themselves; see
+    :mod:`treelens.explain.effects`. ``targets`` are class codes or values of the graphs. Positive
+    effects favour ``class_label``, by default with two classes the second; with more, the table has
+    fragments of all of them and each row's class. ``min_support`` is by default 0.4 % of the
+    graphs, at least 3; ``seen`` are the refined graphs, if at hand; ``smarts``: whether to write
+    fragments of molecules as SMARTS.
     """
-    parts, pictures, covered, size, left_out = [], [], [], {}, True
-    holders: list[np.ndarray] = []
-    for output, sign, label in outputs_of(expansion, class_label):
-        found = find_fragments(
-            expansion, graphs, output,
-            n_fragments=n_fragments, min_support=min_support, n_jobs=n_jobs, seen=seen,
-        )  # fmt: skip
-        seen = found.effects.seen
-        part = _rows(found, targets, sign, smarts, effect_errors(found, output, n_jobs))
+    seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
+    inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
+    if min_support is None:
+        min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+    parts, size, left_out = [], {}, True
+    for output, sign, label in outputs_of(classes, class_label):
+        effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
+        explained = ExplainedGraphs(expansion.forest, graphs, seen.colors, effects.phi)
+        found = search_fragments(explained, n_fragments, min_support, expansion.forest.depth)
+        regions = [_sampled_region(explained, fragment) for fragment in found]
+        errors = jackknife_errors(effects, regions, inverse, output, n_jobs)
+        part = _rows(effects, explained, found, targets, sign, smarts)
+        # Over graphs and over the sample of training graphs.
+        part["error"] = np.hypot([f.effect.error for f in found], errors)
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        pictures += [_picture(found.explained, fragment) for fragment in found.fragments]
-        holders += [np.unique(found.explained.graph_of_node[f.roots]) for f in found.fragments]
-        covered += [found.explained.covered(f.roots, f.depth) for f in found.fragments]
-        size[label] = size_effect(found.explained, sign)
-        left_out = all(found.effects.copies)
+        size[label], left_out = size_effect(explained, sign), all(effects.copies)
     table = FragmentTable(pd.concat(parts))
     sizes = sizes_for_ranking(table.pop("_order").to_numpy())
-    order = np.argsort(-sizes, kind="stable")[:n_fragments]
-    table = table.iloc[order]
+    table = table.iloc[np.argsort(-sizes, kind="stable")[:n_fragments]]
     table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
-    table.pictures = {rank: pictures[k] for rank, k in enumerate(order.tolist(), start=1)}
-    table.holders = {rank: holders[k] for rank, k in enumerate(order.tolist(), start=1)}
-    table.attrs["size"] = size if len(size) > 1 else next(iter(size.values()))
-    table.attrs["left_out"] = left_out
-    classes = expansion.classes
+    covered: list[np.ndarray] = table.pop("_covered").tolist()
+    table.pictures = dict(zip(table.index.tolist(), table.pop("_picture"), strict=True))
+    table.holders = dict(zip(table.index.tolist(), table.pop("_holders"), strict=True))
     if classes is not None and class_label is None and len(classes) == 2:
         class_label = classes[1]
-    table.attrs["toward"] = None if class_label is None else str(class_label)
     least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(graphs)))
-    table.attrs["strongest"] = _strongest(table, [covered[k] for k in order.tolist()], least)
+    table.attrs = {
+        "size": size if len(size) > 1 else next(iter(size.values())),
+        "left_out": left_out,
+        "toward": None if class_label is None else str(class_label),
+        "strongest": _strongest(table, covered, least),
+    }
     return table
 
 
@@ -209,68 +182,75 @@ def size_effect(explained: ExplainedGraphs, sign: float = 1.0) -> dict[str, floa
     }
 
 
-def effect_errors(found: FoundFragments, output: int = 0, n_jobs: int = 1) -> np.ndarray:
-    """Standard errors of the effects of fragments: over graphs and over the training sample.
-
-    Their squares are added. The second, by the jackknife over training graphs, is measured on some
-    of the graphs; without a closed form (support vector machine, landmarks) it is 0.
-    """
-    explained, regions = found.explained, []
-    for fragment in found.fragments:
-        owner = explained.graph_of_node[fragment.roots]
-        graphs, counts = np.unique(owner, return_counts=True)
-        sample = graphs[:: max(1, -(-len(graphs) // _MOST_SAMPLED))]
-        chosen = np.isin(owner, sample)
-        roots = fragment.roots[chosen]
-        per_root = 1.0 / (len(sample) * counts[np.searchsorted(graphs, owner[chosen])])
-        balls = explained.balls(roots, fragment.depth)
-        weights = np.repeat(per_root, np.diff(balls.indptr))
-        nodes, place = np.unique(balls.indices, return_inverse=True)
-        regions.append(Region(nodes, np.bincount(place, weights=weights)))
-    over_graphs = np.array([fragment.effect.error for fragment in found.fragments])
-    return np.hypot(over_graphs, jackknife_errors(found.effects, regions, output, n_jobs))
-
-
-# --- rows -------------------------------------------------------------------------------------
+def _sampled_region(
+    explained: ExplainedGraphs, fragment: Fragment
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of a fragment in some of its graphs, and their weights in the mean effect."""
+    owner = explained.graph_of_node[fragment.roots]
+    graphs, counts = np.unique(owner, return_counts=True)
+    sample = graphs[:: max(1, -(-len(graphs) // _MOST_SAMPLED))]
+    chosen = np.isin(owner, sample)
+    per_root = 1.0 / (len(sample) * counts[np.searchsorted(graphs, owner[chosen])])
+    balls = explained.balls(fragment.roots[chosen], fragment.depth)
+    nodes, place = np.unique(balls.indices, return_inverse=True)
+    return nodes, np.bincount(place, weights=np.repeat(per_root, np.diff(balls.indptr)))
 
 
 def _rows(
-    found: FoundFragments,
+    effects: GraphEffects,
+    explained: ExplainedGraphs,
+    fragments: list[Fragment],
     targets: np.ndarray | None,
     sign: float,
     smarts: bool,
-    errors: np.ndarray,
 ) -> pd.DataFrame:
-    explained, fragments = found.explained, found.fragments
-    columns: dict[str, Any] = _chemistry(explained, fragments, smarts)
-    columns["pattern"] = [
-        " | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments
-    ]
-    columns["depth"] = [f.depth for f in fragments]
-    columns["effect"] = [sign * f.effect.mean for f in fragments]
-    columns["error"] = errors
-    columns["conditional_effect"] = [sign * f.beyond.mean for f in fragments]
-    columns["conditional_error"] = [f.beyond.error for f in fragments]
-    columns["total"] = [sign * f.total for f in fragments]
+    graphs, classes = explained.graphs, effects.expansion.classes
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
-    columns["support"] = [len(graphs) for graphs in having]
-    classes = found.effects.expansion.classes
+    columns: dict[str, Any] = {"name": [""] * len(fragments)}
+    if len(graphs) and is_molecule(graphs[0]):
+        writer = FragmentWriter(explained)
+        columns["name"] = [group_name(explained, f, writer.molecule) for f in fragments]
+        if smarts:
+            columns["smarts"] = [writer.smarts(f) for f in fragments]
+    columns |= {
+        "pattern": [" | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments],
+        "depth": [f.depth for f in fragments],
+        "effect": [sign * f.effect.mean for f in fragments],
+        "error": np.nan,
+        "conditional_effect": [sign * f.beyond.mean for f in fragments],
+        "conditional_error": [f.beyond.error for f in fragments],
+        "total": [sign * f.total for f in fragments],
+        "support": [len(found) for found in having],
+    }
     if targets is not None and classes is None:
-        columns["mean_value"] = [float(targets[graphs].mean()) for graphs in having]
+        columns["mean_value"] = [float(targets[found].mean()) for found in having]
     elif targets is not None and classes is not None:
         for code, label in enumerate(classes.tolist()):
-            counts = [int((targets[graphs] == code).sum()) for graphs in having]
+            counts = [int((targets[found] == code).sum()) for found in having]
             columns[f"support {label}"] = counts
-    names, sizes = explained.graphs.names, explained.graphs.sizes
-    examples = [graphs[np.argsort(sizes[graphs], kind="stable")][:_N_EXAMPLES] for graphs in having]
+    smallest = [h[np.argsort(graphs.sizes[h], kind="stable")][:_N_EXAMPLES] for h in having]
     columns["examples"] = [
-        [k if names is None else explained.graphs[k].name for k in graphs.tolist()]
-        for graphs in examples
+        [k if graphs.names is None else graphs[k].name for k in found.tolist()]
+        for found in smallest
     ]
     # Fragments of several classes are merged by score, those of one keep the order of the search.
     scores = np.abs([f.score for f in fragments]).astype(float)
     columns["_order"] = np.minimum.accumulate(scores) if len(scores) else scores
+    columns["_holders"] = having
+    columns["_covered"] = [explained.covered(f.roots, f.depth) for f in fragments]
+    columns["_picture"] = [_picture(explained, f) for f in fragments]
     return pd.DataFrame(columns)
+
+
+def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
+    """A small graph, with a few nodes beside the fragment if possible, and the occurrence there."""
+    roots = explained.carriers(fragment.patterns[0])
+    sizes = explained.graphs.sizes[explained.graph_of_node[roots]]
+    inside = np.diff(explained.balls(roots, fragment.depth).indptr)
+    k = int(np.lexsort((roots, sizes, sizes < inside + _BESIDE))[0])
+    graph, row = int(explained.graph_of_node[roots[k]]), int(roots[k])
+    place = occurrence_at(explained.graphs, graph, row, fragment.patterns[0], fragment.depth)
+    return explained.graphs[graph], place
 
 
 def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) -> list[int]:
@@ -290,31 +270,80 @@ def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) 
     return [k + 1 for k in taken]
 
 
-def _chemistry(
-    explained: ExplainedGraphs, fragments: list[Fragment], smarts: bool
-) -> dict[str, Any]:
-    """Names and, with ``smarts``, SMARTS of fragments of molecules; other graphs have neither."""
-    graphs, forest = explained.graphs, explained.forest
+# --- what else is known of the graphs that have a fragment ------------------------------------
+
+
+def measured_with_and_without(
+    holders: np.ndarray, targets: np.ndarray, n_classes: int | None = None
+) -> tuple[Any, Any]:
+    """Return the mean value, or the shares of the classes, with a fragment and without it.
+
+    ``holders`` are positions of the graphs that have it; ``targets`` values, or with ``n_classes``
+    codes of classes. The second is None where all graphs have the fragment.
+
+    Examples
+    --------
+    >>> measured_with_and_without(np.array([0, 2]), np.array([1.0, 5.0, 3.0]))
+    (2.0, 5.0)
+    """
+    inside = np.zeros(len(targets), dtype=bool)
+    inside[holders] = True
+
+    def measured(part: np.ndarray) -> Any:
+        if not len(part):
+            return None
+        if n_classes is None:
+            return float(part.mean())
+        return (np.bincount(part, minlength=n_classes) / len(part)).tolist()
+
+    return measured(targets[inside]), measured(targets[~inside])
+
+
+def confounders(
+    graphs: GraphCollection,
+    holders: np.ndarray,
+    targets: np.ndarray | None = None,
+    classes: np.ndarray | None = None,
+    scaffolds: dict[int, str] | None = None,
+) -> list[str]:
+    """Return what the graphs with a fragment share beside it, which may be behind its effect.
+
+    ``scaffolds`` is a cache of Murcko scaffolds by position.
+    """
+    found, n = [], len(holders)
+    if classes is not None and targets is not None:
+        counts, in_all = np.bincount(targets[holders], minlength=len(classes)), np.bincount(targets)
+        if counts.max() >= _ONE_CLASS * n and in_all.max() < _ONE_CLASS * len(targets):
+            found.append(f"{counts.max()} of {n} are of class {classes[counts.argmax()]}")
     if not len(graphs) or not is_molecule(graphs[0]):
-        return {"name": [""] * len(fragments)}
-    trees = zip(forest.vocabularies, forest.trees, strict=True)
-    own = [vocabulary for vocabulary, tree in trees if TREES[tree][0] == "labels"]
-    kind = atom_label_of(graphs, own[0]) if own and smarts else "element"
-    writer = FragmentWriter(explained, kind or "unknown")
-    columns: dict[str, Any] = {
-        "name": [group_name(explained, fragment, writer.molecule) for fragment in fragments]
-    }
-    if smarts:
-        columns["smarts"] = [writer.smarts(fragment) for fragment in fragments]
-    return columns
+        return found
+    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
+
+    known = {} if scaffolds is None else scaffolds
+
+    def of_some(positions: np.ndarray) -> list[str]:
+        sample = positions[:: max(1, -(-len(positions) // _MOST_SCAFFOLDS))].tolist()
+        for position in sample:
+            if position not in known:
+                known[position] = MurckoScaffoldSmiles(mol=molecule_of(graphs[position]))
+        return [known[k] for k in sample]
+
+    sample = of_some(holders)
+    names, counts = np.unique(sample, return_counts=True)
+    n_same, scaffold = int(counts.max()), str(names[counts.argmax()])
+    if n_same < _LEAST_SHARE * len(sample) or not scaffold:  # chains have no scaffold to share
+        return found
+    others = of_some(np.setdiff1d(np.arange(len(graphs)), holders))
+    if others and others.count(scaffold) < 0.5 * len(others):  # else most molecules have it
+        looked_at = "" if len(sample) == n else "looked at "
+        found.append(f"{n_same} of {len(sample)} {looked_at}have the scaffold {scaffold}")
+    return found
 
 
-def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
-    """A small graph, with a few nodes beside the fragment if possible, and the occurrence there."""
-    roots = explained.carriers(fragment.patterns[0])
-    sizes = explained.graphs.sizes[explained.graph_of_node[roots]]
-    inside = np.diff(explained.balls(roots, fragment.depth).indptr)
-    k = int(np.lexsort((roots, sizes, sizes < inside + _BESIDE))[0])
-    graph, row = int(explained.graph_of_node[roots[k]]), int(roots[k])
-    place = occurrence_at(explained.graphs, graph, row, fragment.patterns[0], fragment.depth)
-    return explained.graphs[graph], place
+def fragment_smiles(graph: Graph, place: Occurrence) -> str | None:
+    """Return the SMILES of the atoms of a fragment where it occurs; None for other graphs."""
+    if not is_molecule(graph):
+        return None
+    from rdkit import Chem
+
+    return str(Chem.MolFragmentToSmiles(molecule_of(graph), list(place.nodes)))

@@ -7,9 +7,8 @@ PNG is drawn by matplotlib's Figure object: no display, no global state.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -21,69 +20,33 @@ FOR = (213, 94, 0)
 HIGHLIGHT = "#009e73"
 INK = "#222"
 LEGEND_HEIGHT = 34
+_RIM, _RIM_WIDTH = "#777", 0.8
 _LEGEND_STEPS = 11
 _LONGEST_TEXT = 16
 _PIXELS_PER_INCH = 100
 
+Color = tuple[float, float, float]
 
-@dataclass(frozen=True)
-class Lines:
-    """Straight lines of one style; ``segments`` has shape (n, 2, 2)."""
 
-    segments: np.ndarray
+class Lines(NamedTuple):
+    """Straight lines of one style."""
+
+    segments: np.ndarray  # (n, 2, 2)
     width: float
     color: str | None = None  # None: the colour of the page's text
     dashed: bool = False
 
-    def svg(self) -> str:
-        ends = ((*map(_short, a), *map(_short, b)) for a, b in self.segments)
-        path = "".join("M{} {}L{} {}".format(*end) for end in ends)
-        return f'<path d="{path}"/>'
 
-    def shared_svg(self) -> str:
-        dashes = ' stroke-dasharray="2 2"' if self.dashed else ""
-        color = "currentColor" if self.color is None else self.color
-        return f'stroke="{color}" stroke-width="{_short(self.width)}"{dashes}'
-
-    def png(self, axes: Any) -> None:
-        from matplotlib.collections import LineCollection
-
-        style = (0, (2, 2)) if self.dashed else "solid"
-        axes.add_collection(LineCollection(
-            list(self.segments), colors=self.color or INK, linewidths=_points(self.width),
-            linestyles=[style],
-        ))  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Disc:
+class Disc(NamedTuple):
     """A filled circle, with or without a rim."""
 
     center: tuple[float, float]
     radius: float
     fill: str
-    rim: str | None = None
-    rim_width: float = 1.0
-
-    def svg(self) -> str:
-        x, y, r = map(_short, (*self.center, self.radius))
-        return f'<circle cx="{x}" cy="{y}" r="{r}" fill="{self.fill}"/>'
-
-    def shared_svg(self) -> str:
-        rim = f'stroke="{self.rim}" stroke-width="{_short(self.rim_width)}"'
-        return rim if self.rim else ""
-
-    def png(self, axes: Any) -> None:
-        from matplotlib.patches import Circle
-
-        axes.add_patch(Circle(
-            self.center, self.radius, facecolor=self.fill, edgecolor=self.rim or "none",
-            linewidth=_points(self.rim_width), zorder=2,
-        ))  # fmt: skip
+    rim: bool = False
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A centred text, truncated where it is too long for a drawing."""
 
     center: tuple[float, float]
@@ -93,44 +56,32 @@ class Words:
 
     @property
     def shown(self) -> str:
-        long = len(self.text) > _LONGEST_TEXT
-        return self.text[: _LONGEST_TEXT - 1] + "…" if long else self.text
-
-    def svg(self) -> str:
-        x, y = self.center
-        # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
-        place = f'x="{_short(x)}" y="{_short(y + 0.35 * self.size)}"'
-        return f"<text {place}>{escape(self.shown)}</text>"
-
-    def shared_svg(self) -> str:
-        color = "currentColor" if self.color is None else self.color
-        return f'font-size="{_short(self.size)}" fill="{color}"'
-
-    def png(self, axes: Any) -> None:
-        axes.text(
-            *self.center, self.shown, fontsize=_points(self.size), color=self.color or INK,
-            ha="center", va="center_baseline", zorder=3, parse_math=False,
-        )  # fmt: skip
+        return shortened(self.text, _LONGEST_TEXT)
 
 
 Mark = Lines | Disc | Words
 
 
-@dataclass(frozen=True)
-class Scene:
+def shortened(text: str, longest: int) -> str:
+    """A text, its end replaced by dots where it is too long."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+class Scene(NamedTuple):
     """Marks on a sheet, drawn one over the other."""
 
     width: float
     height: float
     title: str
-    marks: tuple[Mark, ...]
+    marks: list[Mark]
 
     def to_svg(self) -> str:
         """The text of an ``<svg>`` element; lines and letters have the text colour of the page."""
         width, height = _short(self.width), _short(self.height)
-        groups = groupby(self.marks, key=lambda mark: mark.shared_svg())  # a style is written once
-        drawn = ((style, "".join(mark.svg() for mark in marks)) for style, marks in groups)
-        body = "".join(f"<g {style}>{inside}</g>" if style else inside for style, inside in drawn)
+        body = ""
+        for style, marks in groupby(self.marks, key=_style):  # a style is written once
+            inside = "".join(map(_element, marks))
+            body += f"<g {style}>{inside}</g>" if style else inside
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" '
@@ -154,10 +105,66 @@ class Scene:
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)
         for mark in self.marks:
-            mark.png(axes)
+            _paint(axes, mark)
         buffer = io.BytesIO()
         FigureCanvasAgg(figure).print_png(buffer)
         return buffer.getvalue()
+
+
+def _short(value: float) -> str:
+    """A number with at most one decimal."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _style(mark: Mark) -> str:
+    """The attributes that neighbouring marks of one style share."""
+    if isinstance(mark, Disc):
+        return f'stroke="{_RIM}" stroke-width="{_short(_RIM_WIDTH)}"' if mark.rim else ""
+    color = "currentColor" if mark.color is None else mark.color
+    if isinstance(mark, Words):
+        return f'font-size="{_short(mark.size)}" fill="{color}"'
+    dashes = ' stroke-dasharray="2 2"' if mark.dashed else ""
+    return f'stroke="{color}" stroke-width="{_short(mark.width)}"{dashes}'
+
+
+def _element(mark: Mark) -> str:
+    if isinstance(mark, Lines):
+        ends = ((*map(_short, a), *map(_short, b)) for a, b in mark.segments)
+        path = "".join("M{} {}L{} {}".format(*end) for end in ends)
+        return f'<path d="{path}"/>'
+    x, y = mark.center
+    if isinstance(mark, Disc):
+        place = f'cx="{_short(x)}" cy="{_short(y)}" r="{_short(mark.radius)}"'
+        return f'<circle {place} fill="{mark.fill}"/>'
+    # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
+    place = f'x="{_short(x)}" y="{_short(y + 0.35 * mark.size)}"'
+    return f"<text {place}>{escape(mark.shown)}</text>"
+
+
+def _paint(axes: Any, mark: Mark) -> None:
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import Circle
+
+    points = 72 / _PIXELS_PER_INCH  # the unit of lines and letters
+    if isinstance(mark, Lines):
+        style = (0, (2, 2)) if mark.dashed else "solid"
+        axes.add_collection(LineCollection(
+            list(mark.segments), colors=mark.color or INK, linewidths=points * mark.width,
+            linestyles=[style],
+        ))  # fmt: skip
+    elif isinstance(mark, Disc):
+        axes.add_patch(Circle(
+            mark.center, mark.radius, facecolor=mark.fill, zorder=2,
+            edgecolor=_RIM if mark.rim else "none", linewidth=points * _RIM_WIDTH,
+        ))  # fmt: skip
+    else:
+        axes.text(
+            *mark.center, mark.shown, fontsize=points * mark.size, color=mark.color or INK,
+            ha="center", va="center_baseline", zorder=3, parse_math=False,
+        )  # fmt: skip
+
+
+# --- colours ----------------------------------------------------------------------------------
 
 
 def legend_marks(width: float, top: float, limit: float, ends: tuple[str, str]) -> list[Mark]:
@@ -175,20 +182,7 @@ def legend_marks(width: float, top: float, limit: float, ends: tuple[str, str]) 
     return marks
 
 
-def _short(value: float) -> str:
-    """A number with at most one decimal."""
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _points(pixels: float) -> float:
-    """matplotlib measures lines and letters in points, 72 to the inch."""
-    return pixels * 72 / _PIXELS_PER_INCH
-
-
-# --- colours ----------------------------------------------------------------------------------
-
-
-def diverging_rgb(value: float, limit: float) -> tuple[float, float, float]:
+def diverging_rgb(value: float, limit: float) -> Color:
     """Red, green and blue, each 0 to 1, of a contribution; ``limit`` gets the full colour."""
     share = 0.0 if limit == 0 else float(np.clip(value / limit, -1.0, 1.0))
     end = FOR if share > 0 else AGAINST
@@ -196,12 +190,12 @@ def diverging_rgb(value: float, limit: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def to_hex(rgb: tuple[float, float, float]) -> str:
+def to_hex(rgb: Color) -> str:
     """``#rrggbb`` of a colour."""
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in rgb)
 
 
-def ink_on(rgb: tuple[float, float, float]) -> str:
+def ink_on(rgb: Color) -> str:
     """A colour for text that can be read on ``rgb``."""
     luminance = 0.2126 * rgb[0] ** 2.2 + 0.7152 * rgb[1] ** 2.2 + 0.0722 * rgb[2] ** 2.2
     return INK if luminance > 0.25 else "#fff"

@@ -35,14 +35,11 @@ import numpy as np
 
 from treelens.explain.decode import Occurrence, occurrence_at, root_label
 from treelens.explain.fragment_search import ExplainedGraphs, Fragment
-from treelens.explain.layout import is_molecule
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecules import molecule_of, molecules_to_collection
+from treelens.graphs.molecules import molecule_of
 from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
 
 LONGEST_SMARTS = 4000
-_N_COMPARED = 50  # molecules that the kind of labels is found from
 _MOST_MATCHES = 100_000
 _MOST_COMPARED = 40  # occurrences whose surroundings are compared
 _MOST_CHECKED = 600  # molecules that a SMARTS is matched against
@@ -73,8 +70,8 @@ def pattern_smarts(
     pattern : int
         Its id in the vocabulary, the index of ``model.patterns_``.
     atom_label : str, default="element"
-        The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`; see
-        :func:`atom_label_of`. ``"fine"``: the fine labels that all molecules have.
+        The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`. ``"fine"``:
+        the fine labels that all molecules have.
     max_length : int, default=4000
         SMARTS of deep patterns are long.
 
@@ -113,50 +110,13 @@ def forest_smarts(
     atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
 ) -> str | None:
-    """A SMARTS of a pattern of a forest (``model.model_.weighted.forest``), by its id there.
-
-    See :func:`pattern_smarts`; ``atom_label`` is that of the graphs' own node labels.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection(["CCN", "CNC"])
-    >>> forest, _ = PatternForest.fit(graphs, depth=0, trees=("labels", "fine"))
-    >>> methyl = forest.texts(range(forest.n_patterns)).index("CH3")
-    >>> forest_smarts(forest, methyl)
-    '[#6;A;h3;+0;R0]'
-    """
+    """A SMARTS of a pattern of a forest, by its id there; see :func:`pattern_smarts`."""
     tree, inner = forest.place(pattern)
     if tree == len(forest.trees):  # a cell of attributes
         return None
     kind = TREES[forest.trees[tree]][0]
     kind = atom_label if kind == "labels" else kind
     return pattern_smarts(forest.vocabularies[tree], inner, kind, max_length)
-
-
-def atom_label_of(graphs: GraphCollection, vocabulary: PatternVocabulary) -> str | None:
-    """The kind of the node labels of molecules: an ``atom_label`` of :func:`treelens.read_smiles`.
-
-    None for other graphs and other labels. Of several kinds that give the same labels it is the
-    coarsest.
-
-    Examples
-    --------
-    >>> from treelens.graphs.molecules import smiles_to_collection
-    >>> graphs = smiles_to_collection(["c1ccccc1O"], atom_label="element+aromatic")
-    >>> atom_label_of(graphs, PatternVocabulary.fit(graphs, depth=0)[0])
-    'element+aromatic'
-    """
-    first = [graphs[i] for i in range(min(len(graphs), _N_COMPARED))]
-    if vocabulary.degree_labels or not all(is_molecule(graph) for graph in first):
-        return None
-    labels = {*graphs.node_alphabet, *vocabulary.node_alphabet}
-    kinds = [kind for kind, read in _ATOM_READERS.items() if all(read(label) for label in labels)]
-    for kind in kinds:
-        again = molecules_to_collection([molecule_of(g) for g in first], atom_label=kind)
-        if all(a.node_labels == b.node_labels for a, b in zip(again, first, strict=True)):
-            return kind
-    return None
 
 
 # --- atoms and bonds --------------------------------------------------------------------------
@@ -225,14 +185,14 @@ def _fine(label: Any) -> _Atom | None:
     return _Atom(bare.number, f"{bare.more};h{hydrogens};{parts['charge'] or '+0'}{ring}")
 
 
-# The coarsest kind comes first.
-_ATOM_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
+_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
     "element": _element,
     "element+charge": _element_and_charge,
     "element+aromatic": _element_and_aromaticity,
+    # Further labels of the trees of a forest.
+    "fine": _fine,
+    "none": lambda label: _Atom(None),
 }
-# Beside these, the other labels of the trees of a forest.
-_READERS = {**_ATOM_READERS, "fine": _fine, "none": lambda label: _Atom(None)}
 
 
 def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:
@@ -307,11 +267,11 @@ def _branched(branches: Iterable[str]) -> str:
 
 
 class FragmentWriter:
-    """Writes the fragments of some molecules as SMARTS; ``atom_label`` as in ``pattern_smarts``."""
+    """Writes the fragments of some molecules as SMARTS."""
 
-    def __init__(self, explained: ExplainedGraphs, atom_label: str) -> None:
-        self.explained = explained
-        self.atom_label = atom_label
+    def __init__(self, explained: ExplainedGraphs) -> None:
+        self.explained, recipe = explained, explained.graphs.recipe
+        self.atom_label = (recipe and recipe.atom_label) or "element"
         self.molecule = cache(lambda graph: molecule_of(explained.graphs[graph]))
         self._labelled = cache(lambda tree: labelled_for(explained.graphs, tree))
 
@@ -319,7 +279,11 @@ class FragmentWriter:
         """The most readable form that matches the fragment's atoms and no others, or None."""
         having = np.unique(self.explained.graph_of_node[fragment.roots])
         others = np.setdiff1d(np.arange(len(self.explained.graphs)), having, assume_unique=True)
-        graphs = [*_spread(having, _MOST_CHECKED // 2), *_spread(others, _MOST_CHECKED // 2)]
+        graphs = [
+            graph
+            for part in (having, others)
+            for graph in part[:: max(1, -(-len(part) // (_MOST_CHECKED // 2)))].tolist()
+        ]
         return next((x for x in self._forms(fragment) if self.is_exact(x, fragment, graphs)), None)
 
     def is_exact(self, smarts: str, fragment: Fragment, graphs: Iterable[int]) -> bool:
@@ -342,53 +306,60 @@ class FragmentWriter:
     def _forms(self, fragment: Fragment) -> Iterator[str]:
         """Forms to be tried, the most readable first."""
         forest, graphs = self.explained.forest, self.explained.graphs
-        place, reach = self._usual_place(fragment), fragment.depth
-        tree = forest.trees[forest.levels[self.explained.level_of(fragment.patterns[0])][0]]
+        owner, pattern = self.explained.graph_of_node[fragment.roots], fragment.patterns[0]
+        # An occurrence with the most common numbers of nodes and edges, in a small graph.
+        places = [
+            occurrence_at(graphs, int(owner[k]), int(fragment.roots[k]), pattern, fragment.depth)
+            for k in np.lexsort((fragment.roots, graphs.sizes[owner]))[:_MOST_COMPARED]
+        ]
+        shapes = [(len(place.nodes), len(place.edges)) for place in places]
+        place = places[shapes.index(Counter(shapes).most_common(1)[0][0])]
+        row = place.root + int(graphs.node_offsets[place.graph_index])
+        tree = forest.trees[forest.levels[self.explained.level_of(pattern)][0]]
         if len(fragment.patterns) == 1:
-            yield from self._written_out(place, reach, tree, None)
+            inner = occurrence_at(graphs, place.graph_index, row, pattern, fragment.depth - 1)
+            yield from self._written_out(place, tree, inner.nodes)
         conditions = [forest_smarts(forest, p, self.atom_label) for p in fragment.patterns]
         if all(conditions):
             nested = ",".join(_condition(str(condition)) for condition in conditions)
             # Atoms with coarse labels fit all members.
             coarse = "labels" if "labels" in forest.trees else tree
-            yield from self._written_out(place, reach, coarse, nested)
-            row = place.root + int(graphs.node_offsets[place.graph_index])
-            star = occurrence_at(graphs, place.graph_index, row, place.pattern, 1)
-            yield from self._written_out(star, 1, coarse, nested)
+            yield from self._written_out(place, coarse, (), nested)
+            star = occurrence_at(graphs, place.graph_index, row, pattern, 1)
+            yield from self._written_out(star, coarse, (), nested)
             yield f"[{nested}]"
 
-    def _usual_place(self, fragment: Fragment) -> Occurrence:
-        """An occurrence with the most common numbers of nodes and edges, in a small graph."""
-        graphs, owner = self.explained.graphs, self.explained.graph_of_node[fragment.roots]
-        places = [
-            occurrence_at(
-                graphs, int(owner[k]), int(fragment.roots[k]), fragment.patterns[0], fragment.depth
-            )
-            for k in np.lexsort((fragment.roots, graphs.sizes[owner]))[:_MOST_COMPARED]
-        ]
-        shapes = [(len(place.nodes), len(place.edges)) for place in places]
-        return places[shapes.index(Counter(shapes).most_common(1)[0][0])]
-
     def _written_out(
-        self, place: Occurrence, depth: int, tree: str, root_condition: str | None
+        self, place: Occurrence, tree: str, inner: tuple[int, ...], condition: str | None = None
     ) -> Iterator[str]:
-        """All atoms of an occurrence with the labels of a tree, unless a label has no SMARTS."""
+        """The atoms of an occurrence in one line from the root on, with the labels of a tree.
+
+        ``inner`` atoms have all their neighbours. With a ``condition`` of the root, bonds are of
+        any kind. Nothing, where a label has no SMARTS.
+        """
+        from rdkit import Chem
+
         graph, (kind, uses_bonds) = self._labelled(tree)[place.graph_index], TREES[tree]
+        molecule = self.molecule(place.graph_index)
         read = _READERS.get(self.atom_label if kind == "labels" else kind)
-        labels = {node: read and read(graph.node_labels[node]) for node in place.nodes}
-        degrees, steps = Counter(chain.from_iterable(graph.edges)), _walk(place)[0]
-        atoms = {}
-        for node, label in labels.items():
-            if label is None:
+        degrees = Counter(chain.from_iterable(graph.edges))
+        atoms, bonds = ["*"] * graph.n_nodes, ["~"] * molecule.GetNumBonds()
+        for node in place.nodes:
+            label = read and read(graph.node_labels[node])
+            if not label:
                 return
-            inner = steps[node] < depth and root_condition is None
-            atoms[node] = f"[{label.conditions}{f';D{degrees[node]}' if inner else ''}]"
-        bonds = None
-        if root_condition is not None:
-            atoms[place.root] = f"[{root_condition}]"
-        elif uses_bonds and graph.edge_labels is not None:
-            bonds = dict(zip(graph.edges, graph.edge_labels, strict=True))
-        yield _linear(place, atoms, bonds)
+            more = f";D{degrees[node]}" if node in inner else ""
+            atoms[node] = f"[{label.conditions}{more}]"
+        if condition is not None:
+            atoms[place.root] = f"[{condition}]"
+        number = {edge: molecule.GetBondBetweenAtoms(*edge).GetIdx() for edge in graph.edges}
+        if condition is None and uses_bonds and graph.edge_labels is not None:
+            for edge, bond in zip(graph.edges, graph.edge_labels, strict=True):
+                bonds[number[edge]] = str(bond)
+        yield Chem.MolFragmentToSmiles(
+            molecule, place.nodes, [number[edge] for edge in place.edges], atoms, bonds,
+            rootedAtAtom=place.root,
+        )  # fmt: skip
 
 
 def _condition(atom: str) -> str:
@@ -399,57 +370,3 @@ def _condition(atom: str) -> str:
         if level == 0 and sign in ";,&":
             return f"$({atom})"
     return inner
-
-
-def _spread(values: np.ndarray, most: int) -> list[int]:
-    """At most ``most`` values, evenly spaced."""
-    return values[:: max(1, -(-len(values) // most))].tolist()
-
-
-def _neighbors(place: Occurrence) -> dict[int, list[int]]:
-    around: dict[int, list[int]] = {node: [] for node in place.nodes}
-    for u, v in place.edges:
-        around[u].append(v)
-        if u != v:
-            around[v].append(u)
-    return around
-
-
-def _walk(place: Occurrence) -> tuple[dict[int, int], list[tuple[int, int]]]:
-    """Steps from the root to every node, and the edges that close a ring."""
-    around, steps, tree = _neighbors(place), {place.root: 0}, set()
-    queue = [place.root]
-    for node in queue:
-        for other in around[node]:
-            if other not in steps:
-                steps[other] = steps[node] + 1
-                queue.append(other)
-                tree.add((min(node, other), max(node, other)))
-    return steps, [edge for edge in place.edges if edge not in tree]
-
-
-def _linear(
-    place: Occurrence, atoms: dict[int, str], bonds: dict[tuple[int, int], Any] | None
-) -> str:
-    """The atoms in one line from the root on, branches in brackets, rings closed by numbers."""
-    around = _neighbors(place)
-    numbers = {edge: k for k, edge in enumerate(_walk(place)[1], start=1)}
-
-    def sign(u: int, v: int) -> str:
-        return "~" if bonds is None else str(bonds[min(u, v), max(u, v)])
-
-    def write(node: int, before: int) -> str:
-        rings = "".join(
-            f"{sign(*edge)}{number if number < 10 else f'%{number}'}"
-            for edge, number in numbers.items()
-            if node in edge
-        )
-        onward = [
-            sign(node, other) + write(other, node)
-            for other in around[node]
-            if other != before and (min(node, other), max(node, other)) not in numbers
-        ]
-        *inner, last = sorted(onward, key=len) or [""]
-        return atoms[node] + rings + "".join(f"({part})" for part in inner) + last
-
-    return write(place.root, -1)

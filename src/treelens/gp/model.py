@@ -23,7 +23,7 @@ from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
-from treelens.models.predictions import Predictions
+from treelens.models.predictions import KernelExpansion, Predictions
 from treelens.models.thresholds import Threshold, calibrated
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, RefinedGraphs, select_features
@@ -236,6 +236,19 @@ class FittedGP:
     def coefficients(self) -> np.ndarray:
         """What each basis graph adds per unit of kernel, in the targets' units: (n_columns, n)."""
         return self.target_scale * self.posterior.coefficients.T
+
+    @cached_property
+    def expansion(self) -> KernelExpansion:
+        """The outputs as sums over the basis graphs, for explanations."""
+        return KernelExpansion(
+            self.weighted.forest, 0, self.kernel, self.weights, self.basis_graphs,
+            self.basis_indices, self.coefficients, self.target_offset, self.classes, self.refine,
+            self._exact_factor,
+        )  # fmt: skip
+
+    def _exact_factor(self, n_jobs: int) -> np.ndarray | None:
+        posterior = self._full_posterior(n_jobs)
+        return posterior.factor if isinstance(posterior, ExactPosterior) else None
 
     def kernel_rows(self, graphs: Features, n_jobs: int = 1) -> np.ndarray:
         """Kernel values with the basis graphs, shape (n_graphs, n_basis)."""

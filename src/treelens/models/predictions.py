@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,10 +13,38 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, RefinedGraphs
+from treelens.patterns.forest import PatternForest
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """Outputs that are linear in kernel values: ``intercepts + coefficients @ k(graph, basis)``.
+
+    Two classes share one output, positive for the second; more have one output each.
+    """
+
+    forest: PatternForest
+    first_level: int  # of the forest that the kernel uses; its first pattern is number 0 here
+    kernel: Any  # WeightedKernel or MixtureKernel
+    weights: np.ndarray  # (n_patterns,) of the patterns from first_level on
+    basis: Features  # of the n training graphs that have a coefficient
+    basis_indices: np.ndarray  # (n,) their positions in the training set
+    coefficients: np.ndarray  # (n_outputs, n)
+    intercepts: np.ndarray  # (n_outputs,)
+    classes: np.ndarray | None  # None for regression
+    refine: Callable[..., RefinedGraphs]  # from graphs and n_jobs
+    # Of n_jobs: the upper Cholesky factor of the covariance of the targets; None where predictions
+    # without a training graph have no closed form.
+    factor: Callable[[int], np.ndarray | None] = lambda n_jobs: None
+
+    @property
+    def first_pattern(self) -> int:
+        """Id in the forest of the first pattern in use."""
+        return int(self.forest.level_offsets[self.first_level])
 
 
 class FittedModel(Protocol):
-    """A fitted SVM or Gaussian process, as predictions, reports and files see it."""
+    """A fitted SVM or Gaussian process, as predictions, explanations, reports and files see it."""
 
     @property
     def classes(self) -> np.ndarray | None:
@@ -36,6 +65,10 @@ class FittedModel(Protocol):
     @property
     def weights(self) -> np.ndarray:
         """One weight per pattern in use, shape (n_patterns,)."""
+
+    @property
+    def expansion(self) -> KernelExpansion:
+        """The outputs as sums over training graphs, which explanations divide among patterns."""
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Return the predictions of graphs, each refined once."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,80 +15,39 @@ _SQUARE = (360.0, 340.0)
 _PARITY = (820.0, 760.0)
 
 
-class Point(NamedTuple):
-    """A point of a scatter chart with a vertical interval."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    text: str
-    kind: str = ""
-
-
-@dataclass
 class Chart:
-    """A chart in pixels."""
+    """Lines, and dots with vertical intervals, on two axes of the same range; in pixels."""
 
-    size: tuple[float, float]
-    x_range: Range
-    y_range: Range
-    radius: float = 2.5  # of the dots
-    lines: list[str] = field(default_factory=list)  # path data
-    # x, y, top and bottom of the interval, kind, text
-    dots: list[tuple[float, float, float, float, str, str]] = field(default_factory=list)
-
-    @property
-    def box(self) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of the plotting area."""
-        return _LEFT, _TOP, self.size[0] - _RIGHT, self.size[1] - _BOTTOM
-
-    @property
-    def x_ticks(self) -> list[tuple[float, str]]:
-        return [(self.x(value), text) for value, text in ticks(self.x_range)]
-
-    @property
-    def y_ticks(self) -> list[tuple[float, str]]:
-        return [(self.y(value), text) for value, text in ticks(self.y_range)]
+    def __init__(
+        self, values: Range = (0.0, 1.0), size: Range = _SQUARE, radius: float = 4.0
+    ) -> None:
+        self.size, self.radius, self._range = size, radius, values
+        # Left, top, right and bottom of the plotting area.
+        self.box = _LEFT, _TOP, size[0] - _RIGHT, size[1] - _BOTTOM
+        self.x_ticks = [(self.x(value), text) for value, text in ticks(values)]
+        self.y_ticks = [(self.y(value), text) for value, text in ticks(values)]
+        self.lines: list[str] = []  # path data
+        # x, y, top and bottom of the interval, kind, text
+        self.dots: list[tuple[float, float, float, float, str, str]] = []
 
     def x(self, value: float) -> float:
-        left, _, right, _ = self.box
-        low, high = self.x_range
-        return round(left + (right - left) * (value - low) / max(high - low, 1e-12), 1)
+        return round(self.box[0] + (self.box[2] - self.box[0]) * self._share(value), 1)
 
     def y(self, value: float) -> float:
-        _, top, _, bottom = self.box
-        low, high = self.y_range
-        return round(bottom - (bottom - top) * (value - low) / max(high - low, 1e-12), 1)
+        return round(self.box[3] - (self.box[3] - self.box[1]) * self._share(value), 1)
 
+    def _share(self, value: float) -> float:
+        low, high = self._range
+        return (value - low) / max(high - low, 1e-12)
 
-def line_chart(
-    lines: Sequence[tuple[Sequence[float], Sequence[float]]],
-    x_range: Range = (0.0, 1.0),
-    y_range: Range = (0.0, 1.0),
-    size: tuple[float, float] = _SQUARE,
-) -> Chart:
-    """Return lines through points, each given by its x and its y values."""
-    chart = Chart(size, x_range, y_range)
-    for xs, ys in lines:
-        points = (f"{chart.x(x)} {chart.y(y)}" for x, y in zip(xs, ys, strict=True))
-        chart.lines.append("M" + "L".join(points))
-    return chart
+    def add_line(self, xs: Iterable[float], ys: Iterable[float]) -> None:
+        points = (f"{self.x(x)} {self.y(y)}" for x, y in zip(xs, ys, strict=True))
+        self.lines.append("M" + "L".join(points))
 
-
-def scatter_chart(
-    points: Sequence[Point],
-    values: Range = (0.0, 1.0),
-    size: tuple[float, float] = _SQUARE,
-    radius: float = 4.0,
-) -> Chart:
-    """Return points on two axes of the same range; intervals are cut where the range ends."""
-    chart = Chart(size, values, values, radius)
-    for point in points:
-        top, bottom = chart.y(min(point.high, values[1])), chart.y(max(point.low, values[0]))
-        dot = (chart.x(point.x), chart.y(point.y), top, bottom, point.kind, point.text)
-        chart.dots.append(dot)
-    return chart
+    def add_dot(self, x: float, y: float, interval: Range, text: str, kind: str = "") -> None:
+        """Add a dot; its interval is cut where the range ends."""
+        low, high = max(interval[0], self._range[0]), min(interval[1], self._range[1])
+        self.dots.append((self.x(x), self.y(y), self.y(high), self.y(low), kind, text))
 
 
 def ticks(values: Range, most: int = 5) -> list[tuple[float, str]]:
@@ -109,56 +67,35 @@ def charts_of(scores: Mapping[str, Any] | None, units: Units, noun: str) -> dict
     if scores is None:
         return None
     if "points" in scores:
-        return {
-            "parity": _parity(scores["points"], units, noun),
-            "calibration": _calibration(scores["calibration"]),
-        }
-    lines = [(c["false_positive_rate"], c["true_positive_rate"]) for c in scores["roc"]]
+        calibration = Chart()
+        for x, y in zip(*(scores["calibration"][k] for k in ("nominal", "observed")), strict=True):
+            calibration.add_dot(x, y, (y, y), f"{x:.0%} intervals contain {y:.1%}")
+        return {"parity": _parity(scores["points"], units, noun), "calibration": calibration}
+    roc, reliability = Chart(radius=2.5), Chart()
+    for curve in scores["roc"]:
+        roc.add_line(curve["false_positive_rate"], curve["true_positive_rate"])
+    for part in scores["reliability"] or []:
+        text = (
+            f"{part['n']} {noun}s with a probability of {part['low']:.0%} to {part['high']:.0%}: "
+            f"{part['observed']:.0%} observed"
+        )
+        reliability.add_dot(part["predicted"], part["observed"], part["observed_interval"], text)
     return {
-        "roc": line_chart(lines) if lines else None,
-        "reliability": _reliability(scores["reliability"], noun),
+        "roc": roc if roc.lines else None,
+        "reliability": None if scores["reliability"] is None else reliability,
     }
 
 
 def _parity(points: Mapping[str, Any], units: Units, noun: str) -> Chart:
     """Return predicted against measured values with their 90 % intervals."""
-    columns = (points[name] for name in ("index", "measured", "predicted", "half_width"))
-    spots = [
-        Point(
-            measured, predicted, predicted - half, predicted + half,
-            f"{noun} {index}: measured {units(measured)}, predicted {units(predicted)} "
-            f"± {units(half)}",
-            "" if abs(predicted - measured) <= half else "outside",
-        )
-        for index, measured, predicted, half in zip(*columns, strict=True)
-    ]  # fmt: skip
     ends = [*points["measured"], *points["predicted"]]
     low, high = min(ends), max(ends)
     room = 0.06 * (high - low) or 1.0
-    return scatter_chart(spots, (low - room, high + room), _PARITY, radius=3.0)
-
-
-def _calibration(found: Mapping[str, Any]) -> Chart:
-    """Return observed against nominal coverage of intervals."""
-    pairs = zip(found["nominal"], found["observed"], strict=True)
-    texts = "{:.0%} intervals contain {:.1%}"
-    return scatter_chart([Point(x, y, y, y, texts.format(x, y)) for x, y in pairs])
-
-
-def _reliability(bins: list[dict[str, Any]] | None, noun: str) -> Chart | None:
-    """Return observed frequencies against predicted probabilities."""
-    if bins is None:
-        return None
-    points = [
-        Point(
-            part["predicted"],
-            part["observed"],
-            low,
-            high,
-            f"{part['n']} {noun}s with a probability of {part['low']:.0%} to {part['high']:.0%}: "
-            f"{part['observed']:.0%} observed",
-        )
-        for part in bins
-        for low, high in [part["observed_interval"]]
-    ]
-    return scatter_chart(points)
+    chart = Chart((low - room, high + room), _PARITY, radius=3.0)
+    columns = (points[name] for name in ("index", "measured", "predicted", "half_width"))
+    for index, measured, predicted, half in zip(*columns, strict=True):
+        text = f"{noun} {index}: measured {units(measured)}, predicted {units(predicted)}"
+        kind = "" if abs(predicted - measured) <= half else "outside"
+        interval = (predicted - half, predicted + half)
+        chart.add_dot(measured, predicted, interval, f"{text} ± {units(half)}", kind)
+    return chart

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.explain.fragments import measured_with_and_without
 from treelens.explain.group_names import GROUPS, group_query, groups_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
@@ -43,11 +44,18 @@ def compound_card(
     given = predict_graphs(estimator, graphs, None)
     assert given is not None
     with one_blas_thread():
-        row = card_section(estimator, given, chosen={0: "all"})["rows"][0]
+        (row,) = card_section(estimator, given, chosen={0: "all"})
     values = np.array(row["contributions"])
     targets = estimator.model_.training.targets
     units = Units.of({"std": float(targets.std())} if given.classes is None else None)
     draw = Drawings(units, "molecule", float(np.abs(values).max(initial=0.0)))
+    groups: list[dict[str, Any]] = []
+    for name, places in groups_of(molecule_of(given.graphs[0])):
+        atoms = sorted({atom for place in places for atom in place})
+        groups.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
+    groups = sorted(groups, key=lambda group: -abs(group["effect"]))[:_MOST_GROUPS]
+    for group in groups:
+        group["measured"] = None if evidence is None else evidence.of(group["name"])
     card = {name: row[name] for name in row if name not in ("drawing", "patterns", "kind")}
     card["neighbors"] = [
         {name: near[name] for name in near if name != "drawing"} | {"svg": draw.training(near)}
@@ -55,22 +63,9 @@ def compound_card(
     ]
     return card | {
         "svg": draw.card(row),
-        "groups": _groups(given, values, evidence),
+        "groups": groups,
         "difference": None if len(graphs) < 2 else _difference(estimator, given),
     }
-
-
-def _groups(
-    given: PredictedGraphs, values: np.ndarray, evidence: GroupEvidence | None
-) -> list[dict[str, Any]]:
-    """The well-known groups of the first molecule, those that add most first."""
-    rows: list[dict[str, Any]] = []
-    for name, places in groups_of(molecule_of(given.graphs[0])):
-        atoms = sorted({atom for place in places for atom in place})
-        rows.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
-    rows = sorted(rows, key=lambda row: -abs(row["effect"]))[:_MOST_GROUPS]
-    return [row | {"measured": None if evidence is None else evidence.of(row["name"])}
-            for row in rows]  # fmt: skip
 
 
 def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
@@ -99,9 +94,8 @@ class GroupEvidence:
     """
 
     def __init__(self, estimator: Any) -> None:
-        training = estimator.model_.training
-        self._targets, self._classes = training.targets, estimator.model_.classes
-        self._scale = learned_transform(estimator.model_.recipe)
+        training, classes = estimator.model_.training, estimator.model_.classes
+        scale = learned_transform(estimator.model_.recipe)
         self._known: dict[str, dict[str, Any]] = {}
         if training.smiles is None:
             return
@@ -117,10 +111,16 @@ class GroupEvidence:
                     rows.append(row)
         for name in GROUPS:
             found = library.GetMatches(group_query(name), numThreads=1, maxResults=-1)
-            has = np.zeros(len(self._targets), dtype=bool)
-            has[np.array(rows, dtype=np.int64)[list(found)]] = True
-            if has.any() and not has.all():
-                self._known[name] = self._measured(has)
+            has = np.array(rows, dtype=np.int64)[list(found)]
+            if not 0 < len(has) < len(training.targets):
+                continue
+            n_classes = None if classes is None else len(classes)
+            values: Any = measured_with_and_without(has, training.targets, n_classes)
+            if classes is not None:
+                values = [dict(zip(map(str, classes), x, strict=True)) for x in values]
+            elif scale is not None:  # means of logarithms: geometric means
+                values = scale.inverse(np.array(values)).tolist()
+            self._known[name] = {"n": len(has), "with": values[0], "without": values[1]}
 
     def of(self, name: str) -> dict[str, Any] | None:
         """Return how many training molecules have a group, and their mean value or class shares.
@@ -128,13 +128,3 @@ class GroupEvidence:
         None where that is not known, or where all or none have it.
         """
         return self._known.get(name)
-
-    def _measured(self, has: np.ndarray) -> dict[str, Any]:
-        parts = self._targets[has], self._targets[~has]
-        if self._classes is None:
-            means = [float(part.mean()) for part in parts]  # of logarithms: a geometric mean
-            values = means if self._scale is None else self._scale.inverse(np.array(means)).tolist()
-        else:
-            share = [np.bincount(part, minlength=len(self._classes)) / len(part) for part in parts]
-            values = [dict(zip(map(str, self._classes), x.tolist(), strict=True)) for x in share]
-        return {"n": int(has.sum()), "with": values[0], "without": values[1]}

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.attributes import attribute_table
-from treelens.explain.decode import pattern_texts, unfold_within
+from treelens.explain.contributions import attribute_table
+from treelens.explain.decode import pattern_texts, unfold_within, with_label_names
 from treelens.explain.effects import effects_of_patterns
-from treelens.explain.expansion import expansion_of
-from treelens.explain.fragment_context import (
+from treelens.explain.fragments import (
+    FragmentTable,
     confounders,
     fragment_smiles,
+    fragment_table,
     measured_with_and_without,
 )
-from treelens.explain.fragments import FragmentTable, fragment_table
-from treelens.explain.names import LabelNames, with_label_names
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.features import RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
@@ -36,28 +35,47 @@ def fragment_section(
     estimator: Any,
     forest: PatternForest,
     given: PredictedGraphs | None,
-    names: str | LabelNames | None = None,
+    names: str | None = None,
 ) -> dict[str, Any] | None:
     """Return the fragments of the graphs of the report, or else of the training graphs.
 
     ``forest`` has the labels to show. None for a model from a file without graphs, or with too few.
+    Of many graphs a sample is searched, as many as take about a second.
     """
     model, train = estimator.model_, estimator._train_graphs
-    table, shown, truth = None, None, model.training.targets
+    table, options = None, {"n_jobs": estimator._n_jobs()}
     of_given = given is not None and len(given) >= _FEWEST
     if given is not None and of_given:
-        graphs, shown, truth, seen = _sample(given)
+        graphs, shown, truth = given.graphs, given.shown, given.truth
+        seen = given.predictions.graphs
+        if len(given) > _MOST_SEARCHED:
+            kept = _sample(len(given))
+            graphs, shown = graphs[kept], shown[kept]
+            truth = None if truth is None else truth[kept]
+            seen = RefinedGraphs(
+                seen.colors.select_graphs(kept),
+                seen.histograms.select_graphs(kept),
+                select_features(seen.features, kept),
+            )
+        least = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
         table = fragment_table(
-            expansion_of(model), graphs, truth, n_fragments=_MOST_OF_GIVEN,
-            min_support=max(_FEWEST, round(_RAREST_SHARE * len(graphs))),
-            n_jobs=estimator._n_jobs(), seen=seen,
+            model.expansion, graphs, truth, n_fragments=_MOST_OF_GIVEN, min_support=least,
+            seen=seen, **options,
         )  # fmt: skip
     if (table is None or not len(table)) and train is not None:
-        table, shown, truth = _of_training(estimator, train)
-        of_given, shown = False, shown if names is None else with_label_names(shown, names)
-    if table is None or shown is None:
+        of_given, shown, truth = False, train, model.training.targets
+        if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
+            table = estimator.fragments_
+        else:
+            kept = _sample(len(train))
+            shown, truth = train[kept], truth[kept]
+            table = fragment_table(
+                model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, **options
+            )
+        shown = with_label_names(shown, names)
+    if table is None:
         return None
-    rows = _rows(table, shown, forest, names, truth, model.classes)
+    rows = _rows(table, shown, forest if names else None, truth, model.classes)
     size = table.attrs["size"]
     return {
         "of_given": of_given,
@@ -74,54 +92,27 @@ def fragment_section(
     }
 
 
-def _of_training(
-    estimator: Any, train: GraphCollection
-) -> tuple[FragmentTable, GraphCollection, np.ndarray]:
-    """Return the fragments of the training graphs, or of a sample of many."""
-    targets = estimator.model_.training.targets
-    if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
-        return estimator.fragments_, train, targets
-    kept = np.sort(np.random.default_rng(0).permutation(len(train))[:_MOST_SEARCHED])
-    some, truth = train[kept], targets[kept]
-    table = fragment_table(
-        expansion_of(estimator.model_), some, truth, n_fragments=MOST_FRAGMENTS,
-        n_jobs=estimator._n_jobs(),
-    )  # fmt: skip
-    return table, some, truth
-
-
-def _sample(
-    given: PredictedGraphs,
-) -> tuple[GraphCollection, GraphCollection, np.ndarray | None, RefinedGraphs]:
-    """Return at most so many graphs as a search takes about a second for, with all about them."""
-    seen = given.predictions.graphs
-    if len(given) <= _MOST_SEARCHED:
-        return given.graphs, given.shown, given.truth, seen
-    kept = np.sort(np.random.default_rng(0).permutation(len(given))[:_MOST_SEARCHED])
-    some = RefinedGraphs(
-        seen.colors.select_graphs(kept),
-        seen.histograms.select_graphs(kept),
-        select_features(seen.features, kept),
-    )
-    truth = None if given.truth is None else given.truth[kept]
-    return given.graphs[kept], given.shown[kept], truth, some
+def _sample(n: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SEARCHED])
 
 
 def _rows(
     table: FragmentTable,
     shown: GraphCollection,
-    forest: PatternForest,
-    names: str | LabelNames | None,
+    named: PatternForest | None,
     truth: np.ndarray | None,
     classes: np.ndarray | None,
 ) -> list[dict[str, Any]]:
-    rows = []
-    scaffolds: dict[int, str] = {}
+    """Return rows of the table; ``named`` has names where the table has codes of labels."""
+    assert table.pictures is not None
+    assert table.holders is not None
+    rows, scaffolds = [], dict[int, str]()
     for rank in table.index[:MOST_FRAGMENTS].tolist():
-        assert table.pictures is not None
-        assert table.holders is not None
-        _, place = table.pictures[rank]
+        place, holders = table.pictures[rank][1], table.holders[rank]
         found, graph = table.loc[rank].to_dict(), shown[place.graph_index]
+        examples = found["examples"]
+        if shown.names is None:  # positions; molecules are called by their SMILES
+            examples = [graph_name(shown, k) or k for k in examples]
         row = {name: found[name] for name in ("name", "pattern", "depth", "effect", "error")}
         row |= {
             "rank": rank,
@@ -133,33 +124,24 @@ def _rows(
             "by_class": None,
             "mean_with": None,
             "mean_without": None,
-            "confounders": confounders(shown, table.holders[rank], truth, classes, scaffolds),
-            "examples": [_example(shown, example) for example in found["examples"]],
+            "confounders": confounders(shown, holders, truth, classes, scaffolds),
+            "examples": list(map(str, examples)),
             "drawing": drawing_data(graph, place),
         }
-        if names is not None:  # the table has codes of labels
-            row["pattern"] = pattern_texts(forest, [place.pattern])[0]
+        if named is not None:
+            row["pattern"] = pattern_texts(named, [place.pattern])[0]
             row["title"] = row["name"] or row["pattern"]
-        if truth is not None:
-            n_classes = None if classes is None else len(classes)
-            both = measured_with_and_without(table.holders[rank], truth, n_classes)
-            if classes is None:
-                row["mean_with"], row["mean_without"] = both
-            else:
-                shares = zip(classes.tolist(), *(s or [None] * len(classes) for s in both),
-                             strict=True)  # fmt: skip
-                row["by_class"] = [
-                    [str(c), found[f"support {c}"], inside, outside]
-                    for c, inside, outside in shares
-                ]
+        if truth is not None and classes is None:
+            row["mean_with"], row["mean_without"] = measured_with_and_without(holders, truth)
+        elif truth is not None and classes is not None:
+            inside, outside = measured_with_and_without(holders, truth, len(classes))
+            outside = outside or [None] * len(classes)
+            row["by_class"] = [
+                [str(label), found[f"support {label}"], inside[k], outside[k]]
+                for k, label in enumerate(classes.tolist())
+            ]
         rows.append(row)
     return rows
-
-
-def _example(shown: GraphCollection, example: Any) -> str:
-    """Return the name of an example, of a molecule without one its SMILES."""
-    known = shown.names is None and isinstance(example, int)
-    return str((graph_name(shown, example) if known else None) or example)
 
 
 def pattern_section(
@@ -169,7 +151,7 @@ def pattern_section(
 
     The graphs are a sample of those of the report, or else of the training graphs.
     """
-    expansion = expansion_of(model)
+    expansion = model.expansion
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
     n = graphs.pairs.n_graphs
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
@@ -180,31 +162,24 @@ def pattern_section(
     order = np.lexsort((np.arange(len(size)), -size))[:MOST_PATTERNS]
     order = order[size[order] > 0]
     support, ids = model.training.histograms.support, order + expansion.first_pattern
+    texts, trees, depths = pattern_texts(forest, ids), forest.tree_names(ids), forest.pattern_depths
     rows = [
         {
             "id": pattern,
             "text": text,
             "level": tree_name,
-            "depth": depth,
+            "depth": int(depths[pattern]),
             "weight": expansion.weights[k],
             "support": support[k],
             "mean_absolute_effect": size[k],
             "effect": total[k] / holders[k],
             "drawing": _tree(forest, pattern, text),
         }
-        for k, pattern, text, tree_name, depth in zip(
-            order.tolist(),
-            ids.tolist(),
-            pattern_texts(forest, ids),
-            forest.tree_names(ids),
-            forest.pattern_depths[ids].tolist(),
-            strict=True,
-        )
+        for k, pattern, text, tree_name in zip(order, ids.tolist(), texts, trees, strict=True)
     ]
     attributes = []
     if forest.cells is not None:
-        everything = expansion.first_pattern + np.arange(len(size))
-        table = attribute_table(forest, everything, size)
+        table = attribute_table(forest, expansion.first_pattern + np.arange(len(size)), size)
         shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
         attributes = table.assign(share=shares).to_dict("records")
     return {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treelens.evaluation.metrics import NINETY
-from treelens.explain.names import LabelNames, with_label_names
+from treelens.explain.decode import with_label_names
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
@@ -25,38 +25,17 @@ _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are t
 
 @dataclass(frozen=True, eq=False)
 class PredictedGraphs:
-    """Graphs, their targets where known, and the predictions of a model.
-
-    Attributes
-    ----------
-    graphs : GraphCollection
-    shown : GraphCollection
-        The same graphs with label names instead of codes.
-    truth : ndarray, shape (n_graphs,), or None
-        Values, or classes as positions in ``classes``.
-    predictions : Predictions
-    classes : ndarray or None
-        None where numbers are predicted.
-    nearest : ndarray of int, shape (n_graphs,)
-        Position of the most similar training graph.
-    similarity : ndarray, shape (n_graphs,)
-        The learned Tanimoto similarity to it, from 0 to 1.
-    in_training : ndarray of bool, shape (n_graphs,)
-        Whether a training graph has exactly the same pattern counts.
-    domain : Domain or None
-        None for a model without a domain of applicability.
-    expected_error, in_domain : ndarray, shape (n_graphs,), or None
-    """
+    """Graphs, their targets where known, and the predictions of a model."""
 
     graphs: GraphCollection
-    shown: GraphCollection
-    truth: np.ndarray | None
+    shown: GraphCollection  # the same graphs with label names instead of codes
+    truth: np.ndarray | None  # (n_graphs,) values, or classes as positions in ``classes``
     predictions: Predictions
-    classes: np.ndarray | None
-    nearest: np.ndarray
-    similarity: np.ndarray
-    in_training: np.ndarray
-    domain: Domain | None = None
+    classes: np.ndarray | None  # None where numbers are predicted
+    nearest: np.ndarray  # (n_graphs,) position of the most similar training graph
+    similarity: np.ndarray  # (n_graphs,) the learned Tanimoto similarity to it, from 0 to 1
+    in_training: np.ndarray  # (n_graphs,) whether a training graph has the same pattern counts
+    domain: Domain | None = None  # None for a model without a domain of applicability
     expected_error: np.ndarray | None = None
     in_domain: np.ndarray | None = None
 
@@ -81,35 +60,35 @@ class PredictedGraphs:
         return self.predictions.predicted_codes
 
     @property
-    def _exact(self) -> np.ndarray:
-        """Whose values are measured: limits have no error, shape (n_graphs,)."""
+    def _limits(self) -> np.ndarray:
+        """1 where a value is a lower limit, -1 where it is an upper one: (n_graphs,)."""
         limits = self.graphs.graph_data.get(LIMITS)
-        return np.ones(len(self), dtype=bool) if limits is None else limits == 0
+        return np.zeros(len(self), dtype=np.int64) if limits is None else limits
 
     @cached_property
     def test(self) -> np.ndarray:
-        """Positions of the graphs that scores are computed on: none of them was trained on.
+        """Positions of the graphs that scores are computed on: measured, and not trained on.
 
         Empty without targets, and where nearly all graphs were trained on: what is left of a
         training table (rows that were dropped before the fit) is not a test set.
         """
-        new = np.flatnonzero(~self.in_training & self._exact)
+        new = np.flatnonzero(~self.in_training & (self._limits == 0))
         if self.truth is None or len(new) < _FEWEST_NEW * len(self):
             return new[:0]
         return new
 
-    @cached_property
+    @property
     def most_wrong(self) -> np.ndarray:
         """Positions by error, the largest first; of classes the wrong ones, the surest first."""
         if self.truth is None:
             return np.empty(0, dtype=np.int64)
         if self.classes is None:
-            error = np.where(self._exact, np.abs(self.truth - self.predicted), 0.0)
+            error = np.where(self._limits == 0, np.abs(self.truth - self.predicted), 0.0)
             return np.argsort(-error, kind="stable")
         wrong = np.flatnonzero(self.predicted != self.truth)
         return wrong[np.argsort(self.probabilities[wrong, self.truth[wrong]], kind="stable")]
 
-    @cached_property
+    @property
     def most_uncertain(self) -> np.ndarray:
         """Positions by width of the interval, or by how close the two likeliest classes are."""
         if self.classes is None:
@@ -117,7 +96,7 @@ class PredictedGraphs:
         two = np.sort(self.probabilities, axis=1)[:, -2:]
         return np.argsort(two[:, 1] - two[:, 0], kind="stable")
 
-    @cached_property
+    @property
     def most_similar(self) -> np.ndarray:
         """Positions by similarity to a training graph, without training graphs themselves."""
         order = np.argsort(-self.similarity, kind="stable")
@@ -129,7 +108,23 @@ class PredictedGraphs:
         columns: dict[str, Any] = {
             "index": np.arange(len(self)),
             "name": [graph_name(self.graphs, i) for i in range(len(self))],
-            **(self._number_columns() if self.classes is None else self._class_columns()),
+        }
+        if self.classes is None:
+            mean, half = self.predicted, NINETY * self.std
+            columns |= {"predicted": mean, "std": self.std}
+            columns |= {"lower_90": mean - half, "upper_90": mean + half}
+            if self.truth is not None:
+                columns |= {"measured": self.truth, "error": mean - self.truth}
+                if self._limits.any():
+                    columns["limit"] = [("", ">", "<")[k] for k in self._limits]
+        else:
+            codes, labels = self.predicted, [str(label) for label in self.classes.tolist()]
+            own = self.probabilities[np.arange(len(codes)), codes]
+            columns["predicted"] = [labels[code] for code in codes.tolist()]
+            columns |= {"probability": own, "probability_wrong": 1.0 - own}
+            if self.truth is not None:
+                columns["class"] = [labels[code] for code in self.truth.tolist()]
+        columns |= {
             "similarity": self.similarity,
             "nearest": self.nearest,
             "in_training": self.in_training,
@@ -140,38 +135,13 @@ class PredictedGraphs:
             columns |= {"in_domain": self.in_domain, "expected_error": self.expected_error}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in columns.items()}
 
-    def _number_columns(self) -> dict[str, Any]:
-        mean, half = self.predicted, NINETY * self.std
-        columns = {
-            "predicted": mean,
-            "std": self.std,
-            "lower_90": mean - half,
-            "upper_90": mean + half,
-        }
-        if self.truth is not None:
-            columns |= {"measured": self.truth, "error": mean - self.truth}
-        return columns
-
-    def _class_columns(self) -> dict[str, Any]:
-        assert self.classes is not None
-        codes, labels = self.predicted, [str(label) for label in self.classes.tolist()]
-        own = self.probabilities[np.arange(len(codes)), codes]
-        columns: dict[str, Any] = {
-            "predicted": [labels[code] for code in codes.tolist()],
-            "probability": own,
-            "probability_wrong": 1.0 - own,
-        }
-        if self.truth is not None:
-            columns["class"] = [labels[code] for code in self.truth.tolist()]
-        return columns
-
     def row(self, index: int) -> dict[str, Any]:
         """Return one prediction."""
         return {name: values[index] for name, values in self.columns.items()}
 
 
 def predict_graphs(
-    estimator: Any, X: Any, y: Any, names: str | LabelNames | None = None
+    estimator: Any, X: Any, y: Any, names: str | None = None
 ) -> PredictedGraphs | None:
     """Return predictions of the graphs of a report, None without graphs."""
     if X is None:
@@ -179,34 +149,32 @@ def predict_graphs(
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
-    graphs = check_graphs(X, model.recipe)
-    truth = None
+    graphs, truth = check_graphs(X, model.recipe), None
     if y is not None and model.classes is None:
         truth = check_numbers(y, len(graphs))
     elif y is not None:
         truth = class_codes(y, model.classes, len(graphs))
-    is_gp = isinstance(model, FittedGP)
-    found = model.decide(graphs, n_jobs=n_jobs, **({"variance": True} if is_gp else {}))
-    features, domain = found.graphs.features, None
-    if is_gp:
-        domain = estimator.domain_
-        around = domain.around(features, n_jobs)
+    domain, expected, inside = None, None, None
+    found: Any
+    if isinstance(model, FittedGP):
+        found, domain = model.decide(graphs, variance=True, n_jobs=n_jobs), estimator.domain_
+        around = domain.around(found.graphs.features, n_jobs)
         nearest, similarity = around.nearest, around.similarity
         expected = expected_error(np.sqrt(found.variance), around)
+        inside = domain.holds(expected, around)
     else:
-        train = model.training_graphs
+        found = model.decide(graphs, n_jobs=n_jobs)
         parts = [
-            nearest_graphs(block, train, model.weights, 1, n_jobs=n_jobs)
-            for block in feature_blocks(features, len(graphs))
+            nearest_graphs(block, model.training_graphs, model.weights, 1, n_jobs=n_jobs)
+            for block in feature_blocks(found.graphs.features, len(graphs))
         ]
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     trained = set(histogram_keys(model.training.histograms))
     known = [key in trained for key in histogram_keys(found.graphs.histograms)]
     return PredictedGraphs(
-        graphs, graphs if names is None else with_label_names(graphs, names), truth, found,
-        model.classes, nearest, similarity, np.array(known, dtype=bool), domain,
-        expected if domain else None, domain.holds(expected, around) if domain else None,
+        graphs, with_label_names(graphs, names), truth, found, model.classes, nearest, similarity,
+        np.array(known, dtype=bool), domain, expected, inside,
     )  # fmt: skip
 
 
@@ -229,10 +197,8 @@ def class_codes(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
     return np.array(codes, dtype=np.int64)
 
 
-def graph_name(graphs: GraphCollection | None, index: int) -> str | None:
+def graph_name(graphs: GraphCollection, index: int) -> str | None:
     """Return the name of a graph, else its SMILES, else None."""
-    if graphs is None:
-        return None
     if graphs.names is not None and graphs.names[index] is not None:
         return str(graphs.names[index])
     smiles = graphs.graph_data.get("smiles")
@@ -246,8 +212,6 @@ def histogram_keys(histograms: PatternHistograms) -> list[Any]:
     unseen = np.asarray(histograms.unseen.any(axis=1)).tolist()
     spans = zip(table.indptr[:-1].tolist(), table.indptr[1:].tolist(), strict=True)
     return [
-        position
-        if unseen[position]
-        else (indices[start:stop].tobytes(), table.data[start:stop].tobytes())
-        for position, (start, stop) in enumerate(spans)
+        position if unseen[position] else (indices[a:b].tobytes(), table.data[a:b].tobytes())
+        for position, (a, b) in enumerate(spans)
     ]

@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from treelens.explain.decode import Occurrence, TreeNode
 from treelens.explain.draw import Style, draw_graph, tree_scene
-from treelens.explain.names import LabelNames
 from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
 from treelens.graphs.collection import Graph
 from treelens.report.charts import charts_of
@@ -47,7 +46,7 @@ def write_report(
     X: Any = None,
     y: Any = None,
     *,
-    names: str | LabelNames | None = None,
+    names: str | None = None,
 ) -> Path:
     """Write the report on a fitted model as one self-contained HTML file.
 
@@ -172,7 +171,7 @@ class Drawings:
         place, marked = None, data["highlight"]
         if marked is not None:
             edges = tuple((u, v) for u, v in marked["edges"])
-            place = Occurrence(0, 0, 0, marked["root"], tuple(marked["nodes"]), edges)
+            place = Occurrence(marked["root"], tuple(marked["nodes"]), edges)
         style = Style(*size, legend=False, title=title, limit=self.limit)
         return Markup(draw_graph(_graph(data), contributions, highlight=place, style=style))
 
@@ -204,7 +203,7 @@ def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
     else:
         ends = ("against", "for the class")
     marks = legend_marks(_CARD[0], 0.0, limit, ends)
-    return Markup(Scene(_CARD[0], LEGEND_HEIGHT, "Colour scale", tuple(marks)).to_svg())
+    return Markup(Scene(_CARD[0], LEGEND_HEIGHT, "Colour scale", marks).to_svg())
 
 
 # --- downloads --------------------------------------------------------------------------------

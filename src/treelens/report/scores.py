@@ -1,7 +1,9 @@
-"""Scores of a model, on a test set and in its own validation, with the data of their charts."""
+"""Scores of a model with the data of their charts, and checks of the model and the graphs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,14 @@ from scipy.stats import binomtest, norm
 
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
+from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
+from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import predicted_codes
 from treelens.models.thresholds import Threshold
-from treelens.report.predicted import PredictedGraphs
+from treelens.patterns.features import select_features
+from treelens.report.formats import percent
+from treelens.report.predicted import PredictedGraphs, histogram_keys
 
 # Nominal coverages of the intervals in a calibration chart.
 NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -21,6 +27,9 @@ _MOST_POINTS = 800
 _MOST_CURVE_POINTS = 200
 _N_BINS = 10
 _N_THRESHOLDS = 100  # one for every per cent
+_MOST_COMPARED = 400
+_UNUSUAL = 0.05  # of the training graphs
+_NOMINAL, _MARGIN = 0.9, 0.02
 
 
 def validation_scores(model: Any) -> dict[str, Any] | None:
@@ -134,6 +143,18 @@ def class_scores(
     confusion = confusion.reshape(n_classes, n_classes)
     n_right, shares = int(np.trace(confusion)), confusion.sum(axis=1) / n
     present = shares[shares > 0]
+    right, true, named = (
+        x.tolist() for x in (np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0))
+    )
+    per_class = [
+        {
+            "class": str(label),
+            "n": n_true,
+            "recall": right[k] / n_true if n_true else None,
+            "precision": right[k] / named[k] if named[k] else None,
+        }
+        for k, (label, n_true) in enumerate(zip(classes.tolist(), true, strict=True))
+    ]
     scores = {
         "n_graphs": n,
         "n_right": n_right,
@@ -142,7 +163,7 @@ def class_scores(
         "majority_share": float(shares.max()),
         "reference_log_loss": -float((present * np.log(present)).sum()),
         "confusion": confusion.tolist(),
-        "per_class": _per_class(confusion, classes),
+        "per_class": per_class,
         "roc": _roc_curves(codes, columns, classes),
         "reliability": None,
         "thresholds": None,
@@ -158,20 +179,6 @@ def class_scores(
         "reliability": reliability(codes, probabilities),
         "thresholds": threshold_counts(codes, probabilities, classes, threshold),
     }
-
-
-def _per_class(confusion: np.ndarray, classes: np.ndarray) -> list[dict[str, Any]]:
-    """Return recall and precision of each class, None where there is nothing to divide by."""
-    right, true, named = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    return [
-        {
-            "class": str(label),
-            "n": int(true[k]),
-            "recall": right[k] / true[k] if true[k] else None,
-            "precision": right[k] / named[k] if named[k] else None,
-        }
-        for k, label in enumerate(classes.tolist())
-    ]
 
 
 def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> list[dict]:
@@ -255,3 +262,124 @@ def wilson_interval(n_right: int, n: int) -> tuple[float, float]:
     """Return the 95 % confidence interval of a proportion (Wilson 1927)."""
     low, high = binomtest(n_right, n).proportion_ci(0.95, method="wilson")
     return float(low), float(high)
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def checks_of(
+    model: Any,
+    given: PredictedGraphs | None,
+    validation: dict[str, Any] | None,
+    scores: dict[str, Any] | None,
+    noun: str,
+) -> list[dict[str, Any]]:
+    """Return sentences with a ``level``, "fine", "notice" or "alarm", the most serious first."""
+    found = list(_model_checks(model, noun))
+    if validation is not None:
+        if validation.get("names_one_class"):
+            text = f"In validation every training {noun} is put into the same class: the model "
+            found.append(("alarm", text + "does not separate the classes."))
+        found += coverage_check(validation, f"training {noun}s in leave-one-out")
+    if scores is not None:
+        found += coverage_check(scores, "the test set")
+    if given is not None:
+        found += _graph_checks(model, given, noun)
+    order = ("alarm", "notice", "fine")
+    rows = [{"level": level, "text": text} for level, text in found]
+    return sorted(rows, key=lambda row: order.index(row["level"]))  # the sort is stable
+
+
+def _model_checks(model: Any, noun: str) -> Iterator[tuple[str, str]]:
+    is_gp = isinstance(model, FittedGP)
+    search = model.record if is_gp else model.choice.learned
+    if search is not None and search.converged:
+        yield "fine", "The search for the weights converged."
+    elif is_gp and len(search.history) >= REFINE_MANY:
+        yield "fine", f"The search for the weights made all of its {len(search.history)} steps."
+    elif search is not None:
+        text = "The search for the weights stopped before it converged: more "
+        text += f"{'max_steps' if is_gp else 'iterations'} may change weights and predictions."
+        yield "alarm", text
+    if model.training.n_in_all is not None:
+        text = (
+            f"The model was fitted to {model.training.n_in_all:,} {noun}s in blocks. It keeps a "
+            f"sample of {len(model.training.targets):,} of them, which validation scores and "
+            f"neighbours come from; the other training {noun}s cannot be told from new ones."
+        )
+        yield "notice", text
+
+
+def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tuple[str, str]]:
+    n_all = len(given)
+
+    def share(n: int) -> str:
+        part = "under 1 %" if 0 < n < 0.01 * n_all else percent(n / n_all, 0)
+        return f"{n:,} of the {n_all:,} {noun}s ({part})"
+
+    def unusual(which: np.ndarray, text: str) -> tuple[str, str]:
+        """Twice as many unusual graphs as in training are worth a notice."""
+        n = int(which.sum())
+        level = "notice" if n > 2 * _UNUSUAL * n_all else "fine"
+        return "alarm" if n > 0.3 * n_all else level, text.replace("{share}", share(n))
+
+    n = int(given.in_training.sum())
+    if not n:
+        yield "fine", f"None of the {noun}s has the pattern counts of a training {noun}."
+    else:
+        text = f"{share(n)} have exactly the pattern counts of a training {noun}."
+        if given.truth is not None:
+            text += " They are left out of the test scores."
+        yield "alarm" if given.truth is not None and n > 0.1 * n_all else "notice", text
+    if given.in_domain is not None:
+        yield unusual(
+            ~given.in_domain,
+            f"{{share}} are outside the domain of applicability: less similar to any training "
+            f"{noun}, or with a larger expected error, than nearly all training {noun}s.",
+        )
+    else:
+        train = model.training_graphs
+        chosen = np.random.default_rng(0).permutation(train.pairs.n_graphs)[:_MOST_COMPARED]
+        near = nearest_graphs(select_features(train, chosen), train, model.weights, 1, chosen)
+        limit = float(np.quantile(near.similarity[:, 0], _UNUSUAL))
+        yield unusual(
+            given.similarity < limit,
+            f"{{share}} are less similar to any training {noun} than 95 % of the training {noun}s "
+            f"are to another one (similarity below {limit:.2f}).",
+        )
+    limit = model.training.usual_out_of_vocabulary
+    yield unusual(
+        given.predictions.out_of_vocabulary > limit,
+        f"In {{share}} more than {percent(limit, 0)} of the patterns do not occur in the training "
+        f"{noun}s.",
+    )
+    if given.classes is None:
+        yield unusual(
+            given.std > np.quantile(model.record.left_out.std, 1.0 - _UNUSUAL),
+            f"{{share}} have wider intervals than 95 % of the training {noun}s in leave-one-out.",
+        )
+    elif given.truth is not None:
+        groups: dict[Any, list[int]] = defaultdict(list)
+        keys = histogram_keys(given.predictions.graphs.histograms)
+        for key, code in zip(keys, given.truth.tolist(), strict=True):
+            groups[key].append(code)
+        conflicts = [codes for codes in groups.values() if len(set(codes)) > 1]
+        lost = sum(len(codes) - int(np.bincount(codes).max()) for codes in conflicts)
+        text = f"No two {noun}s with the same patterns are in different classes."
+        if conflicts:
+            text = f"{share(sum(map(len, conflicts)))} have the same patterns as one of another "
+            text += f"class: no weights can reach more than {percent(1.0 - lost / n_all)} accuracy."
+        yield "notice" if conflicts else "fine", text
+
+
+def coverage_check(scores: dict[str, Any], what: str) -> list[tuple[str, str]]:
+    """Return whether 90 % intervals hold what they promise; nothing for classes."""
+    if "coverage_interval" not in scores:
+        return []
+    low, high = scores["coverage_interval"]
+    text = f"contain {percent(scores['coverage'], 0)} of the measured values of {what}"
+    if high < _NOMINAL - _MARGIN:
+        return [("alarm", f"The 90 % intervals are too narrow: they {text}.")]
+    if low > _NOMINAL + _MARGIN:
+        return [("notice", f"The 90 % intervals are wider than necessary: they {text}.")]
+    return [("fine", f"The 90 % intervals {text}.")]

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 
 import treelens
-from treelens.explain.expansion import expansion_of
-from treelens.explain.layout import is_molecule
-from treelens.explain.names import LABEL_NAMES, LabelNames, named_forest
+from treelens.explain.decode import LABEL_NAMES, named_forest
+from treelens.explain.draw import is_molecule
+from treelens.explain.scene import shortened
 from treelens.gp.model import FittedGP
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.recipe import MOLECULE_READERS
 from treelens.kernels.table import KERNELS
 from treelens.parallel import one_blas_thread
-from treelens.report.cards import card_section, pair_section
-from treelens.report.checks import checks_of
+from treelens.report.cards import card_section, pair_section, training_target
 from treelens.report.formats import plain_summary
 from treelens.report.fragments import fragment_section, pattern_section
 from treelens.report.predicted import PredictedGraphs, predict_graphs
-from treelens.report.scores import scores_of_test_set, validation_scores
+from treelens.report.scores import checks_of, scores_of_test_set, validation_scores
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -36,7 +34,7 @@ _SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under
 
 
 def summarize(
-    model: Any, X: Any = None, y: Any = None, *, names: str | LabelNames | None = None
+    model: Any, X: Any = None, y: Any = None, *, names: str | None = None
 ) -> dict[str, Any]:
     """Return everything that the report shows, as data that ``json.dumps`` takes.
 
@@ -47,8 +45,8 @@ def summarize(
     X, y : graphs and their values or classes, optional
         Test graphs to predict, and to score where ``y`` is given; training graphs among them are
         left out of the scores. Without them the summary is about the model alone.
-    names : str or LabelNames, optional
-        Names for label codes: a data set of ``treelens.explain.names.LABEL_NAMES``, or your own.
+    names : str, optional
+        A data set whose label codes have names: ``"MUTAG"`` or ``"PTC_MR"``.
 
     Returns
     -------
@@ -71,16 +69,26 @@ def summarize(
     ('classes', 20, 20)
     """
     estimator, model = model, model.model_
-    if isinstance(names, str) and names not in LABEL_NAMES:
-        names = None  # a file of that name has its own labels
+    names = names if names in LABEL_NAMES else None  # a file of that name has its own labels
     given = predict_graphs(estimator, X, y, names)
-    forest = expansion_of(model).forest
-    forest = forest if names is None else named_forest(forest, names)
-    noun = _noun(estimator, given)
+    forest = named_forest(model.expansion.forest, names)
+    noun = "molecule" if model.recipe is not None and model.recipe.is_molecular else "graph"
+    graphs = given.graphs if given is not None else estimator._train_graphs
+    if graphs is not None and is_molecule(graphs[0]):
+        noun = "molecule"
     validation, scores = validation_scores(model), scores_of_test_set(model, given)
-    is_gp = isinstance(model, FittedGP)
+    is_gp, of_given = isinstance(model, FittedGP), dict[str, Any]()
     with one_blas_thread():
-        cards = None if given is None else card_section(estimator, given, names)
+        if given is not None:
+            of_given = {
+                "data": _data(given),
+                "domain": _domain(model, given),
+                "cards": {"rows": card_section(estimator, given, names)},
+                "predictions": {k: x[:MOST_PREDICTIONS] for k, x in given.columns.items()},
+            }
+        cards = of_given["cards"]["rows"] if of_given else []
+        patterns = {p for row in cards for p, _ in row["patterns"]}
+        ids = np.array(sorted(patterns), dtype=np.int64)
         found = {
             "treelens": treelens.__version__,
             "kind": "numbers" if model.classes is None else "classes",
@@ -96,23 +104,14 @@ def summarize(
             "fragments": fragment_section(estimator, forest, given, names),
             "pairs": pair_section(estimator, names),
             "patterns": pattern_section(model, forest, given),
-            "pattern_texts": _pattern_texts(forest, cards),
-            "data": None if given is None else _data(given),
-            "domain": None if given is None else _domain(estimator, given),
-            "cards": cards,
-            "predictions": None
-            if given is None
-            else {name: values[:MOST_PREDICTIONS] for name, values in given.columns.items()},
+            "pattern_texts": {
+                pattern: shortened(text, _LONGEST_TEXT)
+                for pattern, text in zip(ids.tolist(), forest.texts(ids), strict=True)
+            },
+            **dict.fromkeys(("data", "domain", "cards", "predictions")),
+            **of_given,
         }
     return plain_summary(found)
-
-
-def _noun(estimator: Any, given: PredictedGraphs | None) -> str:
-    recipe = estimator.model_.recipe
-    if recipe is not None and recipe.reader in MOLECULE_READERS:
-        return "molecule"
-    graphs = given.graphs if given is not None else estimator._train_graphs
-    return "molecule" if graphs is not None and is_molecule(graphs[0]) else "graph"
 
 
 # --- the model --------------------------------------------------------------------------------
@@ -120,13 +119,12 @@ def _noun(estimator: Any, given: PredictedGraphs | None) -> str:
 
 def _model(estimator: Any) -> dict[str, Any]:
     """Return facts about a model of any kind."""
-    model, forest = estimator.model_, expansion_of(estimator.model_).forest
+    model, forest = estimator.model_, estimator.model_.expansion.forest
     classes, targets, recipe = model.classes, model.training.targets, model.recipe
     table = None if recipe is None else recipe.table
     names, values, shares = getattr(estimator, "covariates_", []), None, None
     if classes is None:
-        values = {"mean": targets.mean(), "std": targets.std(), "min": targets.min()}
-        values["max"] = targets.max()
+        values = {name: getattr(targets, name)() for name in ("mean", "std", "min", "max")}
     else:
         counts = np.bincount(targets, minlength=len(classes))
         shares = [
@@ -142,7 +140,7 @@ def _model(estimator: Any) -> dict[str, Any]:
         "n_training_graphs": len(targets),
         "n_limits": 0 if model.training.limits is None else int((model.training.limits != 0).sum()),
         "n_in_all": model.training.n_in_all,
-        "n_basis_graphs": len(expansion_of(model).basis_indices),
+        "n_basis_graphs": len(model.expansion.basis_indices),
         "n_patterns": len(model.weights),
         "trees": list(forest.trees),
         "depth": forest.depth,
@@ -188,21 +186,36 @@ def _svm(model: Any) -> dict[str, Any]:
 
 def _learning(estimator: Any) -> dict[str, Any]:
     """Return which weights are used and how they compare with others on held-out graphs."""
-    model = estimator.model_
+    model, compared = estimator.model_, []
     if isinstance(model, FittedGP):
         assert model.record is not None
         gain, used = model.record.learning_gain, model.record.learned
         used += " with descriptors" if estimator.uses_descriptors_ else ""
         sentence = gain.sentence.removeprefix("Used: ")
         measure = "mean log predictive density" if model.classes is None else "mean log probability"
-        compared = [
-            {"weights": name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1), "score": score}
-            | {"used": name == used}
-            for name, score in gain.compared.items()
-            for kind in [name.split(" ")[0]]
-        ]
+        for name, score in gain.compared.items():
+            kind = name.split(" ")[0]
+            words = name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1)
+            compared.append({"weights": words, "score": score, "used": name == used})
     else:
-        sentence, compared, measure = _svm_learning(model)
+        gain, best = model.choice.learning_gain, model.choice.best_params
+        measure = _SCORE_NAMES.get(best["scoring"], best["scoring"])
+        learned = best["weight_radius"] > 0
+        sentence = f"{'learned' if learned else 'uniform'} weights"
+        if gain is None:
+            sentence += "; no other weights were compared."
+        else:
+            for name in ("uniform", "learned"):
+                row = {"weights": f"{name} weights", "score": gain[f"{name}_score"]}
+                compared.append(row | {"used": (name == "learned") == learned})
+            error = p_value = ""
+            if gain["p_value"] is not None:
+                error = f" ± {100 * gain['standard_error']:.1f}"
+                p_value = f" (one-sided p = {gain['p_value']:.2f})"
+            sentence += (
+                f". In cross-validation the {measure} of learned weights differs from that of "
+                f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
+            )
     return {
         "sentence": sentence,
         "measure": measure,
@@ -211,32 +224,11 @@ def _learning(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _svm_learning(model: Any) -> tuple[str, list[dict[str, Any]], str]:
-    gain, best = model.choice.learning_gain, model.choice.best_params
-    learned = best["weight_radius"] > 0
-    used = "learned weights" if learned else "uniform weights"
-    measure = _SCORE_NAMES.get(best["scoring"], best["scoring"])
-    if gain is None:
-        return f"{used}; no other weights were compared.", [], measure
-    compared = [
-        {"weights": f"{name} weights", "score": gain[f"{name}_score"], "used": used == learned}
-        for name, used in (("uniform", False), ("learned", True))
-    ]
-    error = "" if gain["p_value"] is None else f" ± {100 * gain['standard_error']:.1f}"
-    p_value = "" if gain["p_value"] is None else f" (one-sided p = {gain['p_value']:.2f})"
-    sentence = (
-        f"{used}. In cross-validation the {measure} of learned weights differs from that of "
-        f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
-    )
-    return sentence, compared, measure
-
-
 def _levels(model: Any) -> list[dict[str, Any]]:
     """Return the weights of every depth of every tree, and its part of all similarity."""
-    expansion, histograms = expansion_of(model), model.training.histograms
+    expansion, histograms = model.expansion, model.training.histograms
     forest, weights = expansion.forest, expansion.weights
-    per_pattern = np.repeat(np.arange(histograms.n_patterns), histograms.support)
-    counts = np.bincount(per_pattern, histograms.counts, minlength=histograms.n_patterns)
+    counts = np.asarray(histograms.to_sparse("counts").sum(axis=0)).ravel()
     total = float(weights @ counts)
     levels = []
     groups = forest.level_groups[forest.level_of(np.arange(len(weights)) + expansion.first_pattern)]
@@ -257,85 +249,62 @@ def _levels(model: Any) -> list[dict[str, Any]]:
     return levels
 
 
-# --- the graphs -------------------------------------------------------------------------------
-
-
-def _data(given: PredictedGraphs) -> dict[str, Any]:
-    sizes = given.graphs.sizes
-    return {
-        "n_graphs": len(given),
-        "n_in_training": int(given.in_training.sum()),
-        "has_truth": given.truth is not None,
-        "n_wrong": None
-        if given.classes is None or given.truth is None
-        else int((given.predicted != given.truth).sum()),
-        "n_nodes": {"mean": sizes.mean(), "min": sizes.min(), "max": sizes.max()},
-    }
-
-
-def _domain(estimator: Any, given: PredictedGraphs) -> dict[str, Any] | None:
-    """Return how many graphs are in the domain of applicability, and those furthest outside."""
-    if given.domain is None or given.in_domain is None:
-        return None
-    furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
-    model = estimator.model_
-    rows = []
-    for index in furthest:
-        row = given.row(index)
-        target = model.training.targets[row["nearest"]]
-        if model.classes is None:
-            row["nearest_value"], row["sign"] = target, model.training.sign(row["nearest"])
-        else:
-            row["nearest_class"] = str(model.classes[target])
-        rows.append(row | {"nearest_name": model.training.called(row["nearest"])})
-    return {
-        "n_inside": int(given.in_domain.sum()),
-        "largest_error": given.domain.largest_error,
-        "least_similarity": given.domain.least_similarity,
-        "quality": _quality(given, given.in_domain),
-        "furthest": rows,
-    }
-
-
 def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
     """Return scores on training molecules whose scaffold is left out; None where there are none."""
     model = estimator.model_
     recipe, exact = model.recipe, getattr(model, "sample_weights", None) is not None
-    molecules = recipe is not None and recipe.is_molecular
-    if model.classes is not None or not (exact and molecules) or (
-        len(model.training.targets) > _MOST_LEFT_OUT
-    ):  # fmt: skip
+    if model.classes is not None or not exact or recipe is None or not recipe.is_molecular:
+        return None
+    if len(model.training.targets) > _MOST_LEFT_OUT:
         return None
     try:
         found = estimator.left_out_scaffolds_
     except ValueError:  # molecules that the file does not keep, or too few scaffolds
         return None
-    names = ("n_groups", "rmse", "coverage", "factor")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(found, name) for name in ("n_groups", "rmse", "coverage", "factor")}
 
 
-def _quality(given: PredictedGraphs, inside: np.ndarray) -> dict[str, Any] | None:
-    """Return RMSE or accuracy of the test set, inside and outside of the domain."""
-    if given.truth is None or not len(given.test):
-        return None
-    quality = {}
-    for name, wanted in (("inside", True), ("outside", False)):
-        here = given.test[inside[given.test] == wanted]
-        truth, predicted = given.truth[here], given.predicted[here]
-        value = None
-        if len(here) and given.classes is None:
-            value = float(np.sqrt(np.mean((predicted - truth) ** 2)))
-        elif len(here):
-            value = float(np.mean(predicted == truth))
-        quality[name] = {"n_graphs": len(here), "value": value}
-    return quality
+# --- the graphs -------------------------------------------------------------------------------
 
 
-def _pattern_texts(forest: Any, cards: dict[str, Any] | None) -> dict[int, str]:
-    """Return the texts of the patterns that cards refer to, cut to a line."""
-    rows = [] if cards is None else cards["rows"]
-    ids = np.array(sorted({p for row in rows for p, _ in row["patterns"]}), dtype=np.int64)
+def _data(given: PredictedGraphs) -> dict[str, Any]:
+    sizes, n_wrong = given.graphs.sizes, None
+    if given.classes is not None and given.truth is not None:
+        n_wrong = int((given.predicted != given.truth).sum())
     return {
-        pattern: text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
-        for pattern, text in zip(ids.tolist(), forest.texts(ids), strict=True)
+        "n_graphs": len(given),
+        "n_in_training": int(given.in_training.sum()),
+        "has_truth": given.truth is not None,
+        "n_wrong": n_wrong,
+        "n_nodes": {"mean": sizes.mean(), "min": sizes.min(), "max": sizes.max()},
+    }
+
+
+def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
+    """Return how many graphs are in the domain of applicability, and those furthest outside."""
+    if given.domain is None or given.in_domain is None:
+        return None
+    furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
+    rows = [given.row(index) for index in furthest]
+    for row in rows:
+        row["nearest_name"] = model.training.called(row["nearest"])
+        target = training_target(model, row["nearest"])
+        row |= {k if k == "sign" else f"nearest_{k}": value for k, value in target.items()}
+    quality: dict[str, Any] | None = None
+    if given.truth is not None and len(given.test):
+        quality = {}
+        for name, wanted in (("inside", True), ("outside", False)):
+            here = given.test[given.in_domain[given.test] == wanted]
+            truth, predicted, value = given.truth[here], given.predicted[here], None
+            if len(here) and given.classes is None:
+                value = float(np.sqrt(np.mean((predicted - truth) ** 2)))
+            elif len(here):
+                value = float(np.mean(predicted == truth))
+            quality[name] = {"n_graphs": len(here), "value": value}
+    return {
+        "n_inside": int(given.in_domain.sum()),
+        "largest_error": given.domain.largest_error,
+        "least_similarity": given.domain.least_similarity,
+        "quality": quality,
+        "furthest": rows,
     }

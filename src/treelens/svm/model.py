@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import Predictions
+from treelens.models.predictions import KernelExpansion, Predictions
 from treelens.models.training import TrainingGraphs
 from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import LearnedWeights, learn_weights
@@ -179,11 +180,20 @@ class FittedSVM:
         offsets = self.patterns.forest.level_offsets
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
 
-    @property
+    @cached_property
     def training_graphs(self) -> Features:
         """Features of all training graphs, of which the support vectors are a part."""
         pairs = self.patterns.pairs(self.training.histograms)
         return Features(pairs, pairs.diagonal(self.kernel.weights))
+
+    @cached_property
+    def expansion(self) -> KernelExpansion:
+        """Of several classes, the mean of the decisions for each against each other class."""
+        return KernelExpansion(
+            self.patterns.forest, self.patterns.first_depth, self.kernel, self.weights,
+            self.decision.basis, self.decision.basis_indices, *self.decision.svm.per_class,
+            self.classes, partial(self.patterns.refine, weights=self.kernel.weights),
+        )  # fmt: skip
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""

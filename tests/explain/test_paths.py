@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import treelens as tl
-from treelens.explain.expansion import PATHS, KernelSums, expansion_of, path_slopes
+from treelens.explain.paths import PATHS, KernelSums, slopes_of
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import kernel_matrix
@@ -52,7 +52,7 @@ def _derivatives(
 def test_ends_are_the_kernel_and_slopes_close_the_gap(kernel, unseen, rng):
     assert set(PATHS) == set(KERNELS)
     sums = _random_sums(rng, unseen)
-    path = path_slopes(kernel, sums)
+    path = PATHS[kernel](sums)
     rest = sums.others, sums.offset, sums.gamma
     end = kernel_matrix(kernel, sums.shared, sums.known + sums.unseen, *rest)
     np.testing.assert_allclose(path.end, end, rtol=1e-13)
@@ -65,7 +65,7 @@ def test_ends_are_the_kernel_and_slopes_close_the_gap(kernel, unseen, rng):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_slopes_are_integrals_along_the_path(kernel, rng):
     sums = _random_sums(rng, unseen=0.2)
-    path = path_slopes(kernel, sums)
+    path = PATHS[kernel](sums)
     for i in (1, 5, 9):
         for which, value in ((0, path.per_shared[0, i]), (1, path.per_own[0, i])):
 
@@ -81,12 +81,12 @@ def test_nothing_overflows_or_divides_by_zero():
     for kernel in KERNELS:
         for known in (0.0, 1.0):
             sums = _sums(shared * known, known, 0.0, [1.0, 1.0, 0.0], offset=1.0, gamma=2000.0)
-            assert all(np.isfinite(part).all() for part in path_slopes(kernel, sums)), kernel
+            assert all(np.isfinite(part).all() for part in PATHS[kernel](sums)), kernel
 
 
 @pytest.mark.parametrize("ratio", [1e-9, 0.049999, 0.050001, 3.0])
 def test_tanimoto_keeps_its_digits_where_graphs_are_almost_equal(ratio):
-    path = path_slopes("tanimoto", _sums([1.0], 1.0 + ratio, 0.0, [1.0]))
+    path = PATHS["tanimoto"](_sums([1.0], 1.0 + ratio, 0.0, [1.0]))
     exact = quad(lambda t: -t / (1 + ratio * t) ** 2, 0, 1, epsabs=0, epsrel=1e-13)[0]
     assert path.per_own[0, 0] == pytest.approx(exact, rel=1e-12)
 
@@ -95,51 +95,42 @@ def test_tanimoto_keeps_its_digits_where_graphs_are_almost_equal(ratio):
 @pytest.mark.parametrize("gamma", [0.1, 3.0, 10.0])
 def test_tanimoto_exponential_closes_the_gap_for_graphs_of_any_size(ratio, gamma):
     sums = _sums([1.0, 0.5], 1.0 + ratio, 0.0, [1.0, 2.0], gamma=gamma)
-    path = path_slopes("tanimoto-rbf", sums)
+    path = PATHS["tanimoto-rbf"](sums)
     gap = path.per_shared * sums.shared + path.per_own * sums.known
     np.testing.assert_allclose(gap, path.end - path.start, atol=1e-13)
-
-
-def test_an_unknown_kernel_is_named():
-    with pytest.raises(ValueError, match="'nonsense'"):
-        path_slopes("nonsense", _random_sums(np.random.default_rng(0), 0.0))
 
 
 # --- models -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_one_graph_has_the_slopes_of_several(kernel, fit_decision) -> None:
-    decision = fit_decision(GRAPHS, np.arange(14) % 2, kernel, random_weights=True)
-    together = decision.slope_rows(decision.refine(OTHERS).features)
+def test_one_graph_has_the_slopes_of_several(kernel, fit_model) -> None:
+    model = fit_model(GRAPHS, np.arange(14) % 2, kernel, random_weights=True)
+    expansion = model.expansion
+    together = slopes_of(expansion, expansion.refine(OTHERS).features)
     for index in range(len(OTHERS)):
-        alone = decision.slope_rows(decision.refine(OTHERS[index : index + 1]).features)
+        alone = slopes_of(expansion, expansion.refine(OTHERS[index : index + 1]).features)
         for one, several in zip(alone, together, strict=True):
             np.testing.assert_allclose(one[0], several[index], rtol=1e-9, atol=1e-12)
 
 
-def test_ids_begin_at_the_first_depth_in_use(fit_decision) -> None:
-    decision = fit_decision(GRAPHS, np.arange(14) % 2, first_depth=1)
-    assert decision.first_pattern == decision.forest.level_offsets[1] > 0
-    assert decision.level_depths.tolist() == [1, 2]
+def test_ids_begin_at_the_first_depth_in_use(fit_model) -> None:
+    expansion = fit_model(GRAPHS, np.arange(14) % 2, first_depth=1).expansion
+    assert expansion.first_pattern == expansion.forest.level_offsets[1] > 0
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 6])
 def test_intercept_and_coefficients_give_the_prediction(n_landmarks) -> None:
     options = {} if n_landmarks is None else {"n_landmarks": n_landmarks, "exact_size": 10}
     regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
-    decision, model = expansion_of(regressor.model_), regressor.model_
-    assert expansion_of(model) is decision
+    model, expansion = regressor.model_, regressor.model_.expansion
     features = model.refine(OTHERS).features
-    expected = decision.intercepts + decision.slope_rows(features).end @ decision.coefficients.T
+    expected = expansion.intercepts + slopes_of(expansion, features).end @ expansion.coefficients.T
     np.testing.assert_allclose(expected[:, 0], regressor.predict(OTHERS), rtol=1e-9)
-    assert decision.covariate_effects(features.covariates).tolist() == [0.0]
-    name, targets = decision.training_targets(np.array([3, 0]))
-    assert name == "value"
-    np.testing.assert_allclose(targets, VALUES[[3, 0]])
     found = regressor.explain(OTHERS[0], n_neighbors=14).neighbors
     assert sorted(found.index) == list(range(14))
-    others = np.setdiff1d(np.arange(14), decision.basis_indices)
+    np.testing.assert_allclose(found["value"].sort_index(), VALUES)
+    others = np.setdiff1d(np.arange(14), expansion.basis_indices)
     assert (found.loc[others, "contribution"] == 0).all()
 
 
@@ -147,10 +138,11 @@ def test_covariates_are_apart_from_patterns(rng) -> None:
     warmth = rng.normal(size=14)
     model = tl.GraphRegressor(depth=1, max_steps=5)
     model.fit(GRAPHS, VALUES + 3 * warmth, covariates={"warmth": warmth})
-    decision = expansion_of(model.model_)
-    features = model.model_.refine(OTHERS.with_data({"warmth": rng.normal(size=4)})).features
-    added = model.model_.from_covariates(features)
+    graphs = OTHERS.with_data({"warmth": rng.normal(size=4)})
+    added = model.model_.from_covariates(model.model_.refine(graphs).features)
     assert np.abs(added).max() > 0.1
     for index in range(4):
-        effects = decision.covariate_effects(features.covariates[index : index + 1])
-        np.testing.assert_allclose(effects, added[index], rtol=1e-9)
+        found = model.explain(graphs[index : index + 1])
+        assert found.covariates == pytest.approx(added[index, 0])
+        total = found.base + found.covariates + found.node_contributions.sum()
+        assert total == pytest.approx(model.predict(graphs[index : index + 1])[0])
