@@ -23,6 +23,7 @@ from treelens.gp.landmarks import (
     block_sums,
     factor_landmarks,
     project,
+    projections,
 )
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut, Targets
@@ -39,7 +40,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.mixture import MixtureKernel
-from treelens.patterns.features import Features, select_features
+from treelens.patterns.features import Features
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # The position of the first target that cannot be learned from, and words about it; None: all can.
@@ -166,16 +167,9 @@ def posterior_of_blocks(
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
     sums = LandmarkSums.added(factor, found, targets.values.shape[1])
-    everything = model.training_graphs
-
-    def projections() -> Iterator[tuple[slice, np.ndarray]]:
-        for where in block_slices(len(sample_targets.values)):
-            block = select_features(everything, np.arange(where.start, where.stop))
-            yield where, project(factor, model.kernel_rows(block, n_jobs), n_jobs)
-
-    noise = model.noise / sample_targets.weights
+    own = projections(factor, model.kernel, model.training_graphs, model.basis_graphs, n_jobs)
     return LandmarkPosterior.of_sums(
-        sums, model.basis_indices, model.kernel.variance, projections(), noise,
+        sums, model.basis_indices, model.kernel.variance, own, model.noise / sample_targets.weights,
         sample_targets.values, n_jobs,
     )  # fmt: skip
 

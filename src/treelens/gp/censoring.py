@@ -41,13 +41,7 @@ _ROUGH, _MOST_PASSES = 0.02, 15  # through landmarks
 
 
 def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
-    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None where all are exact.
-
-    Examples
-    --------
-    >>> check_limits(["=", ">", "<", "="], 4).tolist()
-    [0, 1, -1, 0]
-    """
+    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None if all are exact."""
     if limits is None:
         return None
     given = np.asarray(limits)

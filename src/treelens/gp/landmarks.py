@@ -9,9 +9,9 @@ and ``r = V inv(N) y``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import blas
@@ -46,6 +46,15 @@ def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
 def project(factor: np.ndarray, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Return ``V`` (m, b) from the kernel between some graphs and the landmarks, shape (b, m)."""
     return solve_upper(factor, kernel.T, transposed=True, n_jobs=n_jobs)
+
+
+def projections(
+    factor: np.ndarray, kernel: MixtureKernel, graphs: Features, anchors: Features, n_jobs: int = 1
+) -> Iterator[Projected]:
+    """Yield ``V`` of graphs, block by block; ``anchors`` are the landmarks."""
+    for where in block_slices(graphs.pairs.n_graphs):
+        block = select_features(graphs, np.arange(where.start, where.stop))
+        yield where, project(factor, kernel.matrix(block, anchors, n_jobs), n_jobs)
 
 
 def block_sums(
@@ -101,7 +110,7 @@ class LandmarkPosterior:
         factor: np.ndarray,
         landmarks: np.ndarray,
         amplitude: float,
-        projections: Callable[[], Iterable[Projected]],
+        projected: Callable[[], Iterable[Projected]],
         noise: np.ndarray,
         targets: np.ndarray,
         n_jobs: int = 1,
@@ -109,11 +118,11 @@ class LandmarkPosterior:
         """Condition on targets (n, n_columns), and predict each of them from all others.
 
         ``landmarks`` (m,) are positions among the graphs, ``amplitude`` is the kernel of a graph
-        with itself. ``projections`` returns all graphs, block by block, each time it is called.
+        with itself. ``projected`` returns all graphs, block by block, each time it is called.
         """
-        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projections())
+        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projected())
         sums = LandmarkSums.added(factor, blocks, targets.shape[1])
-        return cls.of_sums(sums, landmarks, amplitude, projections(), noise, targets, n_jobs)
+        return cls.of_sums(sums, landmarks, amplitude, projected(), noise, targets, n_jobs)
 
     @classmethod
     def of_sums(
@@ -121,14 +130,14 @@ class LandmarkPosterior:
         sums: LandmarkSums,
         landmarks: np.ndarray,
         amplitude: float,
-        projections: Iterable[Projected],
+        projected: Iterable[Projected],
         noise: np.ndarray,
         targets: np.ndarray,
         n_jobs: int = 1,
     ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """As :meth:`fit`, from sums; projections, noise and targets are of graphs to leave out."""
+        """As :meth:`fit`, from sums; the last arrays are those of the graphs to leave out."""
         mean, variance = np.empty_like(targets), np.empty(len(targets))
-        for where, half in projections:  # in closed form, with the landmarks unchanged
+        for where, half in projected:  # in closed form, with the landmarks unchanged
             inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
             # Of the inverse of Q + N: its diagonal, and its product with the targets.
             diagonal = 1.0 / noise[where] - (inner**2).sum(axis=0) / noise[where] ** 2
@@ -198,14 +207,9 @@ class LandmarkFit:
         kernel, n_jobs = self.kernel, self.n_jobs
         anchors = select_features(self.graphs, landmarks)
         factor = factor_landmarks(kernel.matrix(anchors, anchors, n_jobs), n_jobs)
-
-        def projections() -> Iterable[Projected]:
-            for where in block_slices(len(self.targets)):
-                block = select_features(self.graphs, np.arange(where.start, where.stop))
-                yield where, project(factor, kernel.matrix(block, anchors, n_jobs), n_jobs)
-
+        projected = partial(projections, factor, kernel, self.graphs, anchors, n_jobs)
         return LandmarkPosterior.fit(
-            factor, landmarks, kernel.variance, projections, self.noise, self.targets, n_jobs
+            factor, landmarks, kernel.variance, projected, self.noise, self.targets, n_jobs
         )
 
 

@@ -31,15 +31,7 @@ class NotPositiveDefiniteError(ValueError):
 
 
 def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix.
-
-    Examples
-    --------
-    >>> matrix = np.array([[4.0, 2.0], [2.0, 5.0]])
-    >>> np.triu(cholesky_in_place(matrix))
-    array([[2., 1.],
-           [0., 2.]])
-    """
+    """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
     with _threads(matrix, n_jobs):
         _, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
     if failed:
@@ -72,13 +64,7 @@ def solve_upper(
 
 
 def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Return ``row @ matrix @ row`` of a symmetric matrix for every row, shape (n,).
-
-    Examples
-    --------
-    >>> quadratic_forms(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
-    array([ 7., 12.])
-    """
+    """Return ``row @ matrix @ row`` of a symmetric matrix for every row, shape (n,)."""
     with _threads(matrix, n_jobs):
         half = blas.dtrmm(1.0, matrix.T, rows.T)  # (m, n), from one triangle: half the work
     return 2.0 * np.einsum("ji,ij->i", half, rows) - rows**2 @ np.diagonal(matrix)

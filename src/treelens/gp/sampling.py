@@ -23,13 +23,7 @@ _CGROUPS = (
 
 
 def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """``size`` positions, or all of them, in proportion to the groups' sizes, ascending.
-
-    Examples
-    --------
-    >>> draw_by_group(np.array([0, 0, 0, 0, 1, 1]), 3, seed=0).tolist()
-    [0, 3, 5]
-    """
+    """Return ``size`` positions, or all, in proportion to the groups' sizes, ascending."""
     n = len(groups)
     if size >= n:
         return np.arange(n)
@@ -53,12 +47,6 @@ def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
     at any weights, and evidence rewards weights that do: they rank worse than uniform ones. So the
     weights of rare classes are learned from classes of nearer sizes, 200 graphs in all or more; if
     there are more than ``size`` of them, from an even share of that.
-
-    Examples
-    --------
-    >>> codes = np.array([0, 0, 0, 0, 1] * 100)
-    >>> np.bincount(codes[draw_rare(codes, 1000, seed=0)]).tolist()
-    [300, 100]
     """
     counts = np.bincount(codes)
     share = size // len(counts)
@@ -125,11 +113,6 @@ def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int
     Learning takes two matrices of the graphs that weights are learned from; the exact posterior
     three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
     two of graphs by landmarks while they are chosen.
-
-    Examples
-    --------
-    >>> round(bytes_needed(10_000, 3_000, None) / 2**30, 1)
-    2.2
     """
     learning = 2 * n_learning**2
     if n_landmarks is None:

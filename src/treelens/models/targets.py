@@ -52,11 +52,6 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
     """Return the position of the first value that is not a finite number, and a message.
 
     None where all are numbers; a ``ValueError`` where they are texts and none is a number.
-
-    Examples
-    --------
-    >>> first_no_number(np.array(["1.5", "< 2"]))
-    (1, "y holds '< 2', which is no number")
     """
     import pandas as pd
 

@@ -48,13 +48,7 @@ def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> 
 
 
 def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
-    """Return class probabilities, shape (n, n_classes).
-
-    Examples
-    --------
-    >>> calibrated(np.array([[0.0]]), 2.0)
-    array([[0.5, 0.5]])
-    """
+    """Return class probabilities, shape (n, n_classes)."""
     if decisions.shape[1] == 1:
         decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
     likelihood = np.exp(slope * (decisions - decisions.max(axis=1, keepdims=True)))
@@ -125,13 +119,7 @@ def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -
 
 
 def parse_threshold(asked: Any) -> tuple[str, float]:
-    """Return what a threshold asks for, such as ``("recall", 0.9)``.
-
-    Examples
-    --------
-    >>> parse_threshold("recall=0.9"), parse_threshold("0.5"), parse_threshold("auto")
-    (('recall', 0.9), ('number', 0.5), ('auto', 0.0))
-    """
+    """Return what a threshold asks for: ``("recall", 0.9)``, ``("number", 0.5)``, ..."""
     if isinstance(asked, str) and asked == "auto":
         return "auto", 0.0
     kind, _, text = asked.rpartition("=") if isinstance(asked, str) else ("", "", asked)
