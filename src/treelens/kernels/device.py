@@ -44,9 +44,8 @@ class Device:
         except cupy.cuda.runtime.CUDARuntimeError:
             n_devices = 0
         if position >= n_devices:
-            raise RuntimeError(
-                f"device={name!r}, but CuPy finds {n_devices or 'no'} GPU here: use device='cpu'."
-            )
+            there = " or ".join([*(f"'cuda:{k}'" for k in range(n_devices)), "'cpu'"])
+            raise RuntimeError(f"device={name!r}, but there is no such GPU here: use {there}.")
         from numba import cuda
 
         cuda.select_device(position)
