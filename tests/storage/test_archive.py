@@ -37,7 +37,11 @@ class Trap:
 
 def test_an_object_array_is_refused_and_not_unpickled(path, tmp_path):
     trap = np.array([Trap(tmp_path / "sprung")], dtype=object)
-    refuse(path, lambda r: r.set_array("intercepts", trap, allow_pickle=True), "'|O'.*only numbers")
+    refuse(
+        path,
+        lambda r: r.set_array("intercepts", trap, allow_pickle=True),
+        "not an array of numbers",
+    )
     assert not (tmp_path / "sprung").exists()
 
 
@@ -46,27 +50,15 @@ def test_other_versions(path, version):
     refuse(path, lambda r: r.manifest.update(format_version=version), "format version .*this tree")
 
 
-def named(name: str, **more) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name)
-    for key, value in more.items():
-        setattr(info, key, value)
-    return info
+def test_members_that_should_not_be_there(path):
+    def add(name: str):
+        return lambda r: r.extra.append((zipfile.ZipInfo(name), b"x"))
 
-
-@pytest.mark.parametrize(
-    ("info", "message"),
-    [(named("../climbs"), "does not belong"), (named("/absolute"), "does not belong"),
-     (named("C:\\disk"), "does not belong"), (named("arrays/../../b.npy"), "leads out"),
-     (named("arrays/unlisted.npy"), "was altered"),
-     (named("arrays/x.npy", compress_type=zipfile.ZIP_BZIP2), "compressed in an unknown")],
-)  # fmt: skip
-def test_members_that_should_not_be_there(path, info, message):
-    refuse(path, lambda r: r.extra.append((info, b"x")), message)
-
-
-def test_a_member_twice(path):
+    for name in ("../climbs", "arrays/unlisted.npy"):
+        refuse(path, add(name), "was altered")
     with pytest.warns(UserWarning, match="Duplicate name"):
-        refuse(path, lambda r: r.extra.append((named(archive.MODEL), b"{}")), "is there twice")
+        refuse(path, add(archive.MODEL), "a member twice")
+    refuse(path, lambda r: r.members.update({"more.txt": b"x"}), "not an array of numbers")
 
 
 def test_a_zip_bomb_is_not_unpacked(path, monkeypatch):
@@ -76,14 +68,11 @@ def test_a_zip_bomb_is_not_unpacked(path, monkeypatch):
     monkeypatch.setattr(zipfile.ZipFile, "read", None)  # an error if anything is unpacked
     with pytest.raises(ModelFileError, match="would unpack to"):
         load(bomb)
-    for name, value, message in (
-        ("MAX_UNPACKED_BYTES", 1000, "would unpack to"),
-        ("MAX_MEMBERS", 3, "members, a model at most 3"),
-        ("MAX_JSON_BYTES", 10, "JSON text of"),
-    ):
-        monkeypatch.setattr(archive, name, value)
-        with pytest.raises(ModelFileError, match=message):
+    for name in ("MAX_UNPACKED_BYTES", "MAX_JSON_BYTES"):
+        monkeypatch.setattr(archive, name, 10)
+        with pytest.raises(ModelFileError, match="would unpack to"):
             load(path)
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("change", ["altered", "missing"])
@@ -107,22 +96,17 @@ def header(descr: str, shape: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [(header("'<f8'", "(1000000000000,)"), r"claims the shape \(1000000000000,\)"),
-     (header("'<f8'", "(-1,)"), "no array of a model has"),
-     (header("'<f8'", "(1, 1, 1)"), "no array of a model has"),
-     (header("'<f8'", "(0, 10000000000000000000000000000)"), "no array of a model has"),
-     (header("'<f8'", "(1,)" + " " * 2000) + bytes(8), "no array of a model has"),
-     (header("'<U100000000000'", "(1,)"), "only numbers"),
-     (header("'<f8'", "__import__('os').getcwd()"), "no array of a model has"),
-     (header("[('a', '<f8')]", "(1,)") + bytes(8), "only numbers"),
-     (header("'>f8'", "(1,)") + bytes(8), "only numbers"),
-     (header("'<f8'", "(2,)") + bytes(8), "claims the shape"),
-     (b"\x93NUMPY\x01\x00", "not an array in the .npy format"),
-     (b"\x93NUMPY\x03\x00" + bytes(20), "not an array in the .npy format"),
-     (b"", "not an array in the .npy format")],
+    "content",
+    [header("'<f8'", "(1000000000000,)"), header("'<f8'", "(-1,)"), header("'<f8'", "(-1, -1)"),
+     header("'<f8'", "(1, 1, 1)"), header("'<f8'", "(0, 10000000000000000000000000000)"),
+     header("'<f8'", "(1,)" + " " * 2000) + bytes(8), header("'<U100000000000'", "(1,)"),
+     header("'<f8'", "(True,)") + bytes(8), header("'<f8'", "__import__('os').getcwd()"),
+     header("[('a', '<f8')]", "(1,)") + bytes(8), header("'>f8'", "(1,)") + bytes(8),
+     header("'<f8'", "(2,)") + bytes(8), header("'<f8'", "((("), header("'<f8", "(1,)"),
+     b"\x93NUMPY\x01\x00", b"\x93NUMPY\x03\x00" + bytes(20), b""],
 )  # fmt: skip
-def test_damaged_headers_of_arrays(path, content, message):
+def test_damaged_arrays(path, content):
+    message = "not an array of numbers"
     refuse(path, lambda r: r.members.update({r.member("intercepts"): content}), message)
 
 

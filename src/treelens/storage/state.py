@@ -2,23 +2,8 @@
 
 :func:`to_state` walks the constructor fields of dataclasses and named tuples; :func:`from_state`
 calls the constructors again. Both check every value against the annotation of its field, and know
-only the classes that they are given. In the JSON tree, ``None``, booleans, integers, finite floats,
-strings, lists, and dictionaries with string keys represent themselves. Everything else is an
-object whose first key starts with ``$``:
-
-=====================================  ==========================================================
-``{"$class": "NAME", "FIELD": ...}``   an object of a known class
-``{"$same": "PATH"}``                  the object that was written at this path
-``{"$array": "NAME"}``                 an array of int32, int64 or float64, stored under its path
-``{"$list": ["bool", [...]]}``         a one-dimensional array of another type ("object": any)
-``{"$table": [[name, array], ...]}``   a pandas DataFrame
-``{"$tuple": [...]}``                  a tuple
-``{"$map": [[key, value], ...]}``      a dictionary with other keys, or with one that starts with $
-``{"$numpy": ["float32", value]}``     a numpy scalar
-``{"$float": "nan"}``                  a float that JSON has no number for: nan, inf, -inf
-=====================================  ==========================================================
-
-A class may define any of these:
+only the classes that they are given. ``docs/model-format.md`` describes the JSON tree. A class may
+define any of these:
 
 ``__derived__``
     Names of fields that are not written; the reader passes None for them.
@@ -40,6 +25,7 @@ import math
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
@@ -52,6 +38,7 @@ _SCALARS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "str",
 )  # fmt: skip
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _LARGEST_INTEGER = 2**62
 _MAX_TEXT_BYTES = 256 * 2**20  # numpy gives every string the room of the longest
 _DAMAGE = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
@@ -95,39 +82,34 @@ def _joined(path: str, part: str | int) -> str:
     return f"{path}.{part}" if path else str(part)
 
 
-def _key_path(path: str, position: int, key: Any) -> str:
+def _key_path(path: str, position: int, key: str) -> str:
     """Path of a dictionary's entry, in letters that any file system and zip reader takes."""
-    named = isinstance(key, str) and key.isidentifier() and key.isascii()
-    return _joined(path, key if named else position)
+    return _joined(path, key if key.isidentifier() and key.isascii() else position)
 
 
-class _Annotations:
-    """Annotations of the fields of known classes."""
+@lru_cache
+def _hints(kind: type, classes: tuple[type, ...]) -> dict[str, Any]:
+    import pandas as pd  # annotations name it, modules import it for type checkers only
 
-    def __init__(self, classes: Iterable[type]) -> None:
-        self.classes = {kind.__name__: kind for kind in classes}
-        self._hints: dict[type, dict[str, Any]] = {}
+    return get_type_hints(kind, localns={**{x.__name__: x for x in classes}, "pd": pd})
 
-    def check(self, kind: type, values: Mapping[str, Any], path: str) -> None:
-        """Raise :class:`StateError` unless every stored field has a value of its type."""
-        if kind not in self._hints:
-            import pandas as pd  # annotations name it, modules import it for type checkers only
 
-            self._hints[kind] = get_type_hints(kind, localns={**self.classes, "pd": pd})
-        known = fields(kind) if is_dataclass(kind) else ()
-        with_nan = {field.name for field in known if field.metadata.get("nan")}
-        for name in stored_fields(kind):
-            hint, nan = self._hints[kind][name], name in with_nan
-            if not fits(values[name], hint, nan=nan):
-                wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
-                place = _joined(path, name)
-                raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
+def _check(kind: type, values: Mapping[str, Any], path: str, classes: tuple[type, ...]) -> None:
+    """Raise :class:`StateError` unless every stored field has a value of its type."""
+    known = fields(kind) if is_dataclass(kind) else ()
+    with_nan = {field.name for field in known if field.metadata.get("nan")}
+    for name in stored_fields(kind):
+        hint = _hints(kind, classes)[name]
+        if not fits(values[name], hint, nan=name in with_nan):
+            wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
+            place = _joined(path, name)
+            raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
 
 
 class _Writer:
     def __init__(self, classes: Iterable[type]) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self._annotations = _Annotations(classes)
+        self._classes = tuple(classes)
         self._paths: dict[int, str] = {}  # by id
         self._alive: list[Any] = []  # ids must not be used again
 
@@ -190,12 +172,12 @@ class _Writer:
         form = value.to_stored() if hasattr(value, "to_stored") else value
         self._alive.append(form)
         kind = type(form)
-        if self._annotations.classes.get(kind.__name__) is not kind:
+        if kind not in self._classes:
             raise UnstorableError(f"{path} is of the class {kind.__name__}, which is not stored.")
         values = {name: getattr(form, name) for name in stored_fields(kind)}
         written = {name: self.write(x, _joined(path, name)) for name, x in values.items()}
         try:  # or the file could not be read
-            self._annotations.check(kind, values, path)
+            _check(kind, values, path, self._classes)
             if hasattr(form, "validate"):
                 form.validate()
         except ValueError as error:
@@ -223,12 +205,10 @@ def _type_name(dtype: np.dtype[Any], path: str) -> str:
 class _Reader:
     def __init__(self, arrays: Mapping[str, np.ndarray], classes: Iterable[type]) -> None:
         self._arrays = arrays
-        self._annotations = _Annotations(classes)
+        self._classes = {kind.__name__: kind for kind in classes}
         self._objects: dict[str, Any] = {}  # by path
         self._tags = {
-            "$float": lambda text, path: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[
-                text
-            ],
+            "$float": lambda text, path: _FLOATS[text],
             "$tuple": lambda values, path: tuple(self._items(values, path)),
             "$map": self._map,
             "$numpy": lambda parts, path: _scalar_type(parts[0])(self.read(parts[1], path)),
@@ -306,7 +286,7 @@ class _Reader:
 
     def _object(self, tree: dict[str, Any], path: str) -> Any:
         name = tree["$class"]
-        kind = self._annotations.classes.get(name) if isinstance(name, str) else None
+        kind = self._classes.get(name) if isinstance(name, str) else None
         if kind is None:
             raise StateError(f"{path or 'it'} is of an unknown class, {_shown(name)}")
         names = stored_fields(kind)
@@ -314,7 +294,7 @@ class _Reader:
             raise StateError(f"{path} must have the fields {', '.join(names)}")
         values = dict.fromkeys(getattr(kind, "__derived__", ()))
         values.update({name: self.read(tree[name], _joined(path, name)) for name in names})
-        self._annotations.check(kind, values, path)
+        _check(kind, values, path, tuple(self._classes.values()))
         made = kind(**values)
         if hasattr(made, "validate"):
             made.validate()
