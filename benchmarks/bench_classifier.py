@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, best_times, load, once
 from benchmarks.rows import Row
+from treelens.svm.fitting import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 from treelens.svm.search import Candidate, grid, radii_for, repetitions_for
-from treelens.svm.settings import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 from treelens.svm.solver import fit_svm_path
 
 # So many graphs of NCI1, drawn at random, keep this file within minutes on a busy machine, and are

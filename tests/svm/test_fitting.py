@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.svm.fitting import fit_chosen
+from treelens.svm.fitting import Task, fit_chosen
 from treelens.svm.search import Candidate
-from treelens.svm.settings import Task
 from treelens.svm.solver import fit_svm
 
 CANDIDATE = Candidate(0.0, 2, "wwl", 10.0, 1.0)

@@ -9,7 +9,7 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.patterns.features import PatternExtractor
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.model import FittedSVM
-from treelens.svm.solver import calibrated_probabilities, class_values, mean_margins
+from treelens.svm.solver import calibrated_probabilities, decisions_of, margins_of
 
 GRAPHS = make_random_graphs(6, n_nodes=(4, 8), n_labels=3, random_state=0)
 VOCABULARY, _ = PatternVocabulary.fit(GRAPHS, 2)
@@ -33,8 +33,8 @@ def fitted(decision, first_depth: int = 0) -> FittedSVM:
 def test_several_classes_are_decided_by_votes(rng) -> None:
     outputs = rng.normal(size=(6, 3))
     voted = fitted(decides(outputs)).decide(GRAPHS)
-    np.testing.assert_array_equal(voted.decisions, class_values(outputs))
-    np.testing.assert_array_equal(voted.margins, mean_margins(outputs))
+    np.testing.assert_array_equal(voted.decisions, decisions_of(outputs))
+    np.testing.assert_array_equal(voted.margins, margins_of(outputs))
 
 
 def test_probabilities_come_from_margins_not_from_votes(rng) -> None:

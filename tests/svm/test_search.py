@@ -170,13 +170,6 @@ def test_rough_weights_are_an_early_stop_of_the_full_ones(data, splits):
     np.testing.assert_array_equal(rough.history_, full.history_[: len(rough.history_)])
 
 
-def test_rough_weights_are_within_a_hundredth_of_the_best(data, splits):
-    base = Candidate(1.0, 2, "wwl", 1.0, 1.0).base
-    rough = search_of(data, splits).learn(base, splits[0][0], rough=True)
-    assert rough.solver.tol == pytest.approx(0.01)
-    assert rough.n_iter_ < 40  # it stopped because it was near enough
-
-
 def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
     data, splits, monkeypatch
 ):
@@ -228,10 +221,6 @@ def test_two_runs_and_two_threads_give_the_same_bits(data, splits, monkeypatch):
     assert_same(once, threaded.run(SMALL_GRID))
 
 
-def test_small_sets_start_no_threads(data, splits):
-    assert search_of(data, splits, n_jobs=2).n_jobs == 1
-
-
 # --- the race -------------------------------------------------------------------------------------
 
 
@@ -245,14 +234,17 @@ class ScriptedSearch(KernelSearch):
             (np.setdiff1d(everything, part), part) for part in np.split(everything, n_splits)
         ]
         self.codes = everything % 2
-        self.script = script
-        self.asked: list[list[Candidate]] = []
+        self.script = {candidate: iter(scores) for candidate, scores in script.items()}
+        self.score = lambda codes, decisions: float(decisions[0, 0])
+        self.tick = lambda what: None
 
-    def _score_split(self, candidates: Any, number: int) -> Iterator[Any]:
-        self.asked.append(list(candidates))
-        decisions = np.zeros((len(self.splits[number][1]), 1))
-        for candidate in candidates:
-            yield candidate, self.script[candidate][number], decisions
+    def _outputs(self, base: Any, group: Any, train: Any, validation: Any) -> Iterator[Any]:
+        for candidate in group:
+            yield candidate, np.full((len(validation), 1), next(self.script[candidate]))
+
+
+def n_scored(result: SearchResult) -> dict[Candidate, int]:
+    return {candidate: len(scores) for candidate, scores in result.scores.items()}
 
 
 A, B, C = (Candidate(0.0, depth, "tanimoto", None, 1.0) for depth in (1, 2, 3))
@@ -261,7 +253,7 @@ A, B, C = (Candidate(0.0, depth, "tanimoto", None, 1.0) for depth in (1, 2, 3))
 def test_who_falls_clearly_behind_leaves():
     search = ScriptedSearch({A: [0.9, 0.9, 0.9], B: [0.5, 0.9, 0.9], C: [0.88, 0.88, 0.88]})
     result = search.run([A, B, C])
-    assert search.asked == [[A, B, C], [A, C], [A, C]]
+    assert n_scored(result) == {A: 3, B: 1, C: 3}
     assert result.finished() == [A, C]
     assert result.best() == A
     assert set(result.decisions) == {A, C}
@@ -292,7 +284,7 @@ def test_a_second_stage_races_against_the_first():
     search = ScriptedSearch({A: [0.9, 0.9], B: [0.2, 0.9], C: [0.95, 0.95]})
     result = search.run([A])
     result = search.run([B, C], result)
-    assert search.asked[2:] == [[B, C], [C]]
+    assert n_scored(result) == {A: 2, B: 1, C: 2}
     assert result.best() == C
 
 
@@ -309,12 +301,10 @@ def test_repeated_folds_are_no_new_graphs():
     """The same 40 graphs, tested over and over: the error of a mean does not shrink."""
     scores = {A: [0.9] * 9, B: [0.82] * 9}
     once = ScriptedSearch(scores, n_validation=40)
-    once.run([A, B])
-    assert once.asked[-1] == [A]  # after enough different graphs
+    assert n_scored(once.run([A, B]))[B] < 9  # after enough different graphs
     again = ScriptedSearch(scores, n_validation=40)
     again.splits = again.splits[:1] * 9
-    again.run([A, B])
-    assert again.asked == [[A, B]] * 9
+    assert n_scored(again.run([A, B])) == {A: 9, B: 9}
 
 
 # --- held-out decisions -----------------------------------------------------------------------
@@ -384,9 +374,6 @@ def test_grid():
     assert len(candidates) == len(set(candidates)) == 2 * 2 * (2 + 1) * 2
     assert {c.gamma for c in candidates if c.kernel == "tanimoto"} == {None}
     assert all(type(c.weight_radius) is float and type(c.C) is float for c in candidates)
-
-
-def test_a_grid_holds_each_candidate_once():
     assert len(grid(["tanimoto", "tanimoto"], [1, 1], [0, 0.0], [1.0], [1, 1.0])) == 1
 
 
@@ -415,26 +402,12 @@ def test_of_equals_the_lower_loss_and_then_the_simplest():
     assert SearchResult(2, 0.2, scores, {}).best() is None
 
 
-def test_only_candidates_that_finished_can_win():
-    result = SearchResult(2, 0.2, {A: [0.9], B: [0.5, 0.5]}, {A: [0.1], B: [0.9, 0.9]})
-    assert result.finished() == [B]
-    assert result.winner() == B
-
-
 def test_rounding_decides_nothing():
     """Means that differ in the last bits are equal: then the simpler one is best."""
     third = {A: [0.1, 0.2, 0.3], B: [0.3, 0.2, 0.1]}
     assert sum(third[A]) != sum(third[B])
     assert SearchResult(3, 0.2, third, {A: [1.0], B: [1.0]}).best() == A
     assert SearchResult(3, 0.2, dict(reversed(third.items())), {A: [1.0], B: [1.0]}).best() == A
-
-
-def test_kernels_of_one_pair_feature_share_a_base():
-    wwl, laplacian = (Candidate(1.0, 2, kernel, 1.0, 1.0) for kernel in ("wwl", "laplacian"))
-    assert wwl.base == laplacian.base
-    assert wwl.base != A.base
-    assert wwl.base != wwl._replace(depth=1).base
-    assert wwl.base == wwl._replace(C=7.0, gamma=3.0).base
 
 
 # --- did learning help? ---------------------------------------------------------------------------

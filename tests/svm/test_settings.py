@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
-from treelens.svm.search import repetitions_for
-from treelens.svm.settings import (
+from treelens.svm.fitting import (
     AUTO_KERNELS,
     inner_splits,
     listed,
@@ -17,6 +16,7 @@ from treelens.svm.settings import (
     resolved_class_weight,
     resolved_scoring,
 )
+from treelens.svm.search import repetitions_for
 
 AB = np.array(["a", "b"])
 BALANCED = np.array([0, 1] * 10)

@@ -22,19 +22,19 @@ from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.patterns.features import first_depth_of
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.svm.fitting import fit_chosen
-from treelens.svm.model import FittedSVM, model_bound
-from treelens.svm.search import SCORES, BestParams, Candidate, SearchResult, grid, radii_for
-from treelens.svm.settings import (
+from treelens.svm.fitting import (
     AUTO_CS,
     AUTO_DEPTHS,
     AUTO_GAMMAS,
     Task,
+    fit_chosen,
     listed,
     listed_kernels,
     resolved_class_weight,
     resolved_scoring,
 )
+from treelens.svm.model import FittedSVM, model_bound
+from treelens.svm.search import SCORES, BestParams, Candidate, SearchResult, grid, radii_for
 
 
 class GraphSVC(GraphClassifierMixin, ExplainingEstimator):

@@ -1,16 +1,23 @@
-"""From candidates to a fitted SVM: choose by cross-validation, then fit to all graphs."""
+"""The settings of a ``GraphSVC``, and its fit: choose by cross-validation, then fit all graphs."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold
 
-from treelens.kernels.table import KERNELS
+from treelens.graphs.collection import GraphCollection
+from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
-from treelens.models.targets import warn_if_one_class
+from treelens.models.targets import class_weights, warn_if_one_class
+from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
 from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
 from treelens.patterns.features import Features, PatternExtractor, with_cells
@@ -20,15 +27,146 @@ from treelens.progress import progress_ticks
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import (
     SCORES,
-    BestParams,
     Candidate,
     KernelSearch,
-    SearchResult,
+    Split,
     learning_gain,
+    repetitions_for,
     staged_search,
 )
-from treelens.svm.settings import Task, inner_splits, rarest_class
-from treelens.svm.solver import fit_calibration, fit_svm
+from treelens.svm.solver import SVM, fit_calibration, fit_svm
+
+# What "auto" stands for. Wide enough that the choice is rarely at an edge.
+AUTO_KERNELS = ("wwl", "tanimoto-rbf")
+AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
+AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
+AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Training data and all settings of a fit but the candidates; "auto" is resolved."""
+
+    graphs: GraphCollection
+    classes: np.ndarray
+    codes: np.ndarray  # (n_graphs,) positions in classes
+    edge_labels: bool
+    first_depth: int
+    learner: Any  # unfitted; the search sets its radius
+    scoring: str  # a key of treelens.svm.search.SCORES
+    class_weight: Any  # None, "balanced" or a dict
+    cv: Any  # number of folds, or a splitter
+    seed: int
+    n_jobs: int = 1
+    progress: bool | None = False
+    attributes: bool = False  # whether attributes of nodes and edges are patterns too
+
+    @cached_property
+    def sample_weight(self) -> np.ndarray:
+        """One weight per graph."""
+        return class_weights(self.class_weight, self.classes, self.codes)
+
+
+def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
+    """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
+    if not isinstance(cv, Integral):
+        return _checked_splits(cv.split(codes, codes), codes)
+    counts = np.bincount(codes)
+    smallest, rare = int(counts.min()), classes.tolist()[int(counts.argmin())]
+    if smallest < 2:
+        raise ValueError(
+            f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
+            "Drop the class, merge it with another or collect more of it."
+        )
+    n_folds = min(int(cv), smallest)
+    if n_folds < int(cv):
+        warnings.warn(
+            f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
+            f"cross-validating with {n_folds} folds, so that each contains one of them.",
+            UserWarning,
+            stacklevel=3,
+        )
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_folds, n_repeats=repetitions_for(len(codes)), random_state=seed
+    )
+    return list(splitter.split(codes, codes))
+
+
+def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
+    """The splits of the user's splitter; a ``ValueError`` where no SVM could be fitted."""
+    checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
+    if not checked:
+        raise ValueError("cv gave no split at all: at least one is needed.")
+    for number, (train, validation) in enumerate(checked):
+        if len(np.unique(codes[train])) < 2 or not len(validation):
+            raise ValueError(
+                f"Split {number} of cv has {len(np.unique(codes[train]))} classes among its "
+                f"{len(train)} training graphs and {len(validation)} validation graphs: at least "
+                "2 and 1 are needed. StratifiedKFold keeps every class in every part."
+            )
+    held_out = np.concatenate([validation for _, validation in checked])
+    if len(np.unique(codes[held_out])) < len(np.unique(codes)):
+        raise ValueError(
+            "The splits of cv never hold out a graph of some class, so its probability cannot be "
+            "estimated. StratifiedKFold keeps every class in every part."
+        )
+    return checked
+
+
+def resolved_scoring(scoring: str, codes: np.ndarray) -> str:
+    """The score behind "auto": accuracy, unless a class is rare."""
+    if scoring != "auto":
+        return scoring
+    if not has_rare_class(codes):
+        return "accuracy"
+    return "roc_auc" if codes.max() == 1 else "balanced_accuracy"
+
+
+def resolved_class_weight(class_weight: Any, scoring: str, codes: np.ndarray) -> Any:
+    """The weights behind "auto": "balanced" for a rare class, unless the score ignores it."""
+    if not (isinstance(class_weight, str) and class_weight == "auto"):
+        return class_weight
+    balanced = scoring in ("auto", "balanced_accuracy") and has_rare_class(codes)
+    return "balanced" if balanced else None
+
+
+def rarest_class(classes: np.ndarray, codes: np.ndarray) -> dict[str, Any] | None:
+    """The rare class and its share, as plain data; None where no class is rare."""
+    if not has_rare_class(codes):
+        return None
+    counts = np.bincount(codes)
+    rarest = int(counts.argmin())
+    return {"class": classes.tolist()[rarest], "share": float(counts[rarest] / len(codes))}
+
+
+def listed_kernels(kernel: str | Sequence[str]) -> list[str]:
+    """The kernels to try."""
+    if isinstance(kernel, str):
+        return list(AUTO_KERNELS) if kernel == "auto" else [kernel]
+    if not len(kernel):
+        raise ValueError(f"kernel must be 'auto' or among {', '.join(KERNELS)}; got {kernel!r}.")
+    for name in kernel:
+        check_kernel(name)
+    return list(kernel)
+
+
+def listed(
+    value: Any, auto: Sequence[Any], name: str, kind: Any, least: int, positive: bool = False
+) -> list[Any]:
+    """A parameter that may be "auto", one number or several, as a list of numbers."""
+    if isinstance(value, str):
+        return list(auto)
+    values = [value] if isinstance(value, kind) else list(value)
+    if not values or not all(
+        isinstance(v, kind) and least <= v < np.inf and (v > 0 or not positive) for v in values
+    ):
+        numbers = "whole numbers" if kind is Integral else "numbers"
+        bound = f"above {least}" if positive else f"of at least {least}"
+        raise ValueError(f"{name} must be 'auto' or finite {numbers} {bound}, got {value!r}.")
+    return values
+
+
+# --- fitting ------------------------------------------------------------------------------------
 
 
 def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]:
@@ -68,14 +206,33 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     learner = None
     if chosen.weight_radius > 0:
         learner = search.learn(chosen.base, np.arange(len(task.codes)))
-    else:  # a learner warns about this itself
-        _warn_if_nothing_shared(histograms)
+    elif not (histograms.support >= 2).any():  # a learner warns about this itself
+        warnings.warn(
+            "No two training graphs share a pattern: the weights are uniform and predictions "
+            "little better than chance. Do the node labels identify single nodes?",
+            UserWarning,
+            stacklevel=3,
+        )
     warn_if_one_class(predicted_codes(result.decisions[chosen][known]), task.classes)
     weights = None if learner is None else learner.weights_
     decision = _fit_decision(task, chosen, patterns, histograms, weights)
     used = task.learner if learner is None else learner
     choice = Choice(
-        _best_params(task, chosen, result, len(candidates)),
+        {
+            "kernel": chosen.kernel,
+            "depth": chosen.depth,
+            "weight_radius": chosen.weight_radius,
+            "gamma": chosen.gamma,
+            "C": chosen.C,
+            "edge_labels": task.edge_labels,
+            "include_depth_zero": task.first_depth == 0,
+            "scoring": task.scoring,
+            "class_weight": task.class_weight,
+            "rare_class": rarest_class(task.classes, task.codes),
+            "score": result.mean(chosen),
+            "n_candidates": len(candidates),
+            "n_splits": result.n_splits,
+        },
         learning_gain(result),
         result,
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
@@ -103,34 +260,4 @@ def _fit_decision(
     svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, task.sample_weight)
     support = svm.support
     basis = Features(patterns.pairs(histograms.select_graphs(support)), features.diagonal[support])
-    return LinearOnKernel(kernel, basis, support, svm.on(support))
-
-
-def _best_params(
-    task: Task, chosen: Candidate, result: SearchResult, n_candidates: int
-) -> BestParams:
-    return {
-        "kernel": chosen.kernel,
-        "depth": chosen.depth,
-        "weight_radius": chosen.weight_radius,
-        "gamma": chosen.gamma,
-        "C": chosen.C,
-        "edge_labels": task.edge_labels,
-        "include_depth_zero": task.first_depth == 0,
-        "scoring": task.scoring,
-        "class_weight": task.class_weight,
-        "rare_class": rarest_class(task.classes, task.codes),
-        "score": result.mean(chosen),
-        "n_candidates": n_candidates,
-        "n_splits": result.n_splits,
-    }
-
-
-def _warn_if_nothing_shared(histograms: PatternHistograms) -> None:
-    if not (histograms.support >= 2).any():
-        warnings.warn(
-            "No two training graphs share a pattern: the weights are uniform and predictions "
-            "little better than chance. Do the node labels identify single nodes?",
-            UserWarning,
-            stacklevel=4,
-        )
+    return LinearOnKernel(kernel, basis, support, SVM(svm.coefficients[:, support], svm.intercepts))

@@ -48,24 +48,13 @@ class LinearOnKernel:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """How a model was chosen.
-
-    Attributes
-    ----------
-    best_params : BestParams
-    learning_gain : dict or None
-    cv_results : SearchResult
-    learner : dict or None
-        Parameters of the learner of the search; None for one that is not a PairwiseWeights.
-    learned : LearnedWeights or None
-        The record of the fitted learner; None with uniform weights.
-    """
+    """How a model was chosen."""
 
     best_params: BestParams
     learning_gain: dict[str, Any] | None
     cv_results: SearchResult
-    learner: dict[str, Any] | None
-    learned: LearnedWeights | None
+    learner: dict[str, Any] | None  # its parameters; None if it is not a PairwiseWeights
+    learned: LearnedWeights | None  # its record; None with uniform weights
 
     def to_stored(self) -> Choice:
         """Return all scores, and held-out decisions of the best candidate of each kind only."""
@@ -101,27 +90,13 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class FittedSVM:
-    """All that predictions, explanations, reports and model files need.
-
-    Attributes
-    ----------
-    classes : ndarray
-    patterns : PatternExtractor
-        The vocabulary, and what the kernel takes from it.
-    decision : LinearOnKernel
-    recipe : GraphRecipe or None
-        How the training graphs were made.
-    calibration : (coefficients, intercepts)
-        A logistic map from margins to probabilities.
-    training : TrainingGraphs
-    choice : Choice
-    """
+    """All that predictions, explanations, reports and model files need."""
 
     classes: np.ndarray
-    patterns: PatternExtractor
+    patterns: PatternExtractor  # the vocabulary, and what the kernel takes from it
     decision: LinearOnKernel
-    recipe: GraphRecipe | None
-    calibration: tuple[np.ndarray, np.ndarray]
+    recipe: GraphRecipe | None  # how the training graphs were made
+    calibration: tuple[np.ndarray, np.ndarray]  # a logistic map from margins to probabilities
     training: TrainingGraphs
     choice: Choice
 
@@ -129,7 +104,6 @@ class FittedSVM:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
         check_classes_ascend(self.classes)
         histograms, first = self.training.histograms, self.patterns.first_depth
-        assert isinstance(self.decision, LinearOnKernel)
         n_classes, n_graphs, indices = (
             len(self.classes), histograms.n_graphs, self.decision.basis_indices,
         )  # fmt: skip
@@ -162,7 +136,6 @@ class FittedSVM:
     def from_stored(self) -> FittedSVM:
         """Return the model with the features of its basis graphs, which files leave out."""
         decision = self.decision
-        assert isinstance(decision, LinearOnKernel)
         counts = self.training.histograms.select_graphs(decision.basis_indices)
         pairs = self.patterns.pairs(counts)
         basis = Features(pairs, pairs.diagonal(self.kernel.weights))

@@ -90,21 +90,14 @@ class Candidate(NamedTuple):
 class SearchResult:
     """Scores of all candidates that were tried.
 
-    Attributes
-    ----------
-    n_splits : int
-    test_to_train : float
-        Size of a validation part divided by the size of its training part.
-    scores, losses : dict of Candidate to list
-        Score and hinge loss per split; a candidate that left the race has fewer. The loss ranks
-        candidates of equal score.
-    decisions, margins : dict of Candidate to ndarray, shape (n_graphs, n_outputs)
-        Held-out decision values, and values linear in the kernel, averaged over repetitions, of
-        candidates that finished; NaN for graphs that no split held out.
+    ``scores`` and ``losses`` have the score and the hinge loss, which ranks candidates of equal
+    score, per split; a candidate that left the race has fewer. ``decisions`` and ``margins`` are
+    held-out decision values, and values linear in the kernel, of candidates that finished: shape
+    (n_graphs, n_outputs), averaged over repetitions, NaN for graphs that no split held out.
     """
 
     n_splits: int
-    test_to_train: float
+    test_to_train: float  # size of a validation part divided by the size of its training part
     scores: dict[Candidate, list[float]] = field(default_factory=dict)
     losses: dict[Candidate, list[float]] = field(default_factory=dict)
     decisions: dict[Candidate, np.ndarray] = field(default_factory=dict, metadata={"nan": True})
@@ -152,23 +145,33 @@ class KernelSearch:
         if len(self.codes) < _WORTH_THREADS:
             self.n_jobs = 1
 
-    def run(self, candidates: Sequence[Candidate], result: SearchResult | None = None,
-            race: bool = True) -> SearchResult:  # fmt: skip
+    def run(
+        self,
+        candidates: Sequence[Candidate],
+        result: SearchResult | None = None,
+        race: bool = True,
+    ) -> SearchResult:
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         if result is None:
             ratios = [len(validation) / len(train) for train, validation in self.splits]
             result = SearchResult(len(self.splits), float(np.mean(ratios)))
         held_out: dict[Candidate, list[np.ndarray]] = {c: [] for c in candidates}
         remaining = list(candidates)
-        for number in range(len(self.splits)):
-            codes = self.codes[self.splits[number][1]]
-            for candidate, score, outputs in self._score_split(remaining, number):
-                result.scores.setdefault(candidate, []).append(score)
-                loss = pairwise_hinge_loss(codes, outputs)
-                result.losses.setdefault(candidate, []).append(loss)
-                held_out[candidate].append(outputs)
-            if race and number + 1 < len(self.splits):
-                remaining = self._still_racing(remaining, result, number + 1)
+        for number, (train, validation) in enumerate(self.splits, start=1):
+            codes = self.codes[validation]
+            groups: dict[Base, list[Candidate]] = {}
+            for c in remaining:
+                groups.setdefault(c.base, []).append(c)
+            for base, group in groups.items():
+                for c, outputs in self._outputs(base, group, train, validation):
+                    score = self.score(codes, decisions_of(outputs))
+                    result.scores.setdefault(c, []).append(score)
+                    loss = pairwise_hinge_loss(codes, outputs)
+                    result.losses.setdefault(c, []).append(loss)
+                    held_out[c].append(outputs)
+                self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
+            if race and number < len(self.splits):
+                remaining = self._still_racing(remaining, result, number)
         for candidate in remaining:
             result.decisions[candidate] = self._average(held_out[candidate], decisions_of)
             result.margins[candidate] = self._average(held_out[candidate], margins_of)
@@ -189,19 +192,6 @@ class KernelSearch:
         n_graphs = len(np.unique(np.concatenate([part for _, part in self.splits[:n_done]])))
         error = np.sqrt(max(leader * (1 - leader), 0.01) / n_graphs)
         return [c for c in candidates if means[c] >= leader - _RACE_WIDTH * error]
-
-    def _score_split(
-        self, candidates: list[Candidate], number: int
-    ) -> Iterator[tuple[Candidate, float, np.ndarray]]:
-        train, validation = self.splits[number]
-        groups: dict[Base, list[Candidate]] = {}
-        for c in candidates:
-            groups.setdefault(c.base, []).append(c)
-        for base, group in groups.items():
-            for candidate, outputs in self._outputs(base, group, train, validation):
-                score = self.score(self.codes[validation], decisions_of(outputs))
-                yield candidate, score, outputs
-            self.tick(f"depth {base.depth}, weight radius {base.weight_radius:g}")
 
     def _outputs(
         self, base: Base, group: list[Candidate], train: np.ndarray, validation: np.ndarray
@@ -225,7 +215,10 @@ class KernelSearch:
             new_matrix = kernel.of_sums(new, others, own)
             return [svm.outputs(new_matrix) for svm in svms]
 
-        blocks = by_kernel(group)
+        by_kernel: dict[tuple[str, float | None], list[Candidate]] = {}
+        for c in sorted(group, key=lambda c: c.C):
+            by_kernel.setdefault((c.kernel, c.gamma), []).append(c)
+        blocks = list(by_kernel.values())
         for block, outputs in zip(blocks, in_threads(of_kernel, blocks, self.n_jobs), strict=True):
             yield from zip(block, outputs, strict=True)
 
@@ -264,25 +257,12 @@ class KernelSearch:
         return total
 
 
-def by_kernel(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Groups of candidates of one base that differ in C alone, C ascending."""
-    groups: dict[tuple[str, float | None], list[Candidate]] = {}
-    for c in candidates:
-        groups.setdefault((c.kernel, c.gamma), []).append(c)
-    return [sorted(group, key=lambda c: c.C) for group in groups.values()]
-
-
 # --- scores -----------------------------------------------------------------------------------
 
 
 def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
     """Share of graphs whose class is predicted."""
     return float(np.mean(predicted_codes(decisions) == codes))
-
-
-def balanced_accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Mean recall over the classes."""
-    return float(balanced_accuracy_score(codes, predicted_codes(decisions)))
 
 
 def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
@@ -298,7 +278,9 @@ def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
 
 SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "accuracy": accuracy,
-    "balanced_accuracy": balanced_accuracy,
+    "balanced_accuracy": lambda codes, decisions: float(
+        balanced_accuracy_score(codes, predicted_codes(decisions))
+    ),
     "roc_auc": roc_auc,
 }
 

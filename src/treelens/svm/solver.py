@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -58,10 +59,6 @@ class SVM:
         """Positions of the training graphs with a coefficient that is not zero in some output."""
         return np.flatnonzero((self.coefficients != 0).any(axis=0))
 
-    def on(self, graphs: np.ndarray) -> SVM:
-        """The SVM with the coefficients of some training graphs only."""
-        return SVM(self.coefficients[:, graphs], self.intercepts)
-
 
 def fit_svm(
     kernel: np.ndarray, codes: np.ndarray, n_classes: int, C: float, sample_weight: np.ndarray
@@ -92,7 +89,7 @@ def fit_svm_path(
     """
     scale = float(np.mean(np.diagonal(kernel))) or 1.0  # a kernel of zeros: any C will do
     bounds = [C / scale * sample_weight for C in Cs]  # (n_train,) each
-    pairs = list(zip(*class_pairs(n_classes), strict=True))
+    pairs = list(zip(*np.triu_indices(n_classes, k=1), strict=True))
     coefficients = np.zeros((len(Cs), len(pairs), len(codes)))
     intercepts = np.zeros((len(Cs), len(pairs)))
     for pair, (first, second) in enumerate(pairs):
@@ -132,17 +129,6 @@ def _solve_output(
 # --- from outputs to classes ------------------------------------------------------------------
 
 
-def class_pairs(n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """The two classes of every output, shape (n_pairs,) each; the first is the smaller.
-
-    Examples
-    --------
-    >>> [classes.tolist() for classes in class_pairs(3)]
-    [[0, 0, 1], [1, 2, 2]]
-    """
-    return np.triu_indices(n_classes, k=1)
-
-
 def margin_signs(n_pairs: int) -> np.ndarray:
     """1 where a positive output is for a class, -1 where against it, else 0: (n_pairs, n_classes).
 
@@ -153,50 +139,46 @@ def margin_signs(n_pairs: int) -> np.ndarray:
     """
     n_classes = (1 + int(np.sqrt(1 + 8 * n_pairs))) // 2
     signs = np.zeros((n_pairs, n_classes))
-    first, second = class_pairs(n_classes)
+    first, second = np.triu_indices(n_classes, k=1)
     signs[np.arange(n_pairs), first], signs[np.arange(n_pairs), second] = -1.0, 1.0
     return signs
 
 
-def mean_margins(outputs: np.ndarray) -> np.ndarray:
-    """The mean output of each class against the others, (n_graphs, n_classes); linear.
+def margins_of(outputs: np.ndarray) -> np.ndarray:
+    """Values that are linear in the kernel: the outputs of two classes, else mean margins.
+
+    The mean margin of a class is its mean output against the others, (n_graphs, n_classes).
 
     Examples
     --------
-    >>> mean_margins(np.array([[1.0, 2.0, -4.0]])).tolist()  # pairs (0, 1), (0, 2), (1, 2)
+    >>> margins_of(np.array([[1.0, 2.0, -4.0]])).tolist()  # pairs (0, 1), (0, 2), (1, 2)
     [[-1.5, 2.5, -1.0]]
     """
+    if outputs.shape[1] == 1:
+        return outputs
     signs = margin_signs(outputs.shape[1])
     return outputs @ signs / (signs.shape[1] - 1)
 
 
-def class_values(outputs: np.ndarray) -> np.ndarray:
-    """Votes of each class, with margins that break ties: (n_graphs, n_classes).
+def decisions_of(outputs: np.ndarray) -> np.ndarray:
+    """Decision values: the outputs of two classes, else votes, (n_graphs, n_classes).
 
     A number between -1/3 and 1/3 that grows with the sum of the margins of a class is added to its
-    votes, as in scikit-learn's ``SVC`` with ``decision_function_shape="ovr"``.
+    votes and breaks ties, as in scikit-learn's ``SVC`` with ``decision_function_shape="ovr"``.
 
     Examples
     --------
-    >>> class_values(np.array([[1.0, 2.0, -4.0]])).argmax(axis=1)  # votes: 0, 2, 1
+    >>> decisions_of(np.array([[1.0, 2.0, -4.0]])).argmax(axis=1)  # votes: 0, 2, 1
     array([1])
     """
+    if outputs.shape[1] == 1:
+        return outputs
     signs = margin_signs(outputs.shape[1])
     sums = outputs @ signs
     preferred = np.where(outputs > 0, 1.0, -1.0)
     # A vote won adds 1 and a vote lost 0, where the product has 1 and -1.
     votes = (preferred @ signs + signs.shape[1] - 1) / 2
     return votes + sums / (3.0 * (np.abs(sums) + 1.0))
-
-
-def decisions_of(outputs: np.ndarray) -> np.ndarray:
-    """Decision values: the outputs of two classes, the votes of several."""
-    return outputs if outputs.shape[1] == 1 else class_values(outputs)
-
-
-def margins_of(outputs: np.ndarray) -> np.ndarray:
-    """Values that are linear in the kernel: the outputs of two classes, mean margins of several."""
-    return outputs if outputs.shape[1] == 1 else mean_margins(outputs)
 
 
 def pairwise_hinge_loss(codes: np.ndarray, outputs: np.ndarray) -> float:
@@ -221,6 +203,4 @@ def calibrated_probabilities(
     logits = decisions @ coefficients.T + intercepts
     if logits.shape[1] == 1:
         logits = np.hstack([np.zeros_like(logits), logits])
-    logits -= logits.max(axis=1, keepdims=True)
-    likelihood = np.exp(logits)
-    return likelihood / likelihood.sum(axis=1, keepdims=True)
+    return softmax(logits, axis=1)
