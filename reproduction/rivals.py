@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from treelens.graphs.gathering import parsed_smiles
+from treelens.graphs.chem import parsed_smiles
 from treelens.kernels.fingerprints import fingerprint_counts, tanimoto_matrix
 
 _RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}

@@ -15,10 +15,10 @@ from .gp.executors import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
 from .graphs.blocks import SmilesBlocks as SmilesBlocks
 from .graphs.blocks import TUBlocks as TUBlocks
+from .graphs.collection import Graph as Graph
 from .graphs.collection import GraphCollection as GraphCollection
 from .graphs.convert import as_graph_collection as as_graph_collection
 from .graphs.datasets import load_dataset as load_dataset
-from .graphs.graph import Graph as Graph
 from .graphs.molecule_table import MoleculeTable as MoleculeTable
 from .graphs.molecules import read_smiles as read_smiles
 from .graphs.synthetic import make_synthetic as make_synthetic

@@ -43,9 +43,9 @@ def test_a_file_with_column_names_only(tmp_path):
 def test_floats_look_like_regression(tmp_path):
     rows = [(s, 5 + 0.13 * i) for i, (s, _) in enumerate(MOLECULES)]
     data = write_csv(tmp_path / "x.csv", rows)
-    refused(fit(data, tmp_path), "measurement", "40 different numbers", "(the median)")
+    refused(fit(data, tmp_path), "measurement", "40 different values", "--task regression")
     counts = write_csv(tmp_path / "y.csv", [(s, 7 * i) for i, (s, _) in enumerate(MOLECULES)])
-    refused(fit(counts, tmp_path), "measurement (regression)")
+    refused(fit(counts, tmp_path), "measurement")
 
 
 def test_a_missing_class(tmp_path):

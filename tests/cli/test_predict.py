@@ -288,8 +288,8 @@ def test_a_model_in_the_place_of_the_data(name, model, molecules, tmp_path):
 
 def test_a_model_that_is_called_like_a_table(model, tmp_path):
     odd = shutil.copy(model, tmp_path / "m.csv")
-    refused(run("predict", model, odd), "m.csv is a model, whatever its name")
-    refused(run("fit", odd, "--out", tmp_path / "n"), "m.csv is a model, whatever its name")
+    refused(run("predict", model, odd), "m.csv is no text")
+    refused(run("fit", odd, "--out", tmp_path / "n"), "m.csv is no text")
 
 
 def test_data_in_the_place_of_the_model(model, molecules, tmp_path):

@@ -1,4 +1,4 @@
-"""RDKit's own warnings: counted in one line of ours, never on standard error as they are."""
+"""RDKit's own warnings about molecules that it can read do not reach standard error."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ def on_stderr(*arguments: object, folder: Path) -> list[str]:
     return done.stderr.splitlines()
 
 
-def one_note(lines: list[str]) -> str:
-    """The one line about RDKit, where all the others are ours as well."""
-    assert [line for line in lines if not line.startswith(OURS)] == []
-    (note,) = [line for line in lines if line.startswith("Note: RDKit warned")]
-    return note
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warned")
@@ -48,13 +41,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_fit_counts_what_rdkit_warned_of(folder):
-    note = one_note((folder / "notes.txt").read_text().splitlines())
-    assert "RDKit warned about 4 molecules" in note
-    assert "not removing hydrogen atom without neighbors (2, the first in row 1)" in note
-    assert "not removing hydrogen atom with dummy atom neighbors (1, the first in row 3)" in note
-    assert "double bond at index # (1, the first in row 4)" in note
-    assert "kekul" not in note.casefold()  # those are no molecules, which another note counts
+def is_ours(lines: list[str]) -> bool:
+    return all(line.startswith(OURS) for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +53,9 @@ def test_fit_counts_what_rdkit_warned_of(folder):
     ],
     ids=["predict", "explain"],
 )
-def test_every_command_counts_each_molecule_once(words, folder):
-    note = one_note(on_stderr(*words, folder=folder))
-    assert note in (folder / "notes.txt").read_text()
+def test_no_command_prints_warnings_of_rdkit(words, folder):
+    assert is_ours((folder / "notes.txt").read_text().splitlines())
+    assert is_ours(on_stderr(*words, folder=folder))
 
 
 def test_warnings_about_an_sdf(tmp_path):
@@ -78,13 +66,7 @@ def test_warnings_about_an_sdf(tmp_path):
         flat = Chem.MolToMolBlock(molecule).replace("3D", "2D", 1)  # which its heights deny
         blocks.append(f"{flat}>  <label>\n{label}\n\n$$$$\n")
     (tmp_path / "x.sdf").write_text("".join(blocks))
-    note = one_note(on_stderr("fit", "x.sdf", "--out", "m", *SMALL, folder=tmp_path))
-    assert f"tagged as 2D, but at least one Z coordinate is not zero. Marking the mol as 3D " \
-           f"({len(MOLECULES)}, the first in row 1)" in note  # fmt: skip
-
-
-def test_no_note_where_rdkit_does_not_warn(molecules, tmp_path):
-    assert "RDKit" not in run("fit", molecules, "--out", tmp_path / "m", *SMALL).err
+    assert is_ours(on_stderr("fit", "x.sdf", "--out", "m", *SMALL, folder=tmp_path))
 
 
 def test_python_prints_no_warnings_of_rdkit(folder):

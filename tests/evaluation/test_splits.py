@@ -18,8 +18,8 @@ from treelens.evaluation.splits import (
     time_splits,
     without_copies,
 )
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.gathering import parsed_smiles
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.kernels.fingerprints import fingerprint_counts, presence
 

@@ -8,8 +8,9 @@ from scipy.stats import multivariate_normal
 import treelens as tl
 from strategies import random_collection
 from treelens.gp.conditioning import joined_histograms, most_likely_noise
+from treelens.graphs.duplicates import noise_of_means
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.noise import NOISE, noise_of_means
+from treelens.graphs.targets import NOISE
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_noise_that_cannot_be_used(measured):
         model.fit(graphs, y, np.ones(160), noise=std)
     with pytest.raises(GraphDataError, match="graph 3"):
         model.fit(graphs, y, noise=np.where(np.arange(160) == 3, -1.0, std))
-    with pytest.raises(GraphDataError, match="shape"):
+    with pytest.raises(GraphDataError, match="for each of"):
         model.fit(graphs, y, noise=std[:5])
     with pytest.raises(TypeError, match="classifier"):
         tl.GraphClassifier(depth=1).fit(graphs, y > 0, noise=std)

@@ -15,7 +15,7 @@ from treelens import GraphCollection, as_graph_collection, read_tudataset
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import check_attributes
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.integers import float_table
+from treelens.graphs.opening import float_table
 
 
 def random_graphs(rng, n_graphs=6, directed=False) -> GraphCollection:
@@ -176,8 +176,18 @@ def test_networkx_values_that_are_no_numbers(nodes, words) -> None:
 
 
 def test_networkx_attributes_that_nothing_has() -> None:
-    with pytest.raises(GraphDataError, match=r"'charge'.*There are: label, x"):
+    with pytest.raises(GraphDataError, match=r"'charge'.*There are: x"):
         as_graph_collection([path_with([{"x": 1.0}] * 3)], node_attributes=["charge"])
+
+
+def test_a_graph_without_an_attribute_that_others_have_is_named() -> None:
+    graphs = [path_with([{"x": 1.0}] * 3), path_with([{}] * 3), nx.Graph()]
+    for asked in (["x"], "all"):
+        with pytest.warns(UserWarning, match=r"Graph 1 has no node attribute 'x' \(1 of 3"):
+            read = as_graph_collection(graphs, node_attributes=asked)
+        np.testing.assert_array_equal(np.isnan(read.node_attributes[:, 0]), [0, 0, 0, 1, 1, 1])
+    with pytest.warns(UserWarning, match="Graph 1 has no node attribute 'x'"):
+        as_graph_collection(graphs, recipe=read.recipe)
 
 
 def test_one_name_and_no_names() -> None:
@@ -241,7 +251,7 @@ def test_tuples_and_matrices() -> None:
     vectors = as_graph_collection([(pairs, values)], node_attributes=["label"])
     np.testing.assert_array_equal(vectors.node_attributes, array)
     assert vectors.degree_labels
-    with pytest.raises(GraphDataError, match="2 rows of attributes; expected 3"):
+    with pytest.raises(GraphDataError, match="2 node attributes for 3 nodes"):
         as_graph_collection([(pairs, labels)], node_attributes=[array[:2]])
     with pytest.raises(GraphDataError, match="values for 2 graphs; there are 1"):
         as_graph_collection([(pairs, labels)], node_attributes=[array, array])

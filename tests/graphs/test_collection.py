@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
 
 from treelens import Graph, GraphCollection
-from treelens.graphs.build import build_collection
-from treelens.graphs.collection import encode_labels, translate_codes
+from treelens.graphs.build import build_collection, encode_labels
+from treelens.graphs.collection import translate_codes
 from treelens.graphs.errors import GraphDataError
 
 

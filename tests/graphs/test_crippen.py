@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from treelens.graphs import crippen
-from treelens.graphs.crippen import crippen_descriptors
-from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
+from treelens.graphs import descriptors
+from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, crippen_descriptors, rdkit_descriptors
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -27,7 +26,7 @@ SMILES = [
 def test_all_molecules_and_one_by_one_have_the_numbers_of_rdkit(options, monkeypatch) -> None:
     from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
 
-    monkeypatch.setattr(crippen, "_known", {})
+    monkeypatch.setattr(descriptors, "_known", {})
     graphs = smiles_to_collection(SMILES, **options)
     molecules = [Chem.MolFromSmiles(text) for text in SMILES]
     expected = [CalcCrippenDescriptors(molecule) for molecule in molecules]

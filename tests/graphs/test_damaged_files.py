@@ -22,7 +22,7 @@ import pytest
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
 from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.integers import _parsed_at_once, _parsed_by_line
+from treelens.graphs.opening import _parsed_at_once, _parsed_by_line
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 

@@ -23,14 +23,12 @@ from graphs.test_convert import (
 )
 from strategies import random_collection
 from treelens import as_graph_collection
-from treelens.graphs import grakel_tuples
 from treelens.graphs.errors import (
     DegreeLabelsWarning,
     GraphDataError,
     IgnoredDataWarning,
     NotGraphsError,
 )
-from treelens.graphs.grakel_tuples import from_grakel
 
 
 def test_networkx_round_trip(mutag) -> None:
@@ -61,8 +59,13 @@ def test_networkx_directed_and_multigraphs_follow_the_rule() -> None:
     assert not graphs.directed
     assert graphs[0].edges == ((0, 1), (1, 2))
     assert graphs[1].edges == ((0, 1), (1, 2), (2, 2))
-    graphs = as_graph_collection([directed, multi])
+    with pytest.warns(UserWarning, match="Graph 0 is directed, graph 1 is not"):
+        graphs = as_graph_collection([directed, multi])
     assert graphs.directed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_graph_collection([multi], recipe=graphs.recipe).directed
+        as_graph_collection([directed, multi], directed=True)
     assert graphs[0].edges == ((0, 1), (1, 0), (1, 2))
     assert graphs[1].edges == ((0, 1), (1, 0), (1, 2), (2, 1), (2, 2))  # both ways
 
@@ -373,44 +376,25 @@ def test_grakel_graphs() -> None:
         as_graph_collection(named)
 
 
-# --- the usual form of GraKeL's tuples, which is read at once ---------------------------------
+# --- GraKeL's tuples of numbered nodes --------------------------------------------------------
 
 
-def as_tuples(collection, kind=list):
-    found = []
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from([list, tuple, set, dict.fromkeys]))
+def test_tuples_of_numbered_nodes_give_the_same_graphs(seed, kind):
+    collection = random_collection(np.random.default_rng(seed), 6)
+    tuples = []
     for graph in collection:
         around = {node: [] for node in range(graph.n_nodes)}
         for u, v in graph.edges:
             around[u].append(v)
             around[v].append(u)
         around = {node: kind(others) for node, others in around.items()}
-        found.append((around, dict(enumerate(graph.node_labels))))
-    return found
-
-
-def node_by_node(tuples):
-    return from_grakel([({"x": []}, {"x": "C"}), *tuples])[1:]  # one of another form
-
-
-def assert_same(one, other):
-    for name in ("node_offsets", "neighbor_offsets", "neighbors", "node_codes"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert one.node_alphabet == other.node_alphabet
-    assert one.recipe == other.recipe
-
-
-@given(seed=st.integers(0, 10**6), kind=st.sampled_from([list, tuple, set, dict.fromkeys]))
-def test_the_same_as_node_by_node(seed, kind):
-    collection = random_collection(np.random.default_rng(seed), 6)
-    tuples = as_tuples(collection, kind)
-    assert_same(from_grakel(tuples), node_by_node(tuples))
-    assert_same(from_grakel([(*graph, None) for graph in tuples]), node_by_node(tuples))
-
-
-def test_the_usual_form_takes_the_short_way(monkeypatch):
-    tuples = as_tuples(random_collection(np.random.default_rng(0), 5))
-    monkeypatch.setattr(grakel_tuples, "_read_grakel", None)
-    assert len(from_grakel(tuples)) == 5
+        tuples.append((around, dict(enumerate(graph.node_labels))))
+    for given_tuples in (tuples, [(*graph, None) for graph in tuples]):
+        again = as_graph_collection(given_tuples)
+        for name in ("node_offsets", "neighbor_offsets", "neighbors"):
+            np.testing.assert_array_equal(getattr(again, name), getattr(collection, name))
+        assert [g.node_labels for g in again] == [g.node_labels for g in collection]
 
 
 @pytest.mark.parametrize(
@@ -424,12 +408,10 @@ def test_the_usual_form_takes_the_short_way(monkeypatch):
         ({0: [1.0], 1: [0.0]}, {0: "a", 1: "b"}),
     ],
 )
-def test_one_graph_of_another_form_and_all_are_read_node_by_node(odd):
-    tuples = [*as_tuples(random_collection(np.random.default_rng(1), 3)), odd]
-    assert_same(from_grakel(tuples), node_by_node(tuples))
-    last = from_grakel(tuples)[3]
-    assert sorted(last.node_labels) == ["a", "b"]
-    assert [tuple(edge) for edge in last.edges] == [(0, 1)]
+def test_tuples_of_other_forms(odd):
+    graph = as_graph_collection([({0: [1], 1: []}, {0: "x", 1: "y"}), odd])[1]
+    assert sorted(graph.node_labels) == ["a", "b"]
+    assert graph.edges == ((0, 1),)
 
 
 def test_a_neighbour_that_is_no_node_is_named():

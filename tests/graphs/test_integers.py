@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.integers import integer_table, is_integer, is_number
+from treelens.graphs.opening import integer_table, is_integer, is_number
 
 TEXTS = st.text(alphabet="0123456789+-_., ;eE\t٣", max_size=8)
 
@@ -57,7 +57,7 @@ def test_every_leading_zero_is_an_error(fields):
     if all(map(is_integer, fields)):
         assert integer_table(data, "x").tolist() == [list(map(int, fields))]
     else:
-        with pytest.raises(GraphDataError, match=r"x, line 1: .*with a leading zero"):
+        with pytest.raises(GraphDataError, match=r"x, line 1: .*leading zero"):
             integer_table(data, "x")
 
 

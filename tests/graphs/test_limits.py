@@ -5,7 +5,7 @@ import pytest
 
 import treelens as tl
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.limits import LIMITS
+from treelens.graphs.targets import LIMITS
 
 pytest.importorskip("rdkit")
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]

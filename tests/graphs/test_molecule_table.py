@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from treelens.graphs.columns import id_columns, several_columns, smiles_column, unit_in
+from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.molecule_notes import UNREADABLE, reasons, why_unreadable
-from treelens.graphs.record import transform_named
-from treelens.graphs.tables import Table
+from treelens.graphs.recipe import transform_named
+from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column, unit_in
 from treelens.graphs.targets import looks_measured
 
 pytest.importorskip("rdkit")

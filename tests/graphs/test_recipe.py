@@ -15,8 +15,7 @@ from treelens.explain.decode import with_label_names
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
-from treelens.graphs.record import TableRecord
+from treelens.graphs.recipe import GraphRecipe, TableRecord, check_agreement, common_recipe
 
 pytest.importorskip("rdkit")
 
@@ -184,5 +183,19 @@ def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None
     "later", [{"atom_label": "element+colour"}, {"standardize": ("x",)}, {"bond_label": "y"}]
 )
 def test_what_a_later_version_wrote_cannot_be_followed(later) -> None:
-    with pytest.raises(GraphDataError, match="this treelens does not know"):
+    with pytest.raises(ValueError, match="must be"):
         as_graph_collection(SMILES, recipe=replace(CHARGED, **later))
+
+
+@pytest.mark.parametrize(
+    ("target", "transform", "units", "words"),
+    [
+        ("IC50", None, None, "'IC50'"),
+        ("IC50", None, "nM", "'IC50' (nM)"),
+        ("IC50 (nM)", None, "nM", "'IC50 (nM)'"),  # told already
+        ("IC50", "ln", "nM", "ln of 'IC50' (nM)"),
+    ],
+)
+def test_the_target_in_words(target, transform, units, words) -> None:
+    record = TableRecord(target=target, transform=transform, units=units)
+    assert record.target_in_words == words

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from treelens import read_smiles
-from treelens.graphs.sdf import read_sdf
+from treelens.graphs.tables import read_sdf
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 

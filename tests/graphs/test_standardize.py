@@ -3,9 +3,9 @@
 import pytest
 
 import treelens as tl
+from treelens.graphs.atoms import STEPS, changes_in_words, checked_steps
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
-from treelens.graphs.standardize import STEPS, changes_in_words, checked_steps
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
 

@@ -20,7 +20,7 @@ TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
     (tmp_path / "x.csv").write_bytes(TEXT.encode(encoding))
-    with pytest.warns(UserWarning, match=r"x\.csv is not UTF-8 \(byte 27\): it was read as Latin"):
+    with pytest.warns(UserWarning, match=r"x\.csv is not UTF-8: it was read as Latin"):
         table = read_text_table(tmp_path / "x.csv")
     assert table.column("note", "x") == ["café µM", "naïve"]
 
@@ -35,7 +35,6 @@ def test_unicode_as_spreadsheets_save_it(tmp_path, encoding, separator, recwarn)
 
 def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(opening, "LONGEST_LINE", 100)
-    monkeypatch.setattr(opening, "_BYTES_AT_ONCE", 7)
     for before in (0, 1, 5, 90, 200):
         head = "smiles,label\n" + "C,1\n" * before
         (tmp_path / "x.csv").write_text(head + "C" * 98 + ",1\nC,1\n")

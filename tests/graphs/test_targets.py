@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.targets import check_classes, check_none_missing
+from treelens.graphs.targets import check_classes
 from treelens.models.targets import check_numbers
 
 
@@ -43,7 +43,7 @@ def test_nan_among_texts_is_no_class_called_nan():
     [
         (None, r"needs classes: call fit\(graphs, y\)"),
         ([[0, 1]], "one-dimensional"),
-        ([0, 1, 0], "2 graphs but 3 classes"),
+        ([0, 1, 0], "for each of 2 graphs"),
         ([5, 5], r"one class only \(5\)"),
         ([0.25, 0.5], "Unknown label type"),
     ],
@@ -80,9 +80,3 @@ def test_a_masked_array_without_a_mask_is_an_array():
 def test_classes_that_differ_in_capitals_or_blanks_are_pointed_out(names):
     with pytest.warns(UserWarning, match="differ in capitals or blanks"):
         check_classes([*names, "other"], 3)
-
-
-def test_graphs_without_a_class_are_counted():
-    with pytest.raises(GraphDataError, match=r"no class .* for 2 graphs, the first at position 1"):
-        check_none_missing(["a", None, "b", float("nan")])
-    check_none_missing(["a", "b"])

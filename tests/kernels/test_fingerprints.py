@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 import treelens as tl
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.gathering import parsed_smiles
 from treelens.kernels.fingerprints import (
     canonical_smiles,
     fingerprint_counts,

@@ -16,7 +16,6 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from treelens.graphs.rdkit_log import listening
 from treelens.json_values import plain
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
@@ -196,7 +195,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def _errors_as_messages(as_json: bool, debug: bool) -> Iterator[Output]:
     output = Output(as_json)
     try:
-        with _warnings_as_notes(output), listening():
+        with _warnings_as_notes(output):
             yield output
     except typer.Exit:
         raise

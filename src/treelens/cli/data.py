@@ -24,8 +24,7 @@ MODEL_ENDING = ".treelens"
 def kind_of(source: str) -> str:
     """Return what a source is: "table", "sdf", "tu", "name", "stdin" or "smiles"."""
     from treelens.graphs.datasets import DATASETS
-    from treelens.graphs.sdf import SDF_ENDINGS, is_sdf
-    from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
+    from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix, is_sdf
 
     if source == "-":
         return "stdin"
@@ -67,7 +66,7 @@ def _is_smiles(text: str) -> bool:
     try:
         from rdkit import rdBase
 
-        from treelens.graphs.gathering import smiles_parser
+        from treelens.graphs.chem import smiles_parser
     except ImportError:
         return False
     with rdBase.BlockLogs():
@@ -172,9 +171,7 @@ def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> Mole
 
     from treelens.graphs.datasets import dataset_info, load_by_recipe
     from treelens.graphs.errors import InvalidMoleculesWarning
-    from treelens.graphs.molecule_notes import about_rdkit_warnings
     from treelens.graphs.molecule_table import MoleculeTable
-    from treelens.graphs.rdkit_log import heard
     from treelens.graphs.tudataset import read_tudataset
 
     info = dataset_info(source) if kind == "name" else None
@@ -189,8 +186,7 @@ def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> Mole
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
     n_rows = len(graphs) if info is None else info.n_graphs
     unreadable = np.setdiff1d(np.arange(n_rows), rows)
-    notes = about_rdkit_warnings(heard())
-    return MoleculeTable(source, graphs, y, rows, n_rows, notes=notes, unreadable=unreadable)
+    return MoleculeTable(source, graphs, y, rows, n_rows, unreadable=unreadable)
 
 
 def read_for_model(

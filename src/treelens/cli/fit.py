@@ -141,7 +141,7 @@ def fit_model(
 def _data_facts(data: MoleculeTable) -> dict[str, Any]:
     import numpy as np
 
-    from treelens.graphs.limits import limits_in_words
+    from treelens.graphs.targets import limits_in_words
 
     assert data.y is not None
     facts: dict[str, Any] = {

@@ -218,7 +218,7 @@ class Training:
     ) -> list[MoleculeTable]:
         """Return one table to learn from for each target; molecules are read once."""
         from treelens.cli.data import read_data
-        from treelens.graphs.columns import several_columns
+        from treelens.graphs.tables import several_columns
 
         base = read_data(
             source, smiles=self.smiles, names=names, target=self.target,

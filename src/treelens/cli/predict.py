@@ -152,9 +152,7 @@ def _predict_table(
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
 
-    from treelens.graphs.columns import find_column
-    from treelens.graphs.molecule_notes import about_rdkit_warnings
-    from treelens.graphs.rdkit_log import heard
+    from treelens.graphs.tables import find_column
 
     targets = _targets_for(models, target)
     texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
@@ -165,7 +163,6 @@ def _predict_table(
     if not first:
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
-    warned: dict[str, list[int]] = {}
     printed = len(first) > 1 and out is None and not output.as_json
     partial = len(first) > 1 and out is not None and job.kind == "table"
     many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
@@ -183,8 +180,6 @@ def _predict_table(
 
         for chunk in _predicted(models, job, waiting(), jobs if many else 1):
             output.note(*chunk.notes)
-            for kind, rows in chunk.warned.items():
-                warned.setdefault(kind, []).extend(rows)
             data = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
             if sink is not None:
                 sink.append(data, len(chunk.frame))
@@ -195,7 +190,6 @@ def _predict_table(
         if sink is not None:
             frames = [_read_back(models, sink.path)]
             sink.finish()
-    output.note(*about_rdkit_warnings(warned or heard()))  # an SDF is parsed before the chunks
     truths = [
         _truth(output, each.model, job.data, name, cells)
         for each, name, cells in zip(models, targets, texts, strict=True)
@@ -274,10 +268,10 @@ def _loaded(job: _Job) -> list[NamedModel]:
 
 def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
     """Yield a table in chunks of rows, with the molecules of an SDF."""
-    from treelens.graphs.sdf import read_sdf
     from treelens.graphs.tables import (
         STREAMED_ENDINGS,
         inner_suffix,
+        read_sdf,
         read_table_blocks,
         read_text_table,
     )
@@ -339,7 +333,7 @@ def _summary(
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
     from treelens.estimators.prediction_table import file_columns, summarize_rows
-    from treelens.graphs.tables import first_few
+    from treelens.graphs.errors import first_few
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):

@@ -20,11 +20,10 @@ from treelens.decisions.suggest import decision_column, wanted_code
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.process import GaussianProcessEstimator
 from treelens.evaluation.metrics import NINETY
+from treelens.graphs.chem import quiet, rdkit, smiles_parser
 from treelens.graphs.descriptors import rdkit_descriptors
-from treelens.graphs.gathering import rdkit, smiles_parser
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.rdkit_log import quiet
-from treelens.graphs.record import learned_transform
+from treelens.graphs.recipe import learned_transform
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs

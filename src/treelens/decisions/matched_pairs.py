@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from treelens.graphs.gathering import rdkit
-from treelens.graphs.rdkit_log import quiet
+from treelens.graphs.chem import quiet, rdkit
 
 HYDROGEN = "[H][*:1]"
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes

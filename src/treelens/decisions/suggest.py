@@ -16,12 +16,12 @@ from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.process import GaussianProcessEstimator
 from treelens.gp.covariates import columns_of
+from treelens.graphs.chem import rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
 from treelens.graphs.duplicates import stereo_matters
-from treelens.graphs.gathering import rdkit
+from treelens.graphs.errors import check_choice
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import check_choice
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 from treelens.models.predictions import Predictions
 from treelens.models.training import smiles_of

@@ -30,11 +30,9 @@ from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
 from treelens.gp.sampling import tenths_by_rank
 from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.limits import LIMITS
-from treelens.graphs.molecules import check_choice
-from treelens.graphs.noise import NOISE, check_noise
-from treelens.graphs.record import learned_transform
-from treelens.graphs.targets import check_classes, first_without_class
+from treelens.graphs.errors import check_choice
+from treelens.graphs.recipe import learned_transform
+from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.targets import (
     check_numbers,

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.estimators.prediction_table import predict_rows
-from treelens.graphs.gathering import rdkit
-from treelens.graphs.rdkit_log import listening
+from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import covariate_names, rows_of_table
 
@@ -59,11 +58,10 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
 
 
 class PredictedRows(NamedTuple):
-    """Predictions of the rows of a table, notes, and rows by RDKit's warnings."""
+    """Predictions of the rows of a table, and notes."""
 
     frame: pd.DataFrame
     notes: list[str]
-    warned: dict[str, list[int]]
 
 
 def predict_molecules(
@@ -78,7 +76,7 @@ def predict_molecules(
     records = _common_records(models, smiles, table.columns)
     made: dict[GraphRecipe, MoleculeTable] = {}
     readings = []
-    with listening() as listener:
+    with quiet():
         for each, record in zip(models, records, strict=True):
             known = each.model.recipe_ or GraphRecipe()
             recipe = known.for_new_molecules("smiles" if molecules is None else "sdf")
@@ -92,9 +90,7 @@ def predict_molecules(
             readings.append(made[recipe])
         frame = predict_rows([each.model for each in models], readings,
                              [each.prefix for each in models])  # fmt: skip
-    warned = {kind: [table.first_row + row for row in sorted(rows)]
-              for kind, rows in listener.found.items()}  # fmt: skip
-    return PredictedRows(frame, [note for read in made.values() for note in read.notes], warned)
+    return PredictedRows(frame, [note for read in made.values() for note in read.notes])
 
 
 def _common_records(

@@ -13,10 +13,11 @@ from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
+from treelens.graphs.chem import reasons
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecule_notes import made_smiles, reasons
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.record import Transform, learned_transform
+from treelens.graphs.molecules import made_smiles
+from treelens.graphs.recipe import Transform, learned_transform
 from treelens.models.predictions import Predictions
 from treelens.storage.files import harmless
 

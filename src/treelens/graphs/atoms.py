@@ -1,15 +1,17 @@
-"""Labels of atoms: any of the parts below, written as names such as ``"CH2@"``.
+"""What is read of molecules: labels and numbers of atoms, and standard forms.
 
-All parts of an atom are packed into one integer, its *key*. Names are made for the few hundred
-different keys only.
+Labels have any of the parts below, written as names such as ``"CH2@"``. All parts of an atom are
+packed into one integer, its *key*. Names are made for the few hundred different keys only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+from treelens.graphs.errors import GraphDataError
 
 # In the order in which a name lists them: "ring+element" is "element+ring".
 ATOM_PARTS = (
@@ -39,15 +41,6 @@ def atom_parts(atom_label: str) -> frozenset[str]:
 def ordered_name(parts: frozenset[str]) -> str:
     """Return the name of some parts, in the usual order."""
     return "+".join(part for part in ATOM_PARTS if part in parts)
-
-
-def is_known_label(atom_label: str) -> bool:
-    """Whether all parts of a name are known to this version."""
-    try:
-        atom_parts(atom_label)
-    except ValueError:
-        return False
-    return True
 
 
 def fine_key(atom: Any) -> int:
@@ -114,3 +107,190 @@ def names_of_keys(
     alphabet = sorted(set(names)) if by_name else list(dict.fromkeys(names))
     position = {name: code for code, name in enumerate(alphabet)}
     return np.array([position[name] for name in names], dtype=np.int32), tuple(alphabet)
+
+
+# --- numbers of atoms as node attributes ----------------------------------------------------------
+
+AtomAttributes = str | Iterable[str] | Callable[[Any], Mapping[str, Any]]
+
+
+def _gasteiger(molecule: Any) -> dict[str, Any]:
+    from rdkit.Chem.rdPartialCharges import ComputeGasteigerCharges
+
+    copy = type(molecule)(molecule)  # charges are written to the atoms
+    ComputeGasteigerCharges(copy)
+    charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in copy.GetAtoms()])
+    # Elements without parameters have no finite charge.
+    return {"gasteiger": np.where(np.isfinite(charges), charges, np.nan)}
+
+
+def _crippen(molecule: Any) -> dict[str, Any]:
+    from rdkit.Chem.rdMolDescriptors import _CalcCrippenContribs
+
+    contributions = np.array(_CalcCrippenContribs(molecule)).reshape(-1, 2)
+    return {"crippen logP": contributions[:, 0], "crippen MR": contributions[:, 1]}
+
+
+def _tpsa(molecule: Any) -> dict[str, Any]:
+    from rdkit.Chem.rdMolDescriptors import _CalcTPSAContribs
+
+    return {"tpsa": _CalcTPSAContribs(molecule)}
+
+
+def _labute(molecule: Any) -> dict[str, Any]:
+    from rdkit.Chem.rdMolDescriptors import _CalcLabuteASAContribs
+
+    return {"labute": list(_CalcLabuteASAContribs(molecule)[0])}
+
+
+def _estate(molecule: Any) -> dict[str, Any]:
+    from rdkit.Chem.EState import EStateIndices
+
+    return {"estate": EStateIndices(molecule)}
+
+
+_KNOWN: dict[str, Callable[[Any], Mapping[str, Any]]] = {
+    "gasteiger": _gasteiger,  # partial charges
+    "crippen": _crippen,  # contributions to logP and molar refractivity
+    "tpsa": _tpsa,  # to the topological polar surface
+    "labute": _labute,  # to the approximate surface
+    "estate": _estate,  # electrotopological state
+}
+ATOM_ATTRIBUTES = tuple(_KNOWN)
+
+
+def checked_attributes(wanted: AtomAttributes | None) -> tuple[str, ...]:
+    """Return the names in ``atom_attributes``; an unknown one is a ``ValueError``."""
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted or ())  # type: ignore[arg-type]
+    if not set(names) <= set(ATOM_ATTRIBUTES) or len(set(names)) < len(names):
+        known = ", ".join(map(repr, ATOM_ATTRIBUTES))
+        raise ValueError(
+            f"atom_attributes must be different ones of {known}, or a function of an RDKit "
+            f"molecule that returns a dict of arrays; got {wanted!r}."
+        )
+    return names
+
+
+class AtomTable:
+    """The attributes of the atoms of many molecules, added one after the other."""
+
+    def __init__(
+        self, names: Iterable[str], function: Callable[[Any], Mapping[str, Any]] | None
+    ) -> None:
+        self.functions = [_KNOWN[name] for name in names] if function is None else [function]
+        self.names: tuple[str, ...] | None = None
+        self.parts: list[np.ndarray] = []  # (n_atoms, n_names) for each molecule
+
+    def add(self, molecule: Any, position: int) -> None:
+        """Add the attributes of a molecule; an error names its position."""
+        n_atoms = molecule.GetNumAtoms()
+        columns: dict[Any, Any] = {}
+        for function in self.functions:
+            columns.update(function(molecule))
+        names = tuple(map(str, columns))
+        self.names = names if self.names is None else self.names
+        try:
+            part = np.array(list(columns.values()), dtype=np.float64)
+        except (TypeError, ValueError):  # no numbers, or of different lengths
+            part = np.empty(0)
+        if names != self.names or part.shape != (len(names), n_atoms):
+            raise GraphDataError(
+                f"Graph {position}: atom_attributes must give a number for each of {n_atoms} atoms "
+                f"under the names {', '.join(map(repr, self.names)) or '(none)'}; it gave "
+                f"{ {name: np.shape(column) for name, column in columns.items()} }."
+            )
+        self.parts.append(part.T)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the attributes as arguments of a collection."""
+        if not self.parts or not self.names:
+            return {}
+        return {"node_attributes": np.concatenate(self.parts), "attribute_names": self.names}
+
+
+# --- standard forms of molecules ----------------------------------------------------------------
+
+_WORDS = {
+    "fragment": "reduced to the largest fragment",
+    "uncharge": "neutralised",
+    "tautomer": "turned into the canonical tautomer",
+}
+STEPS = tuple(_WORDS)
+# RDKit's own limit on tautomers is 1,000, which takes minutes for a peptide.
+_MOST_TAUTOMERS = 200
+
+
+def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
+    """Return the steps in their order: none, all for True, or those named."""
+    if isinstance(standardize, bool):
+        return STEPS if standardize else ()
+    given = [standardize] if isinstance(standardize, str) else list(standardize)
+    unknown = [step for step in given if step not in STEPS]
+    if unknown:
+        raise ValueError(
+            f"standardize must be True, False or some of {', '.join(map(repr, STEPS))}; got "
+            f"{unknown[0]!r}."
+        )
+    return tuple(step for step in STEPS if step in given)
+
+
+class Standardizer:
+    """Applies the steps to a molecule, and returns which of them changed it.
+
+    Examples
+    --------
+    >>> from rdkit import Chem
+    >>> salt = Chem.MolFromSmiles("CC(=O)[O-].[Na+]")
+    >>> Standardizer(("fragment", "uncharge"))(salt)
+    ('CC(=O)O', 'fragment+uncharge')
+    """
+
+    def __init__(self, steps: tuple[str, ...]) -> None:
+        from rdkit.Chem.MolStandardize import rdMolStandardize
+
+        self._names = checked_steps(steps)
+        self._chooser = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
+        self._uncharger = rdMolStandardize.Uncharger()
+        self._enumerator = rdMolStandardize.TautomerEnumerator()
+        self._enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
+
+    def __call__(self, molecule: Any) -> tuple[str | None, str]:
+        """Return the SMILES of the standard form (None where there is none), and the steps."""
+        from rdkit import Chem
+
+        changed = []
+        before: str = Chem.MolToSmiles(molecule)
+        for name in self._names:
+            try:
+                molecule = getattr(self, f"_{name}")(molecule)
+            except (ValueError, RuntimeError):  # RDKit found no valid molecule on its way
+                return None, name
+            if molecule is None or not molecule.GetNumAtoms():
+                return None, name
+            after = Chem.MolToSmiles(molecule)
+            if after != before:
+                changed.append(name)
+            before = after
+        return before, "+".join(changed)
+
+    def _fragment(self, molecule: Any) -> Any:
+        from rdkit import Chem
+
+        return self._chooser.choose(molecule) if len(Chem.GetMolFrags(molecule)) > 1 else molecule
+
+    def _uncharge(self, molecule: Any) -> Any:
+        from rdkit import Chem
+
+        if any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
+            molecule = self._uncharger.uncharge(molecule)
+            Chem.SanitizeMol(molecule)
+        return molecule
+
+    def _tautomer(self, molecule: Any) -> Any:
+        return self._enumerator.Canonicalize(molecule)
+
+
+def changes_in_words(changes: Iterable[str]) -> dict[str, int]:
+    """Return how many molecules each step changed, by a description of the step."""
+    taken = [step for text in changes for step in text.split("+")]
+    return {_WORDS[step]: n for step in STEPS if (n := taken.count(step))}

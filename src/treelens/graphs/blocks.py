@@ -9,15 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
-from treelens.graphs.atom_attributes import AtomAttributes
-from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.atoms import AtomAttributes, AtomLabel
 from treelens.graphs.build import listed_one_way
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, described, kind_of
@@ -27,8 +26,9 @@ from treelens.graphs.errors import (
     InvalidMoleculesWarning,
     MissingTargetsWarning,
     NotGraphsError,
+    check_choice,
 )
-from treelens.graphs.molecules import check_choice, molecules_of_table
+from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import bounded_lines, open_text
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
@@ -120,12 +120,11 @@ def _read_molecules(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InvalidMoleculesWarning)
         warnings.simplefilter("always", MissingTargetsWarning)
-        read = molecules_of_table(
+        graphs, y = molecules_of_table(
             table, data, target, recipe=recipe, on_invalid=on_invalid, on_missing=on_missing,
             may_be_empty=True,
         )  # fmt: skip
     messages = tuple(w.message for w in caught if isinstance(w.message, Warning))
-    graphs, y = (None, None) if read is None else read
     return Block(graphs, y, messages)
 
 
@@ -166,17 +165,16 @@ class SmilesBlocks:
     standardize: bool | str | Sequence[str] = False
     on_missing: str = "raise"
     atom_attributes: AtomAttributes | None = None
+    _recipe: GraphRecipe = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
         check_choice("on_missing", self.on_missing, ("raise", "skip"))
-        self._recipe()
-
-    def _recipe(self) -> GraphRecipe:
-        return GraphRecipe.of_molecules(
+        recipe = GraphRecipe.of_molecules(
             "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize,
             self.atom_attributes,
         )  # fmt: skip
+        object.__setattr__(self, "_recipe", recipe)
 
     def __iter__(self) -> Iterator[FilePart]:
         check_block_size(self.block_size)
@@ -187,7 +185,7 @@ class SmilesBlocks:
                 "with .gz). read_smiles reads it at once."
             )
         for table in read_table_blocks(path, self.block_size):
-            settings = (self.smiles, self.target, self.on_invalid, self.on_missing, self._recipe())
+            settings = (self.smiles, self.target, self.on_invalid, self.on_missing, self._recipe)
             yield FilePart(_read_molecules, (table, *settings))
 
 
@@ -245,7 +243,7 @@ class TUBlocks:
                 if path.exists():
                     # bytes that are no text end up in the message about their line
                     stream = stack.enter_context(open_text(path, errors="replace"))
-                    files[part] = _NumberFile(path, stream, _COLUMNS.get(part), parser_of(part))
+                    files[part] = _NumberFile(path, stream, part)
                 elif part in REQUIRED_PARTS:
                     raise GraphFileNotFoundError(f"{path} is missing: a TU data set needs it.")
             unused = [f"{name}_{part}.txt" for part in UNUSED_PARTS]
@@ -254,28 +252,23 @@ class TUBlocks:
 
     def _parts(self, files: dict[str, _NumberFile]) -> Iterator[FilePart]:
         n_graphs = n_nodes = 0
+        owner_file, edge_file = files["graph_indicator"], files["A"]
         while len(y := files["graph_labels"].take(self.block_size)):
             last_graph = n_graphs + len(y)
-            owners = files["graph_indicator"].take(last=last_graph)[:, 0]
-            descends = np.diff(owners, prepend=n_graphs + 1) < 0
-            files["graph_indicator"].check_order(owners[:, None], descends)
+            owners = owner_file.take(last=last_graph)[:, 0]
+            owner_file.check(np.diff(owners, prepend=n_graphs + 1) < 0, _DISORDER)
             graph_of = owners - n_graphs - 1
             last_node = n_nodes + len(owners)
-            edges = files["A"].take(last=last_node)
-            files["A"].check_order(edges, (edges <= n_nodes).any(axis=1))
+            edges = edge_file.take(last=last_node)
+            edge_file.check((edges <= n_nodes).any(axis=1), _DISORDER)
             ends = graph_of[edges - n_nodes - 1]
-            if (across := np.flatnonzero(ends[:, 0] != ends[:, 1])).size:
-                (u, v), (of_u, of_v) = edges[across[0]], ends[across[0]] + n_graphs + 1
-                raise files["A"].error(
-                    across[0] - len(edges),
-                    f"the edge {u} - {v} joins two graphs, {of_u} and {of_v}",
-                )
-            if self.directed is None and len(one_way := listed_one_way(edges)):
-                raise files["A"].error(
-                    one_way[0] - len(edges),
-                    "the edge is listed in this direction only: pass directed=True if edges have "
-                    "a direction, else directed=False",
-                )
+            edge_file.check(ends[:, 0] != ends[:, 1], "the edge joins two graphs")
+            if self.directed is None:
+                one_way = np.isin(np.arange(len(edges)), listed_one_way(edges))
+                edge_file.check(
+                    one_way, "the edge is listed in this direction only: pass directed=True if "
+                    "edges have a direction, else directed=False",
+                )  # fmt: skip
             companions = [
                 files[part].take(len(lines), exactly=True) if part in files else None
                 for part, lines in (
@@ -283,7 +276,7 @@ class TUBlocks:
                     ("edge_attributes", edges),
                 )
             ]  # fmt: skip
-            place = f"{files['A'].path.parent}, graphs {n_graphs + 1} to {last_graph}"
+            place = f"{edge_file.path.parent}, graphs {n_graphs + 1} to {last_graph}"
             sizes = np.bincount(graph_of, minlength=len(y))
             edges = edges - n_nodes - 1
             arguments = (y[:, 0], sizes, edges, *companions, place, bool(self.directed))
@@ -292,35 +285,34 @@ class TUBlocks:
         if not n_graphs:
             raise GraphDataError(f"{files['graph_labels'].path} is empty: expected classes.")
         for file in files.values():
-            if len(file.take(1)):
-                raise file.error(-1, "there are more lines than the graphs of graph_labels need")
+            more = file.take(1)
+            file.check([True] * len(more), "there are more lines than the graphs need")
 
 
 _COLUMNS = {"A": 2, "graph_indicator": 1, "graph_labels": 1}
+_DISORDER = (
+    "it does not belong to the graphs from here on. Blocks need files in the order of the graphs; "
+    "read_tudataset reads any"
+)
 
 
 class _NumberFile:
     """The lines of a file as rows of numbers, some at a time."""
 
-    def __init__(
-        self, path: Path, stream: TextIO, n_columns: int | None, parse: Callable[..., np.ndarray]
-    ) -> None:
-        self.path, self.n_columns, self.n_taken, self._parse = path, n_columns, 0, parse
-        self._tables = self._parsed(stream)
+    def __init__(self, path: Path, stream: TextIO, part: str) -> None:
+        self.path, self.n_columns, self.n_taken = path, _COLUMNS.get(part), 0
+        self._tables = self._parsed(stream, parser_of(part))
         self._ahead: np.ndarray | None = None  # rows that were parsed, but not taken yet
 
-    def _parsed(self, stream: TextIO) -> Iterator[np.ndarray]:
-        text, n_rows, blank = bounded_lines(stream, self.path), 0, False
+    def _parsed(self, stream: TextIO, parse: Callable[..., np.ndarray]) -> Iterator[np.ndarray]:
+        text, n_rows, blank = bounded_lines(stream, self.path), 0, ""
         while lines := list(islice(text, _LINES_AT_ONCE)):
-            n_read = len(lines)
-            while lines and not lines[-1].strip():
-                lines.pop()
-            if blank and lines:  # blank lines are fine at the end of a file only
-                raise self.error(n_rows - self.n_taken, "expected numbers, found a blank line")
-            blank = len(lines) < n_read
-            if lines:
-                data = "".join(lines).rstrip().encode()
-                table = self._parse(data, str(self.path), self.n_columns, first_line=n_rows + 1)
+            data = blank + "".join(lines)
+            kept = data.rstrip()
+            blank = data[len(kept) :] if kept else data  # blank lines are fine at the end only
+            if kept:
+                blank = blank.split("\n", 1)[-1]
+                table = parse(kept.encode(), str(self.path), self.n_columns, first_line=n_rows + 1)
                 self.n_columns, n_rows = table.shape[1], n_rows + len(table)
                 yield table
 
@@ -344,22 +336,17 @@ class _NumberFile:
         taken = np.concatenate(rows or [np.empty((0, self.n_columns or 1), dtype=np.int64)])
         self.n_taken += len(taken)
         if exactly and len(taken) < count:
-            raise self.error(-1, f"the file ends {count - len(taken)} lines early")
+            raise GraphDataError(
+                f"{self.path}, line {self.n_taken}: the file ends {count - len(taken)} lines early."
+            )
         return taken
 
-    def check_order(self, rows: np.ndarray, is_wrong: Any) -> None:
-        """Raise where one of the rows taken last belongs to graphs before them."""
-        if is_wrong.any():
-            first = int(is_wrong.argmax())
-            raise self.error(
-                first - len(rows),
-                f"{', '.join(map(str, rows[first].tolist()))} does not belong to the graphs from "
-                "here on. Blocks need files in the order of the graphs; read_tudataset reads any",
-            )
-
-    def error(self, row: int, what: str) -> GraphDataError:
-        """Return an error about a row, counted from the end of those taken."""
-        return GraphDataError(f"{self.path}, line {self.n_taken + row + 1}: {what}.")
+    def check(self, is_wrong: Any, problem: str) -> None:
+        """Raise where one of the rows taken last is wrong."""
+        wrong = np.flatnonzero(is_wrong)
+        if len(wrong):
+            line = self.n_taken - len(is_wrong) + int(wrong[0]) + 1
+            raise GraphDataError(f"{self.path}, line {line}: {problem}.")
 
 
 # --- any blocks ------------------------------------------------------------------------------

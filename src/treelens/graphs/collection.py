@@ -1,9 +1,9 @@
-"""Graphs as frozen arrays: ``GraphCollection``, its checks, and the encoding of labels."""
+"""``GraphCollection``, many graphs as frozen arrays, and ``Graph``, one in plain Python terms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any, overload
@@ -11,17 +11,62 @@ from typing import Any, overload
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.graph import Graph
 from treelens.graphs.recipe import GraphRecipe
 
 
-def _frozen(array: Any, dtype: Any) -> np.ndarray:
-    """Return a read-only array; copies only what the caller could still write to."""
-    result = np.ascontiguousarray(array, dtype=dtype)
-    if result.flags.writeable:
-        result = result.view() if result is not array else result.copy()
-        result.flags.writeable = False
-    return result
+@dataclass(frozen=True)
+class Graph:
+    """One graph of a collection, in plain Python terms.
+
+    Attributes
+    ----------
+    node_labels : tuple
+        The label of node 0, 1, ...
+    edges : tuple of (int, int)
+        Every edge once: (source, target), or of an undirected graph the smaller node first.
+    edge_labels : tuple or None
+        The label of each edge, in the order of ``edges``.
+    name : hashable or None
+    data : dict
+        Further facts about the graph, such as ``"smiles"``.
+    fine_labels : tuple or None
+        Finer labels of the nodes, each of which implies the node label.
+    recipe : GraphRecipe or None
+        How the graph was made; not compared.
+    node_attributes, edge_attributes : dict of str to tuple of float
+        The numbers of each attribute, in the order of nodes or ``edges``; NaN where missing.
+    directed : bool
+    """
+
+    node_labels: tuple[Any, ...]
+    edges: tuple[tuple[int, int], ...]
+    edge_labels: tuple[Any, ...] | None = None
+    name: Hashable | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    fine_labels: tuple[Any, ...] | None = None
+    recipe: GraphRecipe | None = field(default=None, compare=False, repr=False)
+    node_attributes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    edge_attributes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    directed: bool = False
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.node_labels)
+
+    def to_networkx(self) -> Any:
+        """Return a ``networkx.Graph`` or ``DiGraph`` with attributes and labels (``label``)."""
+        import networkx as nx
+
+        kind = nx.DiGraph if self.directed else nx.Graph
+        graph = kind(name="" if self.name is None else str(self.name))
+        graph.add_nodes_from(range(self.n_nodes))
+        graph.add_edges_from(self.edges)
+        for name, values in {**self.node_attributes, "label": self.node_labels}.items():
+            nx.set_node_attributes(graph, dict(enumerate(values)), name)
+        labels = {} if self.edge_labels is None else {"label": self.edge_labels}
+        for name, values in {**self.edge_attributes, **labels}.items():
+            nx.set_edge_attributes(graph, dict(zip(self.edges, values, strict=True)), name)
+        return graph
 
 
 class GraphCollection:
@@ -87,6 +132,14 @@ class GraphCollection:
     ((0, 1), (1, 2))
     """
 
+    node_offsets: np.ndarray
+    neighbor_offsets: np.ndarray
+    neighbors: np.ndarray
+    node_codes: np.ndarray
+    edge_codes: np.ndarray | None
+    fine_codes: np.ndarray | None
+    directions: np.ndarray | None
+
     def __init__(
         self,
         node_offsets: Any,
@@ -114,25 +167,24 @@ class GraphCollection:
             (edge_codes is None) != (edge_alphabet is None)
         ):
             raise GraphDataError("Give codes and their alphabet together, or neither.")
-        self.node_offsets = _integers(node_offsets, "node_offsets", np.int64)
-        self.neighbor_offsets = _integers(neighbor_offsets, "neighbor_offsets", np.int64)
-        self.neighbors = _integers(neighbors, "neighbors", np.int32)
-        self.node_codes = _integers(node_codes, "node_codes", np.int32)
+        arrays = (
+            ("node_offsets", node_offsets, np.int64),
+            ("neighbor_offsets", neighbor_offsets, np.int64),
+            ("neighbors", neighbors, np.int32),
+            ("node_codes", node_codes, np.int32),
+            ("edge_codes", edge_codes, np.int32),
+            ("fine_codes", fine_codes, np.int32),
+            ("directions", directions, np.int8),
+        )
+        for name, values, dtype in arrays:
+            setattr(self, name, None if values is None else _integers(values, name, dtype))
         self.node_alphabet = tuple(node_alphabet)
-        self.edge_codes = self.fine_codes = self.edge_alphabet = self.fine_alphabet = None
-        if edge_codes is not None and edge_alphabet is not None:
-            self.edge_codes = _integers(edge_codes, "edge_codes", np.int32)
-            self.edge_alphabet = tuple(edge_alphabet)
-        if fine_codes is not None and fine_alphabet is not None:
-            self.fine_codes = _integers(fine_codes, "fine_codes", np.int32)
-            self.fine_alphabet = tuple(fine_alphabet)
+        self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
+        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
         self.node_attributes = None if node_attributes is None else _floats(node_attributes)
         self.attribute_names = tuple(attribute_names)
         self.edge_attributes = None if edge_attributes is None else _floats(edge_attributes)
         self.edge_attribute_names = tuple(edge_attribute_names)
-        self.directions = None
-        if directions is not None:
-            self.directions = _integers(directions, "directions", np.int8)
         self.names = None if names is None else _objects(names)
         data = {key: _objects(values) for key, values in (graph_data or {}).items()}
         self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
@@ -149,15 +201,16 @@ class GraphCollection:
             )
         super().__setattr__(name, value)
 
+    def _arguments(self) -> dict[str, Any]:
+        return {name: x for name, x in vars(self).items() if not name.startswith("_")}
+
     def _replaced(self, **changes: Any) -> GraphCollection:
         """Return the same collection with some arguments of the constructor replaced."""
-        arguments = {name: x for name, x in vars(self).items() if not name.startswith("_")}
-        return GraphCollection(**(arguments | changes))
+        return GraphCollection(**(self._arguments() | changes))
 
     def __reduce__(self) -> Any:
-        arguments = {name: x for name, x in vars(self).items() if not name.startswith("_")}
-        arguments["graph_data"] = {key: np.array(x) for key, x in self.graph_data.items()}
-        return partial(GraphCollection, **arguments), ()
+        data = {key: np.array(x) for key, x in self.graph_data.items()}
+        return partial(GraphCollection, **(self._arguments() | {"graph_data": data})), ()
 
     def _check_arrays(self) -> None:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
@@ -384,20 +437,26 @@ class GraphCollection:
     def _with_arrays(
         self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
     ) -> GraphCollection:
-        def cut(array: np.ndarray | None, where: Any) -> np.ndarray | None:
-            return None if array is None else array[where]
-
-        return GraphCollection(
-            node_offsets, neighbor_offsets, self.neighbors[arcs],
-            self.node_codes[rows], self.node_alphabet,
-            cut(self.edge_codes, arcs), self.edge_alphabet, cut(self.names, graphs),
-            {key: x[graphs] for key, x in self.graph_data.items()},
-            self.degree_labels, self.recipe,
-            fine_codes=cut(self.fine_codes, rows), fine_alphabet=self.fine_alphabet,
-            node_attributes=cut(self.node_attributes, rows), attribute_names=self.attribute_names,
-            edge_attributes=cut(self.edge_attributes, arcs),
-            edge_attribute_names=self.edge_attribute_names, directions=cut(self.directions, arcs),
-            _known_good=True,  # parts of arrays that were checked: a slice costs a twentieth
+        """Return a part; its arrays were checked, so that a slice costs a twentieth."""
+        cuts = {
+            "node_codes": rows,
+            "fine_codes": rows,
+            "node_attributes": rows,
+            "names": graphs,
+            "neighbors": arcs,
+            "edge_codes": arcs,
+            "edge_attributes": arcs,
+            "directions": arcs,
+        }
+        changes: dict[str, Any] = {
+            name: values[where]
+            for name, where in cuts.items()
+            if (values := getattr(self, name)) is not None
+        }
+        changes["graph_data"] = {key: x[graphs] for key, x in self.graph_data.items()}
+        return self._replaced(
+            node_offsets=node_offsets, neighbor_offsets=neighbor_offsets, **changes,
+            _known_good=True,
         )  # fmt: skip
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
@@ -421,11 +480,6 @@ class GraphCollection:
         more = {str(name): np.asarray(columns[name], dtype=object) for name in columns}
         return self._replaced(graph_data={**self.graph_data, **more})
 
-    def with_fine_labels(self, labels: Sequence[Any]) -> GraphCollection:
-        """Return the same graphs with fine labels, one for each node of all graphs."""
-        codes, alphabet = encode_labels(labels)
-        return self._replaced(fine_codes=codes, fine_alphabet=alphabet)
-
     def relabelled(
         self, node_codes: np.ndarray, node_alphabet: Sequence[Any], **changes: Any
     ) -> GraphCollection:
@@ -433,9 +487,14 @@ class GraphCollection:
         labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
         return self._replaced(**labels, fine_codes=None, fine_alphabet=None, **changes)
 
-    def with_edge_codes(self, codes: np.ndarray, alphabet: Sequence[Any]) -> GraphCollection:
-        """Return the same graphs with other edge labels."""
-        return self._replaced(edge_codes=codes, edge_alphabet=alphabet)
+
+def _frozen(array: Any, dtype: Any) -> np.ndarray:
+    """Return a read-only array; copies only what the caller could still write to."""
+    result = np.ascontiguousarray(array, dtype=dtype)
+    if result.flags.writeable:
+        result = result.view() if result is not array else result.copy()
+        result.flags.writeable = False
+    return result
 
 
 def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
@@ -482,53 +541,6 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
     return new_offsets, flat
 
 
-# --- labels -------------------------------------------------------------------------------
-
-
-def encode_labels(
-    labels: Sequence[Hashable] | np.ndarray,
-    place: Callable[[int], str] = lambda position: f"label {position}",
-) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return a code for every label, and the alphabet: the different labels.
-
-    The alphabet is sorted where labels can be compared, else in order of first appearance.
-    ``place`` maps a position in ``labels`` to its name in an error message.
-    """
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
-        values, codes = np.unique(labels, return_inverse=True)
-        return codes.astype(np.int32), tuple(values.tolist())
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    try:
-        alphabet = list(dict.fromkeys(labels))
-        all_good = not any(label is None or bool(label != label) for label in alphabet)
-    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
-        all_good = False
-    if not all_good:
-        for position, label in enumerate(labels):
-            _check_label(label, position, place)
-    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
-        alphabet = sorted(alphabet)
-    code_of = {label: code for code, label in enumerate(alphabet)}
-    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
-    return codes, tuple(alphabet)
-
-
-def _check_label(label: Any, position: int, place: Callable[[int], str]) -> None:
-    try:
-        hash(label)
-        is_missing = label is None or bool(label != label)
-    except (TypeError, ValueError):
-        raise GraphDataError(
-            f"{place(position)} is an unhashable {type(label).__name__} ({label!r}): labels must "
-            "be hashable. Turn lists into tuples, arrays into numbers or strings."
-        ) from None
-    if is_missing:
-        raise GraphDataError(
-            f"{place(position)} is {label!r}: every label must be a value that equals itself. "
-            "Give the missing ones a label of their own, such as 'unknown'."
-        )
-
-
 def translate_codes(
     codes: np.ndarray, alphabet: tuple[Any, ...], reference: tuple[Any, ...]
 ) -> np.ndarray:
@@ -544,9 +556,6 @@ def translate_codes(
     position = {label: code for code, label in enumerate(reference)}
     table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
     return table[codes] if len(codes) else codes
-
-
-# --- attributes ---------------------------------------------------------------------------
 
 
 def check_attributes(

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treelens.graphs import foreign
+from treelens.graphs.build import Asked, join
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.graphs.grakel_tuples import from_grakel
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 _EXPECTED = (
@@ -92,40 +92,38 @@ def as_graph_collection(
         "node_label": node_label, "edge_label": edge_label, "node_attributes": node_attributes,
         "edge_attributes": edge_attributes, "directed": directed,
     }  # fmt: skip
-    kind = None
     if isinstance(graphs, GraphCollection):
-        what = "a GraphCollection, which has all that"
+        kind = _Kind("a GraphCollection, which has all that", _has(), lambda x, _: x)
     elif isinstance(graphs, Path):
-        what = "molecules of a file"
+        kind = _Kind("molecules of a file", _has(), _read_file, True)
     else:
-        items = _listed(graphs)
-        kind = _common_kind(items)
-        what = kind.name
+        graphs = _listed(graphs)
+        kind = _common_kind(graphs)
     for parameter, value in given.items():
-        if value is not None and (kind is None or parameter not in kind.takes):
+        if value is None:
+            continue
+        if parameter not in kind.takes:
             raise GraphDataError(
                 f"{parameter}={value!r:.80} is for graphs of other libraries; these graphs are "
-                f"{what}. Leave {parameter} out."
+                f"{kind.name}. Leave {parameter} out."
             )
-    if isinstance(graphs, Path):
-        return _read_file(graphs, recipe)
-    if kind is not None and kind.takes:
-        for parameter in _VALUES[:2]:
-            if isinstance(given[parameter], str) and given[parameter] != "all":
-                given[parameter] = [given[parameter]]  # one name
-            if kind.takes is _NAMES and not all(isinstance(x, str) for x in given[parameter] or ()):
+        if parameter in _VALUES[:2]:
+            if isinstance(value, str) and value != "all":
+                given[parameter] = [value]  # one name
+            elif kind.takes is _NAMES and not all(isinstance(name, str) for name in value):
                 raise GraphDataError(
                     f"{parameter} must be names of attributes, or 'all', for {kind.name}; got "
-                    f"{given[parameter]!r:.80}."
+                    f"{value!r:.80}."
                 )
-        known = {name: getattr(recipe or GraphRecipe(), name) for name in given}
-        asked = {name: known[name] if value is None else value for name, value in given.items()}
+    if kind.source is not None:
+        known = recipe or GraphRecipe()
+        asked = {k: getattr(known, k) if value is None else value for k, value in given.items()}
         required = not (node_attributes is None and edge_attributes is None)
-        return kind.convert(items, foreign.Asked(**asked, required=required))
-    if kind is not None and kind.are_molecules:
-        return kind.convert(items, recipe)
-    collection = graphs if kind is None else kind.convert(items)
-    check_agreement(recipe, collection.recipe)
+        plain, wanted = kind.convert(graphs, Asked(**asked, required=required))
+        return join(plain, wanted, kind.source)
+    collection = kind.convert(graphs, recipe)
+    if not kind.are_molecules:
+        check_agreement(recipe, collection.recipe)
     return collection
 
 
@@ -152,8 +150,9 @@ def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
 class _Kind(NamedTuple):
     name: str
     recognises: Callable[[Any], bool]
-    convert: Callable[..., GraphCollection]
+    convert: Callable[[Any, Any], Any]  # of graphs, and a recipe or what is asked for
     are_molecules: bool = False
+    source: str | None = None  # in the recipe; convert returns plain graphs
     takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 
 
@@ -169,9 +168,8 @@ def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCo
 
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
     """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
-    from treelens.graphs.gathering import rdkit
+    from treelens.graphs.chem import quiet, rdkit
     from treelens.graphs.molecules import molecules_by_recipe
-    from treelens.graphs.rdkit_log import quiet
 
     if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
         with quiet():
@@ -183,8 +181,7 @@ def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> Grap
 
 def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
     from treelens.graphs.molecules import molecules_of_table
-    from treelens.graphs.sdf import read_sdf
-    from treelens.graphs.tables import inner_suffix
+    from treelens.graphs.tables import inner_suffix, read_sdf
 
     if inner_suffix(path) not in (".sdf", ".sd"):
         raise NotGraphsError(
@@ -193,9 +190,9 @@ def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
         )
     recipe = _molecule_recipe(recipe, "sdf")
     molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    read = molecules_of_table(table, {"mol": molecules}, None, recipe=recipe, on_invalid="raise")
-    assert read is not None, "only parts of a table may be empty"
-    return read[0]
+    graphs, _ = molecules_of_table(table, {"mol": molecules}, None, recipe=recipe, on_invalid=None)
+    assert graphs is not None, "only parts of a table may be empty"
+    return graphs
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -236,16 +233,20 @@ def _is_grakel(item: Any) -> bool:
 _VALUES = ("node_attributes", "edge_attributes", "directed")
 _NAMES = ("node_label", "edge_label", *_VALUES)
 _KINDS = (
-    _Kind("a treelens Graph", lambda x: isinstance(x, Graph), foreign.from_treelens),
+    _Kind("a treelens Graph", lambda x: isinstance(x, Graph),
+          lambda graphs, _: foreign.from_treelens(graphs)),
     _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, True),
     _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, True),
-    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, takes=_NAMES),
-    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, takes=_NAMES),
-    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, takes=_NAMES),
-    _Kind("a GraKeL tuple", _is_grakel, from_grakel, takes=_VALUES),
-    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel,
-          takes=_VALUES),
-    _Kind("an adjacency matrix", _is_matrix, from_grakel, takes=_VALUES),
+    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, False,
+          "networkx", _NAMES),
+    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, False,
+          "igraph", _NAMES),
+    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, False, "geometric",
+          _NAMES),
+    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, False, "grakel", _VALUES),
+    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), foreign.from_grakel,
+          False, "grakel", _VALUES),
+    _Kind("an adjacency matrix", _is_matrix, foreign.from_grakel, False, "grakel", _VALUES),
 )  # fmt: skip
 
 
@@ -322,8 +323,7 @@ def _problem_with(graphs: Any) -> str | None:
 
 def _is_path(text: str) -> bool:
     """Whether a text is a path rather than a SMILES."""
-    from treelens.graphs.sdf import SDF_ENDINGS
-    from treelens.graphs.tables import TABLE_ENDINGS, inner_suffix
+    from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix
 
     endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
     return inner_suffix(Path(text)) in endings or os.path.isfile(text)  # of any length

@@ -81,10 +81,10 @@ def load_by_recipe(
         _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
         table = table_of_bytes(path, data)
         smiles = {"smiles": table.column("smiles", "smiles")}
-        read = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
-        assert read is not None, "only parts of a table may be empty"
-        assert read[1] is not None, "a target column was asked for"
-        return read[0], read[1]
+        graphs, y = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
+        assert graphs is not None, "only parts of a table may be empty"
+        assert y is not None, "a target column was asked for"
+        return graphs, y
     files = read_text_files(path)
     _require_pins(info, path, _digests(info, files))
     graphs, y = collection_from_text(files)

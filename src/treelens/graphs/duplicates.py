@@ -6,16 +6,14 @@ reading the molecules, so it is done only for graphs that a quick hash cannot te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.graphs.chem import quiet, rdkit, smiles_parser
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.gathering import rdkit, smiles_parser
-from treelens.graphs.integers import is_number
-from treelens.graphs.limits import apart
-from treelens.graphs.rdkit_log import quiet
+from treelens.graphs.opening import is_number
 
 _ROUNDS = 4
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -40,21 +38,26 @@ def same_molecules(graphs: GraphCollection) -> SameMolecules:
     >>> same_molecules(graphs)
     SameMolecules(groups=array([0, 1, 0, 3, 3]), n_stereo=1)
     """
-    groups = np.arange(len(graphs))
+    chem, parse, data = rdkit(), smiles_parser(), graphs.graph_data
+
+    def written(index: int, stereo: bool) -> str:
+        molecule = (
+            chem.RemoveHs(data["mol"][index]) if "mol" in data else parse(data["smiles"][index])
+        )
+        return str(chem.MolToSmiles(molecule, isomericSmiles=stereo))
+
     by_hash: dict[int, list[int]] = {}
     for index, key in enumerate(structure_hashes(graphs).tolist()):
         by_hash.setdefault(key, []).append(index)
-    write, stereo = _writer(graphs), stereo_matters(graphs)
-    n_stereo = 0
-    for same_hash in by_hash.values():
-        if len(same_hash) == 1:
-            continue
-        first_of: dict[str, int] = {}
-        for index in same_hash:
-            first = first_of.setdefault(write(index, stereo), index)
-            groups[index] = first
-            if first != index and not stereo:
-                n_stereo += write(index, True) != write(first, True)
+    groups, stereo, n_stereo = np.arange(len(graphs)), stereo_matters(graphs), 0
+    with quiet():
+        for same_hash in by_hash.values():
+            first_of: dict[str, int] = {}
+            for index in same_hash if len(same_hash) > 1 else ():
+                first = first_of.setdefault(written(index, stereo), index)
+                groups[index] = first
+                if first != index and not stereo:
+                    n_stereo += written(index, True) != written(first, True)
     return SameMolecules(groups, n_stereo)
 
 
@@ -64,25 +67,25 @@ def structure_hashes(graphs: GraphCollection) -> np.ndarray:
     degrees = np.diff(graphs.neighbor_offsets)
     first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
     ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
-    bonds = np.zeros(len(ends), np.uint64) if graphs.edge_codes is None else _mixed(
+    bonds = np.zeros(len(ends), np.uint64) if graphs.edge_codes is None else mixed(
         graphs.edge_codes.astype(np.uint64) + np.uint64(7))  # fmt: skip
-    colors = _mixed(codes.astype(np.uint64))
+    colors = mixed(codes.astype(np.uint64))
     for _ in range(_ROUNDS):
-        around = _sums(_mixed(colors[ends] + bonds), graphs.neighbor_offsets)
-        colors = _mixed(colors * _ODD + around)
-    return _sums(colors, graphs.node_offsets)
+        around = run_sums(mixed(colors[ends] + bonds), graphs.neighbor_offsets)
+        colors = mixed(colors * _ODD + around)
+    return run_sums(colors, graphs.node_offsets)
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """Whole numbers scattered over all of 64 bits."""
+def mixed(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers scattered over all of 64 bits."""
     values = (values + _ODD) * np.uint64(0xBF58476D1CE4E5B9)
     values ^= values >> np.uint64(29)
     values = values * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(32))
 
 
-def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sums of runs, modulo 2**64."""
+def run_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return sums of runs, modulo 2**64."""
     total = np.zeros(len(values) + 1, dtype=np.uint64)
     np.cumsum(values, out=total[1:])
     return total[offsets[1:]] - total[offsets[:-1]]
@@ -97,44 +100,31 @@ def stereo_matters(graphs: GraphCollection) -> bool:
     return recipe.bond_label == "order+stereo" or not {"chirality", "isotope"}.isdisjoint(parts)
 
 
-def _writer(graphs: GraphCollection) -> Callable[[int, bool], str]:
-    """Return a function that writes the canonical SMILES of the molecule behind a graph."""
-    chem, parse, data = rdkit(), smiles_parser(), graphs.graph_data
-
-    def write(index: int, stereo: bool) -> str:
-        with quiet():
-            molecule = (
-                chem.RemoveHs(data["mol"][index]) if "mol" in data else parse(data["smiles"][index])
-            )
-            return str(chem.MolToSmiles(molecule, isomericSmiles=stereo))
-
-    return write
-
-
 # --- merging ------------------------------------------------------------------------------------
+
+_FEWEST = 10  # degrees of freedom that a spread of replicates is estimated from
 
 
 def same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
-    """Groups, by their first graph, of the same molecule under the same covariates.
+    """Return groups, by their first graph, of the same molecule under the same covariates.
 
     Examples
     --------
     >>> same_measurements(np.array([0, 0, 0]), [["25", "25.0", "60"]]).tolist()
     [0, 0, 2]
     """
+
+    def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
+        cell = str(text).strip()
+        return float(cell) if is_number(cell) else cell
+
     first_of: dict[tuple[Any, ...], int] = {}
-    keys = zip(groups.tolist(), *(map(_value, column) for column in columns), strict=True)
+    keys = zip(groups.tolist(), *(map(value, column) for column in columns), strict=True)
     return np.array([first_of.setdefault(key, k) for k, key in enumerate(keys)], dtype=np.int64)
 
 
-def _value(text: Any) -> Any:
-    """The value of a cell: 25 and 25.0 are the same temperature."""
-    cell = str(text).strip()
-    return float(cell) if is_number(cell) else cell
-
-
 def members(groups: np.ndarray) -> list[np.ndarray]:
-    """Positions of each group, in the order of their first members."""
+    """Return the positions of each group, in the order of their first members."""
     _, which = np.unique(groups, return_inverse=True)
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
 
@@ -142,31 +132,89 @@ def members(groups: np.ndarray) -> list[np.ndarray]:
 def contradictions(
     y: np.ndarray, groups: np.ndarray, numbers: bool, limits: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Groups with different classes, or numbers further apart than the deviation of all (the
-    furthest first).
+    """Return groups with different classes, or numbers further apart than the deviation of all.
+
+    The furthest come first; a limit contradicts a value only on its wrong side.
     """
     parts = [part for part in members(groups) if len(part) > 1]
     if not numbers:
         return [part for part in parts if len(np.unique(y[part])) > 1]
-    by = {int(part[0]): apart(y[part], None if limits is None else limits[part]) for part in parts}
-    far = [part for part in parts if by[int(part[0])] > np.std(y)]
-    return sorted(far, key=lambda part: -by[int(part[0])])
+    signs = np.zeros(len(y)) if limits is None else limits
+    low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
+    apart = [float(low[part].max() - high[part].min()) for part in parts]
+    order = sorted(range(len(parts)), key=lambda k: -apart[k])
+    return [parts[k] for k in order if apart[k] > np.std(y)]
 
 
-def merged_targets(
-    y: np.ndarray, groups: np.ndarray, numbers: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """One target per group, the mean or the most frequent class, and which have no tie.
+def merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the most frequent class of each group, and which groups have no tie.
 
     Examples
     --------
-    >>> merged_targets(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 0, 3, 3]), False)
+    >>> merged_classes(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 0, 3, 3]))
     (array(['b', 'a'], dtype='<U1'), array([ True, False]))
     """
-    parts = members(groups)
-    if numbers:
-        return np.array([y[part].mean() for part in parts]), np.ones(len(parts), dtype=bool)
     classes, codes = np.unique(y, return_inverse=True)
-    votes = np.array([np.bincount(codes[part], minlength=len(classes)) for part in parts])
+    votes = np.array([np.bincount(codes[p], minlength=len(classes)) for p in members(groups)])
     clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     return classes[votes.argmax(axis=1)], clear
+
+
+def merged_numbers(
+    y: np.ndarray, limits: np.ndarray, groups: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a value or limit for each group: the mean of values, else the tightest limit.
+
+    Between a lower and an upper limit their mean counts as a value. Also returned are the signs of
+    the limits, and which rows (n,) make the value of their group.
+
+    Examples
+    --------
+    >>> y, limits = np.array([5.0, 7.0, 4.0, 10.0, 20.0]), np.array([0, 0, 1, 1, 1])
+    >>> values, signs, counted = merged_numbers(y, limits, np.array([0, 0, 0, 3, 3]))
+    >>> values.tolist(), signs.tolist(), counted.tolist()
+    ([6.0, 20.0], [0, 1], [True, True, False, False, True])
+    """
+    parts = members(groups)
+    values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
+    for k, part in enumerate(parts):
+        exact, lower, upper = (y[part][limits[part] == sign] for sign in (0, 1, -1))
+        if len(exact):
+            values[k] = exact.mean()
+            continue
+        counted[part[np.argmax(limits[part] * y[part])]] = True
+        if len(lower) and len(upper):
+            values[k] = 0.5 * (lower.max() + upper.min())
+        else:
+            signs[k] = 1 if len(lower) else -1
+            values[k] = lower.max() if len(lower) else upper.min()
+    return values, signs, counted
+
+
+def noise_of_means(
+    y: np.ndarray, groups: np.ndarray, known: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Return the standard deviation of the mean of each group; None where it is not known.
+
+    From the ``known`` standard deviations (n,) of the values; else from the spread of replicates,
+    pooled over all groups: with the two or three values that most groups have, their own spread
+    says little. The pooled variance is a median over groups, so that single mistakes (a wrong unit)
+    do not count. Equal values are one measurement that was copied.
+
+    Examples
+    --------
+    >>> noise_of_means(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), np.array([0.6, 0.8, 1.0]))
+    array([0.5, 1. ])
+    """
+    parts = members(groups)
+    if known is not None:
+        return np.array([np.sqrt((known[part] ** 2).sum()) / len(part) for part in parts])
+    from scipy.stats import chi2
+
+    counts = np.array([len(np.unique(y[part])) for part in parts])
+    if (counts - 1).sum() < _FEWEST:
+        return None
+    several = np.flatnonzero(counts > 1)
+    squares = [((u := np.unique(y[parts[k]])) - u.mean()) @ (u - u.mean()) for k in several]
+    pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
+    return np.sqrt(pooled / counts)

@@ -1,4 +1,7 @@
-"""The error that bad graph data raises, in its few kinds, and the warnings beside it."""
+"""The error that bad graph data raises, the warnings beside it, and helpers for messages."""
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class GraphDataError(ValueError):
@@ -35,3 +38,15 @@ class IgnoredDataWarning(UserWarning):
 
 class DamagedFileWarning(UserWarning):
     """A file has something that its format allows, but hardly any file has unless it is damaged."""
+
+
+def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{parameter} must be one of {known}; got {value!r}.")
+
+
+def first_few(texts: Sequence[str], n: int = 5, separator: str = ", ") -> str:
+    """Return the first texts of a list, and how many more there are: ``"a, b and 3 more"``."""
+    more = f" and {len(texts) - n} more" if len(texts) > n else ""
+    return separator.join(texts[:n]) + more

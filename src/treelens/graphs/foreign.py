@@ -1,403 +1,99 @@
-"""Graphs of other libraries as one plain form; none of the libraries is imported."""
+"""Graphs of other libraries, each read as a ``PlainGraph``; none of the libraries is imported."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import chain
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
-from treelens.graphs.build import build_collection, edge_array, listed_one_way, numbered_names
+from treelens.graphs.build import (
+    Asked,
+    Columns,
+    PlainGraph,
+    edge_array,
+    encode_labels,
+    join,
+    listed_one_way,
+    to_array,
+)
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import GraphDataError, IgnoredDataWarning
-from treelens.graphs.recipe import GraphRecipe, common_recipe
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.recipe import common_recipe
 
-_LABEL, _WEIGHT = "label", "weight"
-
-
-class PlainGraph(NamedTuple):
-    """One graph with nodes 0, 1, ...; labels and attributes are None where the graph has none."""
-
-    n_nodes: int
-    edges: Any  # pairs of node numbers: a list, or an array of shape (n_edges, 2)
-    node_labels: Sequence[Any] | None
-    edge_labels: Sequence[Any] | None
-    name: Hashable | None = None
-    directed: bool = False
-
-
-class Table(NamedTuple):
-    """Attributes of all nodes or edges of some graphs."""
-
-    values: np.ndarray | None = None  # (n_rows, n_names)
-    names: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()  # what was asked for: "pos", of which the names are "pos 1", ...
-
-
-class Asked(NamedTuple):
-    """What to take from graphs."""
-
-    node_label: str | None = None
-    edge_label: str | None = None
-    node_attributes: Any = ()  # names, "all", or values for each graph
-    edge_attributes: Any = ()
-    directed: bool | None = None
-    required: bool = True  # whether attributes must be there
-
-    def recipe(self, source: str, nodes: Table, edges: Table, directed: bool | None) -> GraphRecipe:
-        """Return the recipe of graphs from which this was taken."""
-        return GraphRecipe(
-            source, node_label=self.node_label, edge_label=self.edge_label,
-            node_attributes=nodes.sources, edge_attributes=edges.sources,
-            directed=directed if self.directed is None else self.directed,
-        )  # fmt: skip
-
-
-def join(
-    graphs: Sequence[PlainGraph],
-    recipe: GraphRecipe | None = None,
-    graph_data: Mapping[str, Any] | None = None,
-    nodes: Table = Table(),  # noqa: B008 - immutable
-    edge_table: Table = Table(),  # noqa: B008
-    directed: bool | None = None,
-) -> GraphCollection:
-    """Put plain graphs into one collection; either all of them have labels or none has.
-
-    ``directed=None``: where one of them is. An edge of an undirected graph among directed ones
-    leads both ways.
-    """
-    directed = any(graph.directed for graph in graphs) if directed is None else directed
-    sizes = [graph.n_nodes for graph in graphs]
-    edges = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
-    n_edges = [len(pairs) for pairs in edges]
-    together = np.concatenate(edges)  # (n_edges in all, 2), nodes numbered within their graph
-    n_nodes = np.repeat(sizes, n_edges)[:, None]
-    outside = np.flatnonzero(((together < 0) | (together >= n_nodes)).any(axis=1))
-    if len(outside):
-        graph = int(np.searchsorted(np.cumsum(n_edges), outside[0], side="right"))
-        u, v = together[outside[0]].tolist()
-        raise GraphDataError(
-            f"Graph {graph}: an edge joins nodes {u} and {v}, but the graph has {sizes[graph]} "
-            "nodes, numbered from 0."
-        )
-    together = together + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
-    node_labels = _joined_labels("node", [graph.node_labels for graph in graphs], sizes)
-    labels = _joined_labels("edge", [graph.edge_labels for graph in graphs], n_edges)
-    values = edge_table.values
-    if directed and not all(graph.directed for graph in graphs):
-        both_ways = np.flatnonzero(np.repeat([not graph.directed for graph in graphs], n_edges))
-        together = np.concatenate([together, together[both_ways, ::-1]])
-        labels = None if labels is None else labels + [labels[edge] for edge in both_ways]
-        values = None if values is None else np.concatenate([values, values[both_ways]])
-    names = [graph.name for graph in graphs]
-    return build_collection(
-        sizes,
-        together,
-        node_labels,
-        labels,
-        names if any(name is not None for name in names) else None,
-        graph_data,
-        recipe,
-        node_attributes=nodes.values,
-        attribute_names=nodes.names,
-        edge_attributes=values,
-        edge_attribute_names=edge_table.names,
-        directed=directed,
-    )
-
-
-def attribute_table(
-    rows: Sequence[Mapping[Any, Any]], asked: Any, skip: Any, place: Callable[[int], str],
-    required: bool = True,
-) -> Table:  # fmt: skip
-    """Return the attributes of some names, or all that are numbers, of nodes or edges.
-
-    A value that is an array becomes several columns; a value that is not there is missing. ``skip``
-    is the name of the labels, which ``asked="all"`` leaves out.
-    """
-    if not len(asked):
-        return Table()
-    known = sorted({key for row in rows for key in row if isinstance(key, str)})
-    names = [name for name in known if name != skip] if asked == "all" else list(asked)
-    blocks: dict[str, np.ndarray] = {}
-    for name in names:
-        if name in known or required:
-            try:
-                blocks[name] = _numbers([row.get(name) for row in rows], name, place, known)
-            except GraphDataError:
-                if asked != "all":
-                    raise
-    return _side_by_side(blocks)
-
-
-def _side_by_side(blocks: Mapping[str, np.ndarray]) -> Table:
-    """Return arrays (n_rows, width) as one table."""
-    columns: list[str] = []
-    for name, block in blocks.items():
-        columns += [name] if block.shape[1] == 1 else numbered_names(name, block.shape[1])
-    if not blocks:
-        return Table()
-    return Table(np.concatenate(list(blocks.values()), axis=1), tuple(columns), tuple(blocks))
-
-
-def _numbers(
-    values: list[Any], name: str, place: Callable[[int], str], known: Sequence[str]
-) -> np.ndarray:
-    """Return values, each a number or an array of them, as an array of shape (n_values, width)."""
-    there = [i for i, value in enumerate(values) if value is not None]
-    if values and not there:
-        raise GraphDataError(
-            f"Nothing has the attribute {name!r}. There are: {', '.join(known) or 'none'}."
-        )
-    with suppress(ValueError, TypeError):  # all of them numbers, or arrays of one length
-        block = np.array([np.nan if value is None else value for value in values])
-        if block.dtype.kind in "iufb" and block.ndim in (1, 2):
-            return block.reshape(len(values), -1).astype(np.float64)
-    arrays = [to_array(values[i]).ravel() for i in there]
-    for i, array in zip(there, arrays, strict=True):
-        if array.dtype.kind not in "iufb" or len(array) != len(arrays[0]):
-            wanted = "a number" if len(arrays[0]) == 1 else f"{len(arrays[0])} numbers"
-            raise GraphDataError(
-                f"{place(i)} has {values[i]!r:.80} as attribute {name!r}: expected {wanted}, as "
-                "others have."
-            )
-    block = np.full((len(values), len(arrays[0])), np.nan)
-    block[there] = arrays
-    return block
-
-
-def _joined_labels(what: str, labels: list[Any], counts: list[int]) -> list[Any] | None:
-    """Return all labels in one list; graphs without nodes (or edges) need none."""
-    for i, given in enumerate(labels):
-        if given is not None and len(given) != counts[i]:
-            raise GraphDataError(
-                f"Graph {i} has {len(given)} {what} labels for {counts[i]} {what}s: give one each."
-            )
-    labelled = [i for i, x in enumerate(labels) if x is not None and counts[i]]
-    bare = [i for i, x in enumerate(labels) if x is None and counts[i]]
-    if labelled and bare:
-        raise GraphDataError(
-            f"Graph {labelled[0]} has {what} labels, graph {bare[0]} has none ({len(bare)} of "
-            f"{len(labels)} have none): give {what} labels to all graphs or to none."
-        )
-    if not labelled:
-        return None if bare or what == "edge" else []
-    return [label for i in labelled for label in labels[i]]
-
-
-def _all_or_none(
-    values: list[Any], attribute: str, index: int, nodes: Sequence[Any], edges: Any = None
-) -> list[Any] | None:
-    """Return the labels, or None where all are None; where some are, the error names the first."""
-    missing = [i for i, value in enumerate(values) if value is None]
-    if len(missing) == len(values):
-        return None
-    if missing:
-        ends = [missing[0]] if edges is None else edges[missing[0]]
-        place = ("Node " if edges is None else "Edge ") + " - ".join(repr(nodes[i]) for i in ends)
-        raise GraphDataError(
-            f"{place} of graph {index} has no {attribute!r}, while others of the same graph have "
-            "one: give every one a label, such as 'unknown', or none."
-        )
-    return values
-
-
-def _check_found(plain: Sequence[PlainGraph], recipe: GraphRecipe, known: Iterable[Any]) -> None:
-    """Raise where no graph has an attribute that was asked for by name."""
-    for what in ("node", "edge"):
-        asked = getattr(recipe, f"{what}_label")
-        if asked is not None and all(getattr(g, f"{what}_labels") is None for g in plain):
-            listed = ", ".join(sorted(map(str, known))) if what == "node" else ""
-            raise GraphDataError(
-                f"No {what} of any graph has {asked!r}, which {what}_label={asked!r} asks for."
-                + (f" Attributes there: {listed}." if listed else "")
-            )
-
-
-def warn_ignored(
-    graphs: GraphCollection,
-    *,
-    weights: Iterable[Any] = (),
-    attributes: Iterable[Any] = (),
-    weight_name: str = _WEIGHT,
-    stacklevel: int = 4,
-) -> GraphCollection:
-    """Return the graphs; one warning lists what was in their source and is not used.
-
-    ``weights`` are values of edges, ``attributes`` names of continuous attributes of nodes.
-    """
-    ignored = {}
-    numbers = (x for x in weights if isinstance(x, (int, float, np.number)))
-    if any(x != 1 and not isinstance(x, bool) for x in numbers):
-        ignored["edge weights"] = f"edge_attributes={[weight_name]!r}"
-    if names := sorted(set(map(str, attributes))):
-        found = f"continuous node attributes ({', '.join(map(repr, names))})"
-        ignored[found] = f"node_attributes={names!r}"
-    messages = []
-    if ignored:
-        messages.append(
-            f"Ignored in these graphs: {'; '.join(ignored)}. Use them with as_graph_collection("
-            f"graphs, {', '.join(ignored.values())}), or remove them."
-        )
-    for what, alphabet in (("node", graphs.node_alphabet), ("edge", graphs.edge_alphabet or ())):
-        fraction = next((x for x in alphabet if isinstance(x, float) and not x.is_integer()), None)
-        if fraction is not None:
-            messages.append(
-                f"The {what} labels are floating-point numbers, of which each ({fraction!r}, ...) "
-                "is a label of its own: how close two of them are is ignored. Round them, or pass "
-                f"{what}_attributes=."
-            )
-    for message in messages:
-        warnings.warn(message, IgnoredDataWarning, stacklevel=stacklevel)
-    return graphs
-
-
-def _is_continuous(value: Any) -> bool:
-    """Whether a value is a float, or an array or sequence of them."""
-    if isinstance(value, (tuple, list)):
-        return any(isinstance(x, (float, np.floating)) for x in value)
-    return isinstance(value, (float, np.floating)) or (
-        isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    )
+_VALUES = "attribute"  # the name of values that were given as arrays
 
 
 # --- treelens, NetworkX, igraph --------------------------------------------------------------
 
 
 def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
+    """Return a collection with the attributes, fine labels, data and recipe of the graphs."""
+    first = graphs[0]
+    for index, graph in enumerate(graphs):
+        for what in ("node_attributes", "edge_attributes"):
+            if tuple(getattr(graph, what)) != tuple(getattr(first, what)):
+                raise GraphDataError(
+                    f"Graph 0 has the {what} {list(getattr(first, what))!r}, graph {index} has "
+                    f"{list(getattr(graph, what))!r}: give all graphs the same."
+                )
     plain = [
-        PlainGraph(g.n_nodes, g.edges, g.node_labels, g.edge_labels, g.name, g.directed)
+        PlainGraph(
+            range(g.n_nodes), g.edges, {None: g.node_labels, **g.node_attributes},
+            {**({} if g.edge_labels is None else {None: g.edge_labels}), **g.edge_attributes},
+            g.name, g.directed,
+        )
         for g in graphs
-    ]
-    shared = set(graphs[0].data).intersection(*(graph.data for graph in graphs))
+    ]  # fmt: skip
+    shared = set(first.data).intersection(*(graph.data for graph in graphs))
     data = {key: [graph.data[key] for graph in graphs] for key in sorted(shared)}
-    nodes = _joined_columns([graph.node_attributes for graph in graphs], "node")
-    edges = _joined_columns([graph.edge_attributes for graph in graphs], "edge")
-    joined = join(plain, common_recipe(graph.recipe for graph in graphs), data, nodes, edges)
+    asked = Asked(
+        node_attributes=tuple(first.node_attributes), edge_attributes=tuple(first.edge_attributes)
+    )
+    joined = join(plain, asked, None, data)
+    joined = joined.with_recipe(common_recipe(graph.recipe for graph in graphs))
     fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
     if len(fine) < len(graphs):
         return joined
-    return joined.with_fine_labels([label for labels in fine for label in labels])
+    codes, alphabet = encode_labels([label for labels in fine for label in labels])
+    return joined._replaced(fine_codes=codes, fine_alphabet=alphabet)
 
 
-def _joined_columns(columns: Sequence[Mapping[str, Sequence[float]]], what: str) -> Table:
-    """Return the attributes of all graphs, which must have the same."""
-    names = tuple(columns[0])
-    for index, of_graph in enumerate(columns):
-        if tuple(of_graph) != names:
-            raise GraphDataError(
-                f"Graph 0 has the {what} attributes {list(names)!r}, graph {index} has "
-                f"{list(of_graph)!r}: give all graphs the same."
-            )
-    if not names:
-        return Table()
-    tables = [np.array(list(of_graph.values()), dtype=np.float64).T for of_graph in columns]
-    return Table(np.concatenate(tables), names)
+def from_networkx(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+    def columns(rows: Sequence[Mapping[Any, Any]]) -> Columns:
+        keys = dict.fromkeys(chain.from_iterable(rows))
+        return {key: [row.get(key) for row in rows] for key in keys}
+
+    plain = []
+    for graph in graphs:
+        nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
+        number = {node: i for i, node in enumerate(nodes)}
+        pairs = [(number[u], number[v]) for u, v, _ in edges]
+        found = asked.labelled(columns(list(nodes.values())), columns([data for *_, data in edges]))
+        name = graph.graph.get("name") or None
+        plain.append(PlainGraph(list(nodes), pairs, *found, name, graph.is_directed()))
+    return plain, asked
 
 
-class Attributed(NamedTuple):
-    """Nodes and edges of one graph, each with a dict of its attributes."""
+def from_igraph(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+    def columns(items: Any) -> Columns:
+        return {key: items[key] for key in items.attributes()}
 
-    nodes: Sequence[Any]
-    node_data: Sequence[Mapping[Any, Any]]
-    edges: Sequence[tuple[int, int]]
-    edge_data: Sequence[Mapping[Any, Any]]
-    name: Hashable | None = None
-    directed: bool = False
-
-
-def _read_networkx(graph: Any, index: int) -> Attributed:
-    nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
-    number = {node: i for i, node in enumerate(nodes)}
-    pairs = [(number[u], number[v]) for u, v, _ in edges]
-    edge_data = [data for _, _, data in edges]
-    return Attributed(
-        list(nodes), list(nodes.values()), pairs, edge_data, graph.graph.get("name") or None,
-        graph.is_directed(),
-    )  # fmt: skip
-
-
-def _read_igraph(graph: Any, index: int) -> Attributed:
-    edges = graph.get_edgelist()
-    node_data, edge_data = (
-        [
-            dict(zip(items.attributes(), row, strict=True))
-            for row in zip(*(items[key] for key in items.attributes()), strict=True)
-        ]
-        or [{}] * n
-        for items, n in ((graph.vs, graph.vcount()), (graph.es, len(edges)))
-    )
-    nodes = range(graph.vcount())
-    return Attributed(nodes, node_data, edges, edge_data, directed=graph.is_directed())
-
-
-def from_attributed(
-    graphs: Sequence[Any], asked: Asked, source: str, read: Callable[[Any, int], Attributed],
-    stacklevel: int = 4,
-) -> GraphCollection:  # fmt: skip
-    """Return graphs whose labels are attributes of nodes and edges.
-
-    An attribute that is asked for as a number does not serve as label.
-    """
-    node_key, edge_key = asked.node_label or _LABEL, asked.edge_label or _LABEL
-    plain: list[PlainGraph] = []
-    found = [read(graph, index) for index, graph in enumerate(graphs)]
-    nodes, edges = (
-        attribute_table(
-            list(chain.from_iterable(rows)), names, key, _place_of(rows, what), asked.required
+    return [
+        PlainGraph(
+            range(graph.vcount()), graph.get_edgelist(),
+            *asked.labelled(columns(graph.vs), columns(graph.es)), None, graph.is_directed(),
         )
-        for rows, names, key, what in (
-            ([x.node_data for x in found], asked.node_attributes, node_key, "A node"),
-            ([x.edge_data for x in found], asked.edge_attributes, edge_key, "An edge"),
-        )
-    )
-    used = {node_key, *nodes.sources}
-    known: set[Any] = set()
-    continuous: set[Any] = set()
-    weights: list[Any] = []
-    for index, parts in enumerate(found):
-        for data in parts.node_data:
-            if len(data) > (node_key in data):
-                known.update(data)
-                continuous.update(k for k in data if k not in used and _is_continuous(data[k]))
-        if _WEIGHT not in (edge_key, *edges.sources):
-            weights += [data[_WEIGHT] for data in parts.edge_data if _WEIGHT in data]
-        labels, arcs = (
-            None if key in table.sources
-            else _all_or_none([x.get(key) for x in rows], key, index, parts.nodes, *ends)
-            for key, table, rows, ends in (
-                (node_key, nodes, parts.node_data, ()),
-                (edge_key, edges, parts.edge_data, (parts.edges,)),
-            )
-        )  # fmt: skip
-        plain.append(
-            PlainGraph(len(parts.nodes), parts.edges, labels, arcs, parts.name, parts.directed)
-        )
-    some_directed = len({graph.directed for graph in plain}) > 1
-    recipe = asked.recipe(source, nodes, edges, True if some_directed else None)
-    _check_found(plain, recipe, known)
-    joined = join(plain, recipe, None, nodes, edges, asked.directed)
-    return warn_ignored(joined, weights=weights, attributes=continuous, stacklevel=stacklevel)
-
-
-def _place_of(rows: Sequence[Sequence[Any]], what: str) -> Callable[[int], str]:
-    """Return a function from a position among the rows of all graphs to words."""
-    ends = np.cumsum([len(of_graph) for of_graph in rows])
-    return lambda row: f"{what} of graph {np.searchsorted(ends, row, side='right')}"
-
-
-from_networkx = partial(from_attributed, source="networkx", read=_read_networkx)
-from_igraph = partial(from_attributed, source="igraph", read=_read_igraph)
+        for graph in graphs
+    ], asked  # fmt: skip
 
 
 # --- PyTorch Geometric ----------------------------------------------------------------------
 
 
-def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
+def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
     """Labels are decoded over all graphs at once, by one rule for all of them."""
     edges, sizes = [], []
     for index, graph in enumerate(graphs):
@@ -407,107 +103,71 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> GraphCollection:
                 f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
             )
         edges.append(edge_array(edge_index.T, f"Graph {index}, edge_index"))  # (n_edges, 2)
-        sizes.append(_n_nodes(graph, index, edges[-1]))
+        n_nodes = getattr(graph, "num_nodes", None)
+        if n_nodes is None:
+            has_features = getattr(graph, "x", None) is not None
+            n_nodes = len(to_array(graph.x)) if has_features else edges[-1].max(initial=-1) + 1
+        if int(n_nodes) != n_nodes or n_nodes < 0:
+            raise GraphDataError(f"Graph {index}: num_nodes is {n_nodes!r}; expected an integer.")
+        sizes.append(int(n_nodes))
     n_edges = [len(pairs) for pairs in edges]
-    node_table = _feature_table(graphs, sizes, asked.node_attributes, ("x", "pos"), asked.required)
-    edge_table = _feature_table(
-        graphs, n_edges, asked.edge_attributes, ("edge_attr", "edge_weight"), asked.required
-    )
-    nodes, arcs = (
-        _feature_labels(graphs, counts, label, [k for k in usual if k not in table.sources], what)
-        for counts, label, usual, table, what in (
-            (sizes, asked.node_label, ("node_labels", "x"), node_table, "node"),
-            (n_edges, asked.edge_label, ("edge_labels", "edge_attr"), edge_table, "edge"),
-        )
-    )
-    directed = asked.directed
-    if directed is None:
+    columns = []
+    for what, counts, usual_labels, usual in (
+        ("node", sizes, ("node_labels", "x"), ("x", "pos")),
+        ("edge", n_edges, ("edge_labels", "edge_attr"), ("edge_attr", "edge_weight")),
+    ):
+        wanted = getattr(asked, f"{what}_attributes")
+        if wanted == "all":
+            wanted = [x for x in usual if any(getattr(g, x, None) is not None for g in graphs)]
+            changes: dict[str, Any] = {f"{what}_attributes": wanted}
+            asked = asked._replace(**changes)
+        named = getattr(asked, f"{what}_label")
+        labels = [x for x in usual_labels if x not in wanted] if named is None else [named]
+        columns.append(_geometric_columns(graphs, counts, labels, [*wanted, usual[1]], what))
+    if asked.directed is None:
         directed = any(len(listed_one_way(pairs)) for pairs in edges)
+        asked = asked._replace(directed=directed)
     plain = [
-        PlainGraph(*parts, None, directed) for parts in zip(sizes, edges, nodes, arcs, strict=True)
+        PlainGraph(range(size), pairs, of_nodes, of_edges, None, bool(asked.directed))
+        for size, pairs, of_nodes, of_edges in zip(sizes, edges, *columns, strict=True)
     ]
-    recipe = asked.recipe("geometric", node_table, edge_table, directed)
-    _check_found(plain, recipe, ())
-    used = {asked.edge_label, *edge_table.sources}
-    weights = [] if "edge_weight" in used else [getattr(x, "edge_weight", None) for x in graphs]
-    has_position = any(getattr(graph, "pos", None) is not None for graph in graphs)
-    return warn_ignored(
-        join(plain, recipe, None, node_table, edge_table, directed),
-        weights=chain.from_iterable(
-            to_array(x).ravel().tolist() for x in weights if x is not None),
-        attributes={"pos"} - set(node_table.sources) if has_position else (),
-        weight_name="edge_weight",
-    )  # fmt: skip
+    return plain, asked
 
 
-def _stacked(
-    graphs: Sequence[Any], counts: list[int], name: str
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return an attribute of all graphs (n_rows, n_columns), and which of them have it."""
-    tables, has = [], np.zeros(len(graphs), dtype=bool)
+def _geometric_columns(
+    graphs: Sequence[Any],
+    counts: Sequence[int],
+    labels: list[str],
+    attributes: list[str],
+    what: str,
+) -> list[Columns]:
+    """Return some attributes of the graphs, and labels from the first of ``labels`` there is."""
+    labels = [x for x in labels if any(getattr(g, x, None) is not None for g in graphs)][:1]
+    found: list[Columns] = [{} for _ in graphs]
+    tables: dict[int, np.ndarray] = {}  # of labels
     for i, graph in enumerate(graphs):
-        value = getattr(graph, name, None)
-        if value is None or not counts[i]:
-            continue
-        table, has[i] = to_array(value), True
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
-            raise GraphDataError(
-                f"{name} of graph {i} has shape {table.shape} and type {table.dtype}: "
-                f"expected one row of numbers for each of {counts[i]}."
-            )
-        tables.append(table)
-    if len({table.shape[1] for table in tables}) > 1:
-        raise GraphDataError(f"{name} has not the same number of columns in all graphs.")
-    return (np.concatenate(tables) if tables else None), has
-
-
-def _feature_table(
-    graphs: Sequence[Any], counts: list[int], asked: Any, usual: tuple[str, ...], required: bool
-) -> Table:
-    """Return arrays of the graphs, such as ``x`` and ``pos``, side by side."""
-    blocks = {}
-    for name in usual if asked == "all" else asked:
-        values, has = _stacked(graphs, counts, name)
-        if values is not None:
-            blocks[name] = np.full((sum(counts), values.shape[1]), np.nan)
-            blocks[name][np.repeat(has, counts)] = values
-        elif required and asked != "all":
-            raise GraphDataError(f"No graph has the attribute {name!r}.")
-    return _side_by_side(blocks)
-
-
-def to_array(tensor: Any) -> np.ndarray:
-    """Return a tensor, also one on a device, as an array."""
-    for step in ("detach", "cpu", "numpy"):
-        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
-    return np.asarray(tensor)
-
-
-def _n_nodes(graph: Any, index: int, edges: np.ndarray) -> int:
-    stated = getattr(graph, "num_nodes", None)
-    if stated is None:
-        has_features = getattr(graph, "x", None) is not None
-        return len(to_array(graph.x)) if has_features else int(edges.max(initial=-1)) + 1
-    if int(stated) != stated or stated < 0:
-        raise GraphDataError(f"Graph {index}: num_nodes is {stated!r}; expected an integer.")
-    return int(stated)
-
-
-def _feature_labels(
-    graphs: Sequence[Any], counts: list[int], asked: str | None, usual: Sequence[str], what: str
-) -> list[Any]:
-    """Return the labels of each graph (or None) from the first attribute that is there."""
-    labels: list[Any] = [None] * len(graphs)
-    for name in usual if asked is None else (asked,):
-        if any(getattr(graph, name, None) is not None for graph in graphs):
-            values, has = _stacked(graphs, counts, name)
-            if values is not None:
-                decoded, start = _decode(values, name, what), 0
-                for i in np.flatnonzero(has).tolist():
-                    labels[i], start = decoded[start : start + counts[i]], start + counts[i]
-            break
-    return labels
+        for name in dict.fromkeys([*labels, *attributes]):
+            value = getattr(graph, name, None)
+            if value is None or not counts[i]:
+                continue
+            table = to_array(value)
+            table = table[:, None] if table.ndim == 1 else table
+            if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
+                raise GraphDataError(
+                    f"{name} of graph {i} has shape {table.shape} and type {table.dtype}: expected "
+                    f"one row of numbers for each of {counts[i]} {what}s."
+                )
+            if name in labels:
+                tables[i] = table
+            else:
+                found[i][name] = table if table.shape[1] > 1 else table[:, 0]
+    if len({table.shape[1] for table in tables.values()}) > 1:
+        raise GraphDataError(f"{labels[0]} has not the same number of columns in all graphs.")
+    if tables:
+        decoded = iter(_decode(np.concatenate(list(tables.values())), labels[0], what))
+        for i in tables:
+            found[i][None] = list(islice(decoded, counts[i]))
+    return found
 
 
 def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
@@ -522,3 +182,146 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
         )
     rows = table.astype(np.int64).tolist()
     return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
+
+
+# --- GraKeL's graphs and tuples, adjacency matrices -------------------------------------------
+
+
+def from_grakel(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+    """Read ``(structure, node_labels, edge_labels)``, matrices, and ``grakel.Graph``."""
+    values: dict[str, Any] = {}
+    for what, given in zip(("node", "edge"), asked[2:4], strict=True):
+        if isinstance(given, str) or all(isinstance(name, str) for name in given):
+            continue
+        values[what] = given
+        changes: dict[str, Any] = {f"{what}_attributes": (_VALUES,)}
+        asked = asked._replace(**changes)
+        if len(given) != len(graphs):
+            raise GraphDataError(
+                f"{what}_attributes has values for {len(given)} graphs; there are {len(graphs)}. "
+                "Give an array or a dict for each."
+            )
+    plain = []
+    for index, graph in enumerate(graphs):
+        if hasattr(graph, "get_vertices"):
+            graph = _grakel_tuple(graph)
+        parts = [*graph] if isinstance(graph, (tuple, list)) else [graph]
+        of_graph = [values[what][index] if what in values else None for what in ("node", "edge")]
+        nodes, edges, *columns = _read_grakel([*parts, None, None][:3], index, *of_graph)
+        found = asked.labelled(columns[0], columns[1])
+        plain.append(PlainGraph(nodes, edges, *found, None, bool(asked.directed)))
+    return plain, asked
+
+
+def _grakel_tuple(graph: Any) -> tuple[Any, ...]:
+    """Return a ``grakel.Graph``, in either of its formats, as a tuple."""
+    structure: dict[Any, dict[Any, Any]] = {node: {} for node in graph.get_vertices(purpose="any")}
+    for edge in graph.get_edges(purpose="any"):
+        (u, v), weight = edge if isinstance(edge[0], tuple) else (edge, 1)
+        structure[u][v] = weight
+    kinds = ("vertex", "edge")
+    return structure, *(
+        graph.get_labels(label_type=kind, purpose="any", return_none=True) for kind in kinds
+    )
+
+
+def _read_grakel(graph: Sequence[Any], index: int, node_values: Any, edge_values: Any) -> Any:
+    """Return nodes, edges, and columns of nodes and of edges."""
+    structure, node_labels, edge_labels = graph
+    matrix = hasattr(structure, "shape") or (
+        isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
+    )
+    if node_labels is not None and not isinstance(node_labels, Mapping):
+        listed = node_labels.tolist() if hasattr(node_labels, "tolist") else node_labels
+        node_labels = dict(enumerate(listed))
+    read = _matrix_structure if matrix else _grakel_structure
+    nodes, starts, ends, weights = read(structure, index)
+    if matrix and (unknown := set(node_labels or ()) - set(nodes)):
+        raise GraphDataError(
+            f"Graph {index}: node {next(iter(unknown))!r} has a label, but the adjacency matrix "
+            f"has {len(nodes)} rows, so the nodes are 0 to {len(nodes) - 1}."
+        )
+    nodes = list(dict.fromkeys([*(node_labels or ()), *nodes]))
+    number = {node: i for i, node in enumerate(nodes)}
+    pairs = np.array([[number[node] for node in some] for some in (starts, ends)]).T
+    edges = list(zip(starts, ends, strict=True)) if edge_labels or edge_values else []
+    node_columns: Columns = {}
+    edge_columns: Columns = {} if weights is None else {"weight": weights}
+    for columns, name, values, keys in (
+        (node_columns, "label", node_labels, nodes), (node_columns, _VALUES, node_values, nodes),
+        (edge_columns, "label", edge_labels, edges), (edge_columns, _VALUES, edge_values, edges),
+    ):  # fmt: skip
+        if values is None or not len(values):
+            continue
+        if isinstance(values, Mapping):
+            back = [key if key in values or keys is nodes else key[::-1] for key in keys]
+            lost = next((key for key in back if key not in values), None)
+            if name == "label" and lost is not None:
+                place = f"Node {lost!r}" if keys is nodes else f"Edge {lost[::-1]!r}"
+                raise GraphDataError(
+                    f"{place} of graph {index} has no label: give every one a label, or leave the "
+                    "labels out."
+                )
+            values = list(map(values.get, back))
+        columns[name] = values
+    return nodes, pairs, node_columns, edge_columns
+
+
+def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
+    """Return nodes, starts, ends and weights (or None) of a dictionary or of pairs."""
+    nodes: list[Any] = []
+    weights: list[Any] | None = None
+    if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
+        nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
+        around = list(structure.values())
+        starts = [node for node, others in structure.items() for _ in others]
+        ends = list(chain.from_iterable(around))
+        if any(issubclass(kind, Mapping) for kind in set(map(type, around))):
+            listed = [x.values() if isinstance(x, Mapping) else [None] * len(x) for x in around]
+            weights = list(chain.from_iterable(listed))
+    else:  # pairs, triples with a weight, or a dict from pairs to weights
+        bad = next((pair for pair in structure if not _is_pair(pair)), None)
+        if bad is not None:
+            raise GraphDataError(
+                f"Graph {index}: {bad!r} is no edge: expected tuples (node, node) or (node, node, "
+                "weight)."
+            )
+        starts, ends = [pair[0] for pair in structure], [pair[1] for pair in structure]
+        weights = [pair[2] if len(pair) == 3 else None for pair in structure]
+        if isinstance(structure, Mapping):
+            weights = list(structure.values())
+    try:
+        nodes = list(dict.fromkeys([*nodes, *starts, *ends]))
+    except TypeError as error:
+        raise GraphDataError(f"Graph {index}: nodes must be hashable ({error}).") from error
+    with suppress(TypeError):  # the order of a set of strings differs from run to run
+        nodes = sorted(nodes)
+    return nodes, starts, ends, weights
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) in (2, 3)
+
+
+def _matrix_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
+    """Return nodes, starts, ends and weights of an adjacency matrix; sparse ones stay sparse."""
+    try:
+        matrix = structure if hasattr(structure, "tocsr") else np.asarray(structure)
+    except ValueError:  # rows of different lengths
+        matrix = np.empty(0)
+    is_square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    if not is_square or matrix.dtype.kind not in "iufb":
+        raise GraphDataError(
+            f"Graph {index}: an adjacency matrix must be square and have numbers; got shape "
+            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples, not as lists or "
+            "rows of an array."
+        )
+    from scipy.sparse import csr_array
+
+    rows = csr_array(matrix, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    entries = rows.tocoo()
+    if np.isnan(entries.data).any():
+        raise GraphDataError(f"Graph {index}: the adjacency matrix has NaN: write 0 for no edge.")
+    return range(matrix.shape[0]), *(x.tolist() for x in (entries.row, entries.col, entries.data))

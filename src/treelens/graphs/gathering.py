@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atom_attributes import AtomTable
 from treelens.graphs.atoms import (
     AROMATIC,
     FINE_PARTS,
+    AtomTable,
+    Standardizer,
     atom_parts,
     different_keys,
     fine_key,
     full_key,
     names_of_keys,
 )
-from treelens.graphs.collection import GraphCollection, encode_labels
+from treelens.graphs.build import encode_labels
+from treelens.graphs.chem import quiet, rdkit
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.rdkit_log import quiet, start_listening
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.standardize import Standardizer
 
 MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
 _BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
@@ -32,54 +32,6 @@ _SIDE_NAMES = ("", "E", "Z")
 _SIDE = 64  # added to the order of a bond, which is far smaller
 _NO_INVARIANT = 1 << 32  # added to the key of an atom whose invariant is not used
 _MOST_CIP_STEPS = 200_000  # a cage of rings may take RDKit hours
-
-
-def rdkit() -> Any:
-    """Return ``rdkit.Chem``; the error says how to install it."""
-    try:
-        from rdkit import Chem
-    except ImportError as error:
-        raise ImportError("Reading molecules needs RDKit: pip install 'treelens[chem]'.") from error
-    start_listening()
-    return Chem
-
-
-_recent: OrderedDict[str, Any] = OrderedDict()  # molecules that may be needed again soon
-_MOST_RECENT = 4096  # a molecule takes some 30 KB
-
-
-def parsed_smiles(smiles: Iterable[str]) -> list[Any]:
-    """Molecules of valid SMILES, without the warnings of RDKit; parsed unless just read."""
-    parse = rdkit().MolFromSmiles
-    with quiet():
-        return [_recent.get(text) or parse(text) for text in smiles]
-
-
-def smiles_parser(keep: bool = False) -> Callable[[str], Any]:
-    """Return a function that parses a SMILES into a molecule, or None.
-
-    ``keep``: for :func:`parsed_smiles`, if nobody changes the molecules.
-
-    RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
-    the extensions of CXSMILES (``|...|``) may follow a blank.
-    """
-    parse = rdkit().MolFromSmiles
-
-    def parsed(smiles: str) -> Any:
-        more = smiles.split(maxsplit=1)[1:]
-        if more and not more[0].startswith("|"):
-            return None
-        try:
-            molecule = parse(smiles)
-        except UnicodeEncodeError:  # half a surrogate pair
-            return None
-        if keep:
-            _recent[smiles] = molecule
-        if len(_recent) > _MOST_RECENT:
-            _recent.popitem(last=False)
-        return molecule
-
-    return parsed
 
 
 class Molecules:
@@ -122,7 +74,7 @@ class Molecules:
         self.bond_orders: list[np.ndarray] = []
 
     def extend(self, molecules: Iterable[Any]) -> Molecules:
-        with quiet() as listener:
+        with quiet():
             for position, molecule in enumerate(molecules):
                 if molecule is not None and self.standardizer is not None:
                     molecule = self._standardized(molecule)
@@ -131,8 +83,6 @@ class Molecules:
                 else:
                     self.kept.append(position)
                     self._add(position, molecule)
-                if listener is not None:
-                    listener.molecule_ends(None if molecule is None else position)
         return self
 
     def _standardized(self, molecule: Any) -> Any:

@@ -9,27 +9,34 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs.atoms import changes_in_words
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.columns import default_target, find_column, unit_in
 from treelens.graphs.duplicates import (
     contradictions,
     members,
-    merged_targets,
+    merged_classes,
+    merged_numbers,
+    noise_of_means,
     same_measurements,
     same_molecules,
 )
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.limits import LIMITS, counted_rows, merged_limits, note_qualifier_columns
-from treelens.graphs.molecules import check_choice
-from treelens.graphs.noise import NOISE, noise_of_means, read_noise
-from treelens.graphs.record import TableRecord, Transform, transform_named
-from treelens.graphs.standardize import changes_in_words
-from treelens.graphs.tables import Table, first_few
-from treelens.graphs.targets import TASKS, as_numbers, check_learnable, looks_measured, read_target
+from treelens.graphs.errors import GraphDataError, check_choice, first_few
+from treelens.graphs.recipe import TableRecord, Transform, transform_named
+from treelens.graphs.tables import Table, default_target, find_column, unit_in
+from treelens.graphs.targets import (
+    LIMITS,
+    NOISE,
+    TASKS,
+    as_numbers,
+    check_learnable,
+    check_noise,
+    looks_measured,
+    note_qualifier_columns,
+    read_target,
+)
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
-_SHOWN = 5
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
 
 
@@ -130,21 +137,37 @@ class MoleculeTable:
     def target_name(self) -> str:
         return self.target or "the class file"
 
+    @property
+    def _scale(self) -> Transform | None:
+        return transform_named(self.transform)
+
+    @property
+    def _y_learned(self) -> np.ndarray:
+        """``y`` on the scale that numbers are learned on."""
+        assert self.y is not None
+        return self.y if self._scale is None else self._scale.forward(self.y)
+
+    @property
+    def _noise(self) -> np.ndarray | None:
+        """Known standard deviations on the learned scale."""
+        assert self.y is not None
+        std = self.graphs.graph_data.get(NOISE)
+        if std is None or self._scale is None:
+            return None if std is None else std.astype(np.float64)
+        return self._scale.forward_std(self.y, std.astype(np.float64))
+
     def learned(self) -> tuple[GraphCollection, np.ndarray]:
         """Return graphs without a transform in their record, and ``y`` on the learned scale.
 
         For estimators that know nothing of transforms.
         """
-        assert self.y is not None
-        scale, recipe = transform_named(self.transform), self.graphs.recipe
-        if scale is None or recipe is None or recipe.table is None:
-            return self.graphs, self.y
-        plain = replace(recipe, table=replace(recipe.table, transform=None))
-        graphs = self.graphs.with_recipe(plain)
-        if NOISE in graphs.graph_data:
-            std = graphs.graph_data[NOISE].astype(np.float64)
-            graphs = graphs.with_data({NOISE: scale.forward_std(self.y, std)})
-        return graphs, scale.forward(self.y)
+        recipe, graphs = self.graphs.recipe, self.graphs
+        if self._scale is not None and recipe is not None and recipe.table is not None:
+            plain = replace(recipe, table=replace(recipe.table, transform=None))
+            graphs = graphs.with_recipe(plain)
+            if self._noise is not None:
+                graphs = graphs.with_data({NOISE: self._noise})
+        return graphs, self._y_learned
 
     def place(self, graph: int) -> str:
         """A graph in messages: its row, and what names it."""
@@ -163,12 +186,14 @@ class MoleculeTable:
             merged=merged, limits=limits,
         )  # fmt: skip
 
-    def column(self, name: str, rows: np.ndarray | None = None) -> list[str]:
-        """A column of the table as text, for rows (by default the row of each graph)."""
-        if self.table is None:
-            raise GraphDataError(f"{self.source} has no columns, so that there is no {name!r}.")
-        find_column(self.table.columns, name, "column", self.source)
-        every = self.table.column(name, "column")
+    def column(
+        self, name: str, rows: np.ndarray | None = None, parameter: str = "column"
+    ) -> list[str]:
+        """Return a column as text, for rows (by default the row of each graph)."""
+        columns = [] if self.table is None else self.table.columns
+        find_column(columns, name, parameter, self.source)
+        assert self.table is not None
+        every = self.table.column(name, parameter)
         return [every[row] for row in (self.rows if rows is None else rows).tolist()]
 
     def with_target(
@@ -193,36 +218,36 @@ class MoleculeTable:
             check_choice("task", task, TASKS)
         check_choice("duplicates", duplicates, DUPLICATES)
         check_choice("on_missing", on_missing, ("skip", "raise"))
-        scale = transform_named(transform)
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
             data = data._labelled(target, task, on_missing, qualifier)
-        data = data._for_task(task, scale, learn)
-        data = data._with_noise(noise)
-        data = replace(data, unit=unit or unit_in(data.target))
-        sure = task == "classification"
-        for without_repeats in (False, True):
-            data = data._without_repeats(duplicates) if without_repeats else data
-            assert data.y is not None
-            if learn:
-                exact = data.y if data.limits is None else data.y[data.limits == 0]
-                check_learnable(exact, data.task, data.target_name, data.place, sure)
-        assert data.y is not None
-        if data.task != "regression" and data.y.dtype.kind == "f":
+        data = data._for_task(task, transform_named(transform), learn)
+        data = replace(data._with_noise(noise), unit=unit or unit_in(data.target))
+        data._check_learnable(learn, task)
+        data = data._without_repeats(duplicates)
+        data._check_learnable(learn, task)
+        if data.task != "regression" and data.y is not None and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         if data.limits is not None and not data.limits.any():  # values took their place
             data = replace(data, limits=None)
         if data.limits is not None:
-            counts = {f"{kind} limits": int((data.limits == sign).sum())
-                      for sign, kind in ((1, "lower"), (-1, "upper"))}  # fmt: skip
-            data = replace(
-                data, graphs=data.graphs.with_data({LIMITS: data.limits}),
-                counts={**data.counts, **{what: n for what, n in counts.items() if n}},
-            )  # fmt: skip
+            counts = dict(data.counts)
+            for sign, kind in ((1, "lower limits"), (-1, "upper limits")):
+                if n := int((data.limits == sign).sum()):
+                    counts[kind] = n
+            graphs = data.graphs.with_data({LIMITS: data.limits})
+            data = replace(data, graphs=graphs, counts=counts)
         recipe = data.graphs.recipe
         if recipe is None:
             return data
         return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record)))
+
+    def _check_learnable(self, learn: bool, task: str | None) -> None:
+        assert self.y is not None
+        if learn:
+            exact = self.y if self.limits is None else self.y[self.limits == 0]
+            sure = task == "classification"
+            check_learnable(exact, self.task, self.target_name, self.place, sure)
 
     # --- the steps of with_target -----------------------------------------------------------
 
@@ -292,7 +317,12 @@ class MoleculeTable:
         if scale is not None:
             scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
         elif learn:
-            self._note_decades(y)
+            low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
+            if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
+                self.notes.append(
+                    f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the "
+                    "lower end: transform=log10 probably serves better."
+                )
         name = None if scale is None else scale.name
         return replace(self, y=y, task="regression", transform=name)
 
@@ -302,7 +332,7 @@ class MoleculeTable:
             return self
         if self.task != "regression":
             raise GraphDataError(f"noise={column!r} is for numbers, and these are classes.")
-        std = read_noise(self.column(column), self.place)
+        std = check_noise(self.column(column, parameter="noise"), len(self.graphs), self.place)
         n_empty = int(np.isnan(std).sum())
         if n_empty:
             self.notes.append(
@@ -311,15 +341,6 @@ class MoleculeTable:
             )
         std[np.isnan(std)] = np.nanmedian(std)
         return replace(self, graphs=self.graphs.with_data({NOISE: std}))
-
-    def _note_decades(self, y: np.ndarray) -> None:
-        """Values over many powers of ten, most of them small, are better learned as logarithms."""
-        low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
-        if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
-            self.notes.append(
-                f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the lower "
-                "end: transform=log10 probably serves better."
-            )
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -358,14 +379,22 @@ class MoleculeTable:
     ) -> MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
         assert self.y is not None
-        numbers, scale = self.task == "regression", transform_named(self.transform)
-        there = self.y if scale is None else scale.forward(self.y)
-        parts, limits = members(measured), self.limits
-        y, clear = merged_targets(there, measured, numbers)
-        if limits is not None:
-            y, limits = merged_limits(there, limits, parts)
-        y = y if scale is None else scale.inverse(y)
-        std = self._noise_of_means(there, measured, y, scale) if numbers else None
+        numbers, limits, std = self.task == "regression", self.limits, None
+        parts = members(measured)
+        clear = np.ones(len(parts), dtype=bool)
+        if numbers:
+            signs = np.zeros(len(measured), np.int64) if limits is None else limits
+            y, signs, counted = merged_numbers(self._y_learned, signs, measured)
+            limits = None if limits is None else signs
+            # limits beside measured values are no replicates
+            alone = np.where(counted, measured, len(measured) + np.arange(len(measured)))
+            std = noise_of_means(self._y_learned, alone, self._noise)
+            std = None if std is None else std[: len(parts)]
+            if self._scale is not None:
+                y = self._scale.inverse(y)
+                std = None if std is None else std / self._scale.forward_std(y, np.ones(len(y)))
+        else:
+            y, clear = merged_classes(self.y, measured)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts = n_repeats - n_merged, dict(self.counts)
         words = ""
@@ -392,45 +421,21 @@ class MoleculeTable:
             return data
         return replace(data, graphs=data.graphs.with_data({NOISE: std[clear]}))
 
-    def _noise_of_means(
-        self, there: np.ndarray, measured: np.ndarray, means: np.ndarray, scale: Transform | None
-    ) -> np.ndarray | None:
-        """Standard deviations of the means, in the units of the table; None where not known."""
-        assert self.y is not None
-        known = self.graphs.graph_data.get(NOISE)
-        if known is not None:
-            known = known.astype(np.float64)
-            known = known if scale is None else scale.forward_std(self.y, known)
-        n_groups = len(np.unique(measured))
-        if self.limits is not None:  # limits beside measured values are no replicates
-            counted = counted_rows(there, self.limits, members(measured))
-            measured = np.where(counted, measured, len(measured) + np.arange(len(measured)))
-        std = noise_of_means(there, measured, known)
-        std = None if std is None else std[:n_groups]
-        if std is None or scale is None:
-            return std
-        return std / scale.forward_std(means, np.ones(len(means)))
-
     def _note_contradictions(self, measured: np.ndarray) -> None:
         assert self.y is not None
-        numbers, scale = self.task == "regression", transform_named(self.transform)
-        there = self.y if scale is None else scale.forward(self.y)
-        torn = contradictions(there, measured, numbers, self.limits)
+        numbers = self.task == "regression"
+        torn = contradictions(self._y_learned, measured, numbers, self.limits)
         if not torn:
             return
-        shown = []
-        for part in torn:
-            cells = ", ".join(f"{self.place(int(i))}: {self._cell(int(i))}" for i in part[:4])
-            shown.append(cells + (", ..." if len(part) > 4 else ""))
+        has_cells = self.table is not None and self.target is not None
+        cells = self.column(self.target or "") if has_cells else list(map(str, self.y))
+        shown = [
+            ", ".join(f"{self.place(int(i))}: {cells[i]}" for i in part[:4])
+            + (", ..." if len(part) > 4 else "")
+            for part in torn
+        ]
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
         self.notes.append(
-            f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, _SHOWN, '; ')}."
+            f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, 5, '; ')}."
         )
-
-    def _cell(self, graph: int) -> str:
-        """The target of a graph as the table has it."""
-        assert self.y is not None
-        if self.table is None or self.target is None:
-            return str(self.y[graph])
-        return self.column(self.target, self.rows[graph : graph + 1])[0]

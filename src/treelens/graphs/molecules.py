@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atom_attributes import AtomAttributes
-from treelens.graphs.atoms import AtomLabel
+from treelens.graphs.atoms import AtomAttributes, AtomLabel
+from treelens.graphs.chem import quiet, rdkit, smiles_parser, unreadable_rows
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
     MissingTargetsWarning,
+    check_choice,
+    first_few,
 )
-from treelens.graphs.gathering import Molecules, rdkit, smiles_parser
-from treelens.graphs.rdkit_log import quiet
+from treelens.graphs.gathering import Molecules
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.sdf import is_sdf, read_sdf
-from treelens.graphs.tables import Table, first_few, read_text_table
+from treelens.graphs.tables import Table, is_sdf, read_sdf, read_text_table
 from treelens.graphs.targets import as_target, is_missing
 
 _ROWS_IN_A_MESSAGE = 20
@@ -124,11 +124,11 @@ def read_smiles(
     else:
         table = read_text_table(path)
         data = {"smiles": table.column(smiles, "smiles")}
-    read = molecules_of_table(
+    graphs, y = molecules_of_table(
         table, data, target, names, on_invalid=on_invalid, on_missing=on_missing, recipe=recipe
     )
-    assert read is not None, "only parts of a table may be empty"
-    return read
+    assert graphs is not None, "only parts of a table may be empty"
+    return graphs, y
 
 
 def molecules_of_table(
@@ -138,30 +138,30 @@ def molecules_of_table(
     names: str | None = None,
     *,
     recipe: GraphRecipe,
-    on_invalid: str,
+    on_invalid: str | None,
     on_missing: str = "raise",
     may_be_empty: bool = False,
-) -> tuple[GraphCollection, np.ndarray | None] | None:
-    """The molecules in ``data`` ("smiles" or "mol", aligned with the rows) and their targets.
+) -> tuple[GraphCollection | None, np.ndarray | None]:
+    """Return the molecules in ``data`` ("smiles" or "mol", aligned with the rows) and targets.
 
-    None when all were left out and ``may_be_empty`` allows that.
+    The graphs are None when all were left out and ``may_be_empty`` allows that.
     """
     targets = None if target is None else table.column(target, "target")
     graph_names = None if names is None else table.column(names, "names")
     smiles = data.get("smiles")
     molecules = data["mol"] if smiles is None else map(smiles_parser(keep=True), smiles)
     collected = Molecules(recipe).extend(molecules)
-
-    def shown(row: int) -> str:
-        return table.place(row) + ("" if smiles is None else f" {smiles[row][:60]!r}")
-
-    n_least = 0 if may_be_empty else 1
-    _report_invalid(
-        collected.invalid, len(table.rows), shown, on_invalid, f"{table.source}: ", n_least
-    )
     kept = collected.kept
+    if collected.invalid:
+        listed = unreadable_rows(table.place, smiles, collected.invalid)
+        found = (
+            f"{table.source}: {len(collected.invalid)} of {len(table.rows)} molecules cannot be "
+            f"read by RDKit: {listed}."
+        )
+        none_left = not kept and not may_be_empty
+        _leave_out(found, "on_invalid", on_invalid, none_left, InvalidMoleculesWarning)
     if not kept and may_be_empty:
-        return None
+        return None, None
     graphs = collected.build(
         {key: [values[i] for i in kept] for key, values in data.items()}
         | {"row": [table.first_row + i for i in kept]},
@@ -171,13 +171,29 @@ def molecules_of_table(
         return graphs, None
     missing = [i for i in kept if is_missing(targets[i])]
     if missing:
-        n_left = len(kept) - len(missing)
-        _report_missing(missing, table, target, on_missing, n_left < n_least)
+        listed = first_few([table.place(row) for row in missing], _ROWS_IN_A_MESSAGE)
+        found = (
+            f"{table.source}: the target {target!r} is missing in {len(missing)} rows: {listed}."
+        )
+        none_left = len(missing) == len(kept) and not may_be_empty
+        _leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
         have = [k for k, i in enumerate(kept) if not is_missing(targets[i])]
         graphs, kept = graphs[have], [kept[k] for k in have]
         if not kept:
-            return None
+            return None, None
     return graphs, as_target([targets[i] for i in kept])
+
+
+def _leave_out(
+    found: str, option: str, choice: str | None, none_left: bool, category: type[Warning]
+) -> None:
+    """Raise an error about rows, or warn that they were left out; None: there is no option."""
+    if choice != "skip":
+        skip = "" if choice is None else f", or leave them out with {option}='skip'"
+        raise GraphDataError(f"{found} Correct or remove them{skip}.")
+    if none_left:
+        raise GraphDataError(f"{found} None is left.")
+    warnings.warn(f"{found} They were left out.", category, stacklevel=4)
 
 
 def smiles_to_collection(
@@ -209,15 +225,17 @@ def smiles_to_collection(
 
 
 def smiles_by_recipe(
-    smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str = "raise"
+    smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str | None = None
 ) -> GraphCollection:
-    """Return a collection of SMILES strings, read by a recipe."""
-    check_choice("on_invalid", on_invalid, ("raise", "skip"))
+    """Return a collection of SMILES strings, read by a recipe; by default all must be readable."""
+    check_choice("on_invalid", on_invalid or "raise", ("raise", "skip"))
     collected = Molecules(recipe).extend(map(smiles_parser(keep=True), smiles))
-    _report_invalid(
-        collected.invalid, len(smiles), lambda i: f"graph {i} {smiles[i][:60]!r}", on_invalid, ""
-    )
     kept = collected.kept
+    if collected.invalid:
+        listed = unreadable_rows("graph {}".format, smiles, collected.invalid)
+        found = f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read by RDKit: "
+        found = f"{found}{listed}."
+        _leave_out(found, "on_invalid", on_invalid, not kept, InvalidMoleculesWarning)
     return collected.build({"smiles": [smiles[i] for i in kept], "row": kept})
 
 
@@ -244,7 +262,11 @@ def molecules_to_collection(
 def molecules_by_recipe(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphCollection:
     """Return a collection of RDKit molecules, read by a recipe."""
     collected = Molecules(recipe).extend(molecules)
-    _report_invalid(collected.invalid, len(molecules), lambda i: f"graph {i}", "raise", "")
+    if collected.invalid:
+        raise GraphDataError(
+            f"{len(collected.invalid)} of {len(molecules)} molecules have no atoms or cannot be "
+            f"standardised, the first is graph {collected.invalid[0]}. Correct or remove them."
+        )
     if not recipe.hydrogens and not recipe.standardize:
         collected.recipe = replace(recipe, hydrogens=_hydrogens_in(molecules))
     return collected.build({"mol": list(molecules), "row": collected.kept})
@@ -276,42 +298,12 @@ def molecule_of(graph: Graph) -> Any:
     return molecule
 
 
-# --- errors and warnings -------------------------------------------------------------------------
-
-
-def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        known = ", ".join(map(repr, choices))
-        raise ValueError(f"{parameter} must be one of {known}; got {value!r}.")
-
-
-def _report_invalid(
-    invalid: list[int], n_all: int, shown: Callable[[int], str], on_invalid: str, source: str,
-    n_least: int = 1,
-) -> None:  # fmt: skip
-    if not invalid:
-        return
-    listed = first_few([shown(i) for i in invalid], _ROWS_IN_A_MESSAGE)
-    found = f"{source}{len(invalid)} of {n_all} molecules cannot be read by RDKit: {listed}."
-    if on_invalid == "raise":
-        raise GraphDataError(
-            f"{found} Correct or remove them, or leave them out with on_invalid='skip'."
-        )
-    if n_all - len(invalid) < n_least:
-        raise GraphDataError(f"{found} None is left.")
-    warnings.warn(f"{found} They were left out.", InvalidMoleculesWarning, stacklevel=3)
-
-
-def _report_missing(
-    missing: list[int], table: Table, column: str | None, on_missing: str, too_few: bool
-) -> None:
-    listed = first_few([table.place(row) for row in missing], _ROWS_IN_A_MESSAGE)
-    found = f"{table.source}: the target {column!r} is missing in {len(missing)} rows: {listed}."
-    if on_missing == "raise":
-        raise GraphDataError(
-            f"{found} Fill or remove them, leave them out with on_missing='skip', or pass "
-            "target=None."
-        )
-    if too_few:
-        raise GraphDataError(f"{found} None is left.")
-    warnings.warn(f"{found} They were left out.", MissingTargetsWarning, stacklevel=4)
+def made_smiles(graphs: GraphCollection) -> dict[str, list[Any]]:
+    """SMILES of the standard forms (``standard_smiles``), or of the molecules of an SDF."""
+    known = graphs.graph_data
+    name = "standard_smiles" if "standardized" in known else "smiles"
+    if name == "smiles" and "mol" not in known:
+        return {}
+    if "smiles" in known:
+        return {name: list(known["smiles"])}
+    return {name: [rdkit().MolToSmiles(molecule) for molecule in known["mol"]]}

@@ -1,16 +1,24 @@
-"""The one place where data files are opened: regular files only, unpacked within bounds."""
+"""Files and numbers in them: regular files only, unpacked within bounds; numbers read strictly.
+
+Python's ``int`` reads ``1_0`` as 10, ``01`` as 1, and the digits of every script. Here, an integer
+is an optional sign and ASCII digits without a leading zero, within 64 bits.
+"""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
+
+import numpy as np
 
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 
@@ -20,11 +28,7 @@ MAX_UNPACKED_BYTES = 2 * 2**30
 MAX_RATIO = 100
 SMALL_ENOUGH_BYTES = 8 * 2**20  # the ratio does not matter below this
 LIMIT_VARIABLE = "TREELENS_MAX_UNPACKED"
-
-# Files that are read bit by bit are still read line by line: one endless line would fill memory.
-LONGEST_LINE = 10 * 2**20
-_CHARACTERS_AT_ONCE = 2**18
-_BYTES_AT_ONCE = 2**20
+LONGEST_LINE = 10 * 2**20  # one endless line would fill memory
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -51,32 +55,31 @@ def check_regular(path: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked within :func:`unpacked_limit` if its name ends in ``.gz``."""
+    """Return the content of a file, unpacked if its name ends in ``.gz``."""
     with open_unpacked(path, bounded=True) as file:
         return file.read()
 
 
 def read_lines(path: Path) -> bytes:
-    """The content of a text file; a line of many megabytes is an error before all of it is read."""
-    parts, n_lines, open_line = [], 0, 0  # bytes since the last line end
+    """Return the content of a text file; a line of many megabytes is an error."""
+    data = bytearray()
     with open_unpacked(path, bounded=True) as file:
-        while part := file.read(min(_BYTES_AT_ONCE, LONGEST_LINE)):
-            first = part.find(b"\n")
-            open_line += len(part) if first < 0 else first
-            if open_line > LONGEST_LINE:
-                raise _no_line(path, n_lines + 1)
-            if first >= 0:
-                n_lines += part.count(b"\n")
-                open_line = len(part) - 1 - part.rfind(b"\n")
-            parts.append(part)
-    return b"".join(parts)
+        for line in bounded_lines(file, path):
+            data += line
+    return bytes(data)
 
 
-def _no_line(path: Path, line: int) -> GraphDataError:
-    return GraphDataError(
-        f"{path}, line {line}: the line is longer than {LONGEST_LINE:,} characters, so its line "
-        "ends were lost, or it is no such file. Save it with one row a line."
-    )
+def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
+    """Yield the lines of a stream with their ends; one too long to be a line is an error."""
+    n_lines = 0
+    while line := stream.readline(LONGEST_LINE + 2):
+        n_lines += 1
+        if len(line) > LONGEST_LINE and len(line.rstrip()) > LONGEST_LINE:
+            raise GraphDataError(
+                f"{path}, line {n_lines}: the line is longer than {LONGEST_LINE:,} characters, so "
+                "its line ends were lost, or it is no such file. Save it with one row a line."
+            )
+        yield line
 
 
 @contextmanager
@@ -111,20 +114,6 @@ def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
         yield text
 
 
-def bounded_lines(stream: TextIO, path: Path) -> Iterator[str]:
-    """The lines of a stream with their ends; one that is too long to be a line is an error."""
-    n_lines, last = 0, ""
-    while text := stream.read(_CHARACTERS_AT_ONCE):
-        lines = list(io.StringIO(last + text, newline=""))
-        last = "" if lines[-1].endswith("\n") else lines.pop()  # perhaps not yet all of it
-        yield from lines
-        n_lines += len(lines)
-        if len(last) > LONGEST_LINE:
-            raise _no_line(path, n_lines + 1)
-    if last:
-        yield last
-
-
 def unpacked_limit(packed_bytes: int) -> int:
     """How many bytes a packed file may unpack to; ``TREELENS_MAX_UNPACKED`` overrides it.
 
@@ -141,28 +130,136 @@ def unpacked_limit(packed_bytes: int) -> int:
     return int(chosen)
 
 
-def too_much(path: Path, found: str) -> GraphDataError:
-    """The error for a packed file that would give more than its limit."""
-    return GraphDataError(
-        f"{path} was refused: its {path.stat().st_size:,} bytes would unpack to {found} bytes (the "
-        f"limit is {MAX_RATIO} times, and {MAX_UNPACKED_BYTES:,} bytes). If you trust it, unpack "
-        f"it yourself, or set the environment variable {LIMIT_VARIABLE}=BYTES."
-    )
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Raise where a packed file would give more bytes than its limit."""
+    limit = unpacked_limit(path.stat().st_size)
+    if n_bytes > limit:
+        raise GraphDataError(
+            f"{path} was refused: its {path.stat().st_size:,} bytes would unpack to more than "
+            f"{limit:,} bytes. If you trust it, unpack it yourself, or set the environment "
+            f"variable {LIMIT_VARIABLE}=BYTES."
+        )
 
 
 class _Bounded(io.RawIOBase):
     """A stream that raises once more bytes than allowed have come out of it."""
 
     def __init__(self, file: gzip.GzipFile, path: Path) -> None:
-        self._file, self._path = file, path
-        self._limit = self._left = unpacked_limit(path.stat().st_size)
+        self._file, self._path, self._n_read = file, path, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         count = self._file.readinto(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise too_much(self._path, f"more than {self._limit:,}")
+        self._n_read += count
+        check_unpacked(self._path, self._n_read)
         return count
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    r"|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII,
+)  # fmt: skip
+_FLOAT = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|nan", re.IGNORECASE | re.ASCII
+)
+_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+_MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
+
+
+def is_integer(field: str) -> bool:
+    """Whether a text is an integer that fits into 64 bits.
+
+    Examples
+    --------
+    >>> [is_integer(text) for text in ("10", "-3", "+0", "01", "1_0", "1.0", "9" * 19)]
+    [True, True, True, False, False, False, False]
+    """
+    if len(field) > _MOST_DIGITS or _INTEGER.fullmatch(field) is None:
+        return False
+    return -(2**63) <= int(field) < 2**63
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number whose digits a float can represent.
+
+    Examples
+    --------
+    >>> [is_number(text) for text in ("0.5", "-1e3", ".5", "2", "inf", "01.5", "1_0.0", "9" * 19)]
+    [True, True, True, True, True, False, False, False]
+    """
+    if _NUMBER.fullmatch(text) is None:
+        return False
+    return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
+
+
+def integer_table(
+    data: bytes, place: str, columns: int | None = None, first_line: int = 1
+) -> np.ndarray:
+    """Return the integers of lines of text, shape (n_lines, n_columns)."""
+    table = _parsed_at_once(data)
+    if table is None or (columns is not None and table.shape[1] != columns):
+        table = _parsed_by_line(data, place, columns, first_line)
+    return table
+
+
+def float_table(
+    data: bytes, place: str, columns: int | None = None, first_line: int = 1
+) -> np.ndarray:
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
+    try:
+        table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
+    except ValueError:  # also lines of different lengths
+        table = np.empty((0, 0))
+    # loadtxt leaves blank lines out
+    complete = len(table) == data.count(b"\n") + 1 and columns in (None, table.shape[1])
+    if not complete or np.isinf(table).any():
+        table = _parsed_by_line(data, place, columns, first_line, np.float64)
+    return table
+
+
+def _parsed_at_once(data: bytes) -> np.ndarray | None:
+    """Parse all lines by pandas; None where any is unusual, since pandas reads ``01`` as 1."""
+    import pandas as pd
+
+    if data.translate(None, b"0123456789+-, \t\r\n"):
+        return None
+    codes = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
+    zero = ord("0")  # digits lie above it, the other characters below
+    if ((codes[1:-1] == zero) & (codes[:-2] < zero) & (codes[2:] >= zero)).any():
+        return None
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(data), header=None, dtype=np.int64, skipinitialspace=True,
+            skip_blank_lines=False, na_filter=False, quoting=csv.QUOTE_NONE,
+        )  # fmt: skip
+    except (ValueError, OverflowError):  # pandas' own parser errors are ValueErrors
+        return None
+    return frame.to_numpy()
+
+
+def _parsed_by_line(
+    data: bytes, place: str, columns: int | None, first_line: int = 1, dtype: Any = np.int64
+) -> np.ndarray:
+    """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
+    what = "integer" if dtype is np.int64 else "number"
+    rows: list[list[float]] = []
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, first_line):
+        fields = _SEPARATOR.split(line.strip())
+        columns = columns or len(fields)
+        good = is_integer if dtype is np.int64 else _FLOAT.fullmatch
+        bad = next((repr(field[:80]) for field in fields if not good(field)), None)
+        if bad is not None or len(fields) != columns:
+            wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
+            raise GraphDataError(
+                f"{place}, line {number}: expected {wanted}, found {bad or len(fields)} in "
+                f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line, or fetch the file "
+                "again."
+            )
+        rows.append([int(x) if dtype is np.int64 else float(x) for x in fields])
+    return np.array(rows, dtype=dtype)

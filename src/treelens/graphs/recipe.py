@@ -1,4 +1,4 @@
-"""How graphs were made: enough to read new molecules in the same way, or to see that they differ.
+"""How graphs were made, and of a table: its columns, and the transform and unit of the target.
 
 Labels of graphs read with ``atom_label="element"`` and with ``"element+charge"`` do not mean the
 same, and the labels themselves do not show it. The recipe is part of a collection, is kept in a
@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from treelens.graphs.atom_attributes import ATOM_ATTRIBUTES, AtomAttributes, checked_attributes
-from treelens.graphs.atoms import AtomLabel, atom_parts, is_known_label, ordered_name
+import numpy as np
+
+from treelens.graphs.atoms import (
+    AtomAttributes,
+    AtomLabel,
+    atom_parts,
+    checked_attributes,
+    checked_steps,
+    ordered_name,
+)
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.record import TableRecord
-from treelens.graphs.standardize import STEPS, checked_steps
 from treelens.json_values import plain
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
@@ -31,35 +37,99 @@ _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize")
 
 
 @dataclass(frozen=True)
+class TableRecord:
+    """What a model keeps of the table that molecules and targets were read from.
+
+    Examples
+    --------
+    >>> record = TableRecord("x.csv", "Structure", "IC50", transform="log10", units="nM")
+    >>> record.target_in_words
+    "log10 of 'IC50' (nM)"
+    """
+
+    source: str | None = None  # the name of the file, without its folder
+    smiles: str | None = None  # columns
+    target: str | None = None
+    ids: tuple[str, ...] = ()
+    task: str | None = None  # "regression" or "classification"
+    transform: str | None = None  # "log10" or "ln": applied to y in fit, inverted in predict
+    units: str | None = None  # of the target, as its column has it
+    counts: Mapping[str, int] = field(default_factory=dict)  # what was done, to how many rows
+
+    @property
+    def target_in_words(self) -> str:
+        in_name = self.units is None or self.units in (self.target or "")
+        words = f"{self.target!r}" + ("" if in_name else f" ({self.units})")
+        return words if self.transform is None else f"{self.transform} of {words}"
+
+
+class Transform(NamedTuple):
+    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
+
+    It increases, so that lower limits stay lower limits.
+
+    Examples
+    --------
+    >>> scale = transform_named("log10")
+    >>> scale.forward(np.array([100.0])).tolist(), scale.inverse(np.array([2.0])).tolist()
+    ([2.0], [100.0])
+    """
+
+    name: str
+    base: float
+    forward: Callable[[np.ndarray], np.ndarray]
+
+    def inverse(self, values: np.ndarray) -> np.ndarray:
+        """Return values in the units of the table."""
+        return np.power(self.base, values)
+
+    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return standard deviations in the units of the table, of log-normal variables."""
+        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
+        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
+
+    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return small standard deviations of values in units of the table, on this scale."""
+        return std / (values * np.log(self.base))
+
+    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return covariances in the units of the table, of log-normal variables."""
+        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
+        expected = np.exp(mean + np.diagonal(cov) / 2)
+        return np.outer(expected, expected) * np.expm1(cov)
+
+    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
+        """Return numbers on the scale, or raise an error that names the first not above 0."""
+        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
+        if len(wrong):
+            first = int(wrong[0])
+            raise GraphDataError(
+                f"transform={self.name!r} needs values above 0, but {place(first)} is "
+                f"{y[first]:g} ({len(wrong)} such values). Correct or remove them, or leave the "
+                "transform out."
+            )
+        return self.forward(y)
+
+
+def transform_named(name: str | None) -> Transform | None:
+    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
+    known = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", np.e, np.log)}
+    if name in (None, "none"):
+        return None
+    if name not in known:
+        raise ValueError(f"transform must be one of none, {', '.join(known)}; got {name!r}.")
+    return known[name]
+
+
+def learned_transform(recipe: Any) -> Transform | None:
+    """Return the transform in the record of a recipe; None where there is none."""
+    table = None if recipe is None else recipe.table
+    return None if table is None else transform_named(table.transform)
+
+
+@dataclass(frozen=True)
 class GraphRecipe:
     """How the graphs of a collection were made.
-
-    Parameters
-    ----------
-    reader : str or None
-        ``"smiles"``, ``"sdf"``, ``"rdkit"`` (molecules); ``"tudataset"``, ``"networkx"``,
-        ``"igraph"``, ``"geometric"``, ``"grakel"``; None: built directly.
-    atom_label : str or None
-        Of molecules, the parts of a node label, such as ``"element+charge"``;
-        ``"function:NAME"`` for a function of the user's.
-    hydrogens : bool or None
-        Of molecules, whether all hydrogens are nodes. None: some are.
-    bond_label : str or None
-        Of molecules, ``"order"``, or ``"order+stereo"`` with the side of double bonds.
-    node_label, edge_label : str or None
-        Of NetworkX, igraph and PyTorch Geometric graphs, the attribute asked for by name.
-    node_attributes, edge_attributes : tuple of str
-        Names of the continuous attributes, to find them in new graphs.
-    directed : bool or None
-        Whether new graphs are read as directed; None: as they are.
-    atom_attributes : tuple of str
-        Of molecules, what numbers the atoms have; ``"function:NAME"`` for a function.
-    standardize : tuple of str
-        Of molecules, steps before reading: of ``"fragment"``, ``"uncharge"`` and ``"tautomer"``.
-    atom_function, attribute_function : callable or None
-        The functions behind ``atom_label`` and ``atom_attributes``, which are not stored in files.
-    table : TableRecord or None
-        The table of the molecules; not compared.
 
     Examples
     --------
@@ -73,19 +143,23 @@ class GraphRecipe:
 
     __derived__ = ("atom_function", "attribute_function")
 
-    reader: str | None = None
+    reader: str | None = None  # "smiles", "networkx", "tudataset", ...; None: built directly
+    # Of molecules: parts of the node label, such as "element+charge", or "function:NAME"; whether
+    # all hydrogens are nodes (None: some are); "order", or "order+stereo" with sides of bonds.
     atom_label: str | None = None
     hydrogens: bool | None = None
     bond_label: str | None = None
+    # Of NetworkX, igraph and PyTorch Geometric graphs, the attribute asked for by name.
     node_label: str | None = None
     edge_label: str | None = None
-    standardize: tuple[str, ...] = ()
+    standardize: tuple[str, ...] = ()  # steps: "fragment", "uncharge", "tautomer"
+    # The functions behind atom_label and atom_attributes are not stored in files.
     atom_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
     table: TableRecord | None = field(default=None, compare=False, repr=False)
-    node_attributes: tuple[str, ...] = ()
+    node_attributes: tuple[str, ...] = ()  # continuous ones, to find them in new graphs
     edge_attributes: tuple[str, ...] = ()
-    directed: bool | None = None
-    atom_attributes: tuple[str, ...] = ()
+    directed: bool | None = None  # whether new graphs are read as directed; None: as they are
+    atom_attributes: tuple[str, ...] = ()  # of molecules; "function:NAME" for a function
     attribute_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -157,31 +231,18 @@ class GraphRecipe:
         """Return the recipe to read new molecules by; the default one if this is not molecular."""
         if not self.is_molecular:
             return GraphRecipe.of_molecules(reader)
-        label = self.atom_label or "element"
-        why = None
-        attributes = self.attribute_function or self.atom_attributes
+        label, attributes = self.atom_label or "element", self.atom_attributes
         if (self.atom_function is None and label.startswith(_FUNCTION)) or (
-            self.attribute_function is None and "".join(self.atom_attributes).startswith(_FUNCTION)
+            self.attribute_function is None and "".join(attributes).startswith(_FUNCTION)
         ):
-            why = "a model file does not keep functions"
-        elif (
-            (self.atom_function is None and not is_known_label(label))
-            or not set(self.standardize) <= set(STEPS)
-            or (
-                self.attribute_function is None
-                and not set(self.atom_attributes) <= set(ATOM_ATTRIBUTES)
-            )
-            or self.bond_label not in (None, *BOND_LABELS)
-        ):
-            why = "this treelens does not know all of that"
-        if why is not None:
             raise GraphDataError(
-                f"The training graphs were read from {self}, but {why}. Read new molecules with "
+                f"The training graphs were read from {self}, but a model file does not keep "
+                "functions. Read new molecules with "
                 "treelens.graphs.molecules.smiles_to_collection and the same settings."
             )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
-            self.standardize, attributes,
+            self.standardize, self.attribute_function or attributes,
         )  # fmt: skip
 
     # --- as JSON ----------------------------------------------------------------------------

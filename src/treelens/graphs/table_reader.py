@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atom_attributes import AtomAttributes
-from treelens.graphs.atoms import AtomLabel
-from treelens.graphs.columns import find_column, id_columns, smiles_column
+from treelens.graphs.atoms import AtomAttributes, AtomLabel, changes_in_words
+from treelens.graphs.chem import unreadable_rows
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.graphs.molecule_notes import (
-    about_rdkit_warnings,
-    about_salts,
-    about_shared_names,
-    about_standardizing,
-    unreadable_rows,
-)
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import check_choice, molecules_of_table, smiles_by_recipe
-from treelens.graphs.rdkit_log import heard
-from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.record import TableRecord
-from treelens.graphs.sdf import is_sdf, read_sdf
-from treelens.graphs.tables import Table, read_text_table
+from treelens.graphs.molecules import molecules_of_table, smiles_by_recipe
+from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.graphs.tables import (
+    Table,
+    find_column,
+    id_columns,
+    is_sdf,
+    read_sdf,
+    read_text_table,
+    smiles_column,
+)
 
 DESCRIPTORS = ("rdkit",)
 
@@ -159,7 +158,7 @@ def read_rows(
     if not table.rows:
         raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
     read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known)
-    read.notes.extend([*about_rdkit_warnings(heard()), *about_standardizing(read.graphs)])
+    read.notes.extend(about_standardizing(read.graphs))
     return read
 
 
@@ -185,15 +184,12 @@ def rows_of_table(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InvalidMoleculesWarning)  # the caller reports them
-        read = molecules_of_table(
+        graphs, _ = molecules_of_table(
             table, data, None, ids[0] if ids else None, recipe=recipe, on_invalid="skip",
             may_be_empty=may_be_empty,
         )  # fmt: skip
-    if read is None:
-        graphs, rows = smiles_by_recipe(["C"], recipe)[:0], np.empty(0, dtype=np.int64)
-    else:
-        graphs = read[0]
-        rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
+    graphs = smiles_by_recipe(["C"], recipe)[:0] if graphs is None else graphs
+    rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
     columns = {
         name: table.column(find_column(table.columns, name, "covariates", table.source), name)
         for name in covariates
@@ -218,7 +214,8 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
         return
     share = n / table.n_rows
     names = next(iter(table.ids.values()), [])
-    listed = unreadable_rows(table.table, table.texts, table.unreadable.tolist(), names)
+    assert table.table is not None
+    listed = unreadable_rows(table.table.place, table.texts, table.unreadable.tolist(), names)
     found = (
         f"{table.source}: {n} of {table.n_rows} rows ({100 * share:.0f} %) hold no molecule that "
         f"RDKit can read: {listed}."
@@ -273,3 +270,84 @@ def covariate_names(
         check_choice("descriptors", descriptors, DESCRIPTORS)
         names.append(descriptors)
     return list(dict.fromkeys([*names, *getattr(model, "covariates_", ())]))
+
+
+# --- notes ----------------------------------------------------------------------------------------
+
+_IN_BRACKETS = re.compile(r"\[\d*([A-Z][a-z]?)")
+_COUNTER_IONS = {"Li", "Na", "K", "Rb", "Cs", "Mg", "Ca", "Sr", "Ba"}
+_NO_METALS = {
+    "H", "He", "B", "C", "N", "O", "F", "Ne", "Si", "P", "S", "Cl", "Ar", "Ge", "As", "Se", "Br",
+    "Kr", "Sb", "Te", "I", "Xe", "At", "Rn",
+}  # fmt: skip
+
+
+def about_standardizing(graphs: GraphCollection) -> list[str]:
+    """How many molecules standardising changed, and metals that were lost by it."""
+    data = graphs.graph_data
+    if "standardized" not in data:
+        return []
+    changes = data["standardized"]
+    words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
+    n_changed = sum(bool(text) for text in changes)
+    note = f"standardising changed {n_changed} of {len(graphs)} molecules: {words}."
+    rows, metals = [], set()
+    for row, before, standard in zip(
+        data["row"], data.get("smiles_given", ()), data.get("smiles", ()), strict=False
+    ):
+        gone = _metals_in(before) - _metals_in(standard)
+        rows += [row] if gone else []
+        metals |= gone
+    if rows:
+        note += (
+            f" {len(rows)} lost a metal ({', '.join(sorted(metals))}), the first in row "
+            f"{rows[0] + 1}: is what is left what was measured?"
+        )
+    return [note]
+
+
+def _metals_in(smiles: str) -> set[str]:
+    return set(_IN_BRACKETS.findall(smiles)) - _NO_METALS - _COUNTER_IONS
+
+
+def about_salts(graphs: GraphCollection) -> list[str]:
+    """That some molecules are salts or solvates, which are read whole by default."""
+    recipe, data = graphs.recipe, graphs.graph_data
+    if recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
+        return []
+    rows = [row for row, text in zip(data["row"], data["smiles"], strict=True) if "." in text]
+    if not rows:
+        return []
+    return [
+        f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
+        f"first in row {rows[0] + 1}: they are read whole; standardising (--standardize) keeps the "
+        "largest."
+    ]
+
+
+def about_shared_names(
+    graphs: GraphCollection, rows: np.ndarray, ids: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """That a name stands in several rows with different molecules: one of them may be wrong."""
+    from treelens.graphs.duplicates import same_molecules
+
+    if not ids or not {"smiles", "mol"} & set(graphs.graph_data):
+        return []
+    column, names = next(iter(ids.items()))
+    by_name: dict[str, list[int]] = {}
+    for graph, row in enumerate(rows.tolist()):
+        by_name.setdefault(names[row], []).append(graph)
+    several = [some for name, some in by_name.items() if name and len(some) > 1]
+    if not several:
+        return []
+    groups = same_molecules(graphs[np.concatenate(several)]).groups
+    ends = np.cumsum([len(some) for some in several])
+    shown = []
+    for some, own in zip(several, np.split(groups, ends[:-1]), strict=True):
+        if len(np.unique(own)) > 1:
+            listed = ", ".join(str(int(rows[graph]) + 1) for graph in some[:4])
+            more = ", ..." if len(some) > 4 else ""
+            shown.append(f"{names[int(rows[some[0]])][:40]!r} (rows {listed}{more})")
+    if not shown:
+        return []
+    return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]

@@ -1,4 +1,4 @@
-"""Tables of text from CSV, TSV, SMI, Excel and Parquet files, with the line of each row.
+"""Tables of text from CSV, TSV, SMI, Excel, Parquet and SDF files, with the line of each row.
 
 Cells stay text until the reader of molecules decides what they mean. CSV is parsed by the standard
 library and not by pandas, which neither reports the line of a row nor a quote that is not closed.
@@ -9,43 +9,41 @@ from __future__ import annotations
 import codecs
 import csv
 import datetime
+import difflib
 import io
 import re
 import warnings
 import zipfile
 import zlib
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from treelens.graphs.chem import quiet, rdkit, smiles_parser
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import (
     bounded_lines,
     check_regular,
+    check_unpacked,
     open_unpacked,
     read_bytes,
     read_lines,
-    too_much,
-    unpacked_limit,
 )
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
 _SMI_ENDINGS = (".smi", ".smiles", ".ism")
 _PARQUET_ENDINGS = (".parquet", ".pq")
-EXCEL_ENDINGS = (".xlsx", ".xlsm")
+_EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
-TABLE_ENDINGS = (*STREAMED_ENDINGS, *EXCEL_ENDINGS, *_PARQUET_ENDINGS)
-# A zip begins with the name of its first member at this byte; that of a model file is its manifest.
-_ZIP_NAME, _FIRST_IN_A_MODEL = 30, b"manifest.json"
+TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
+SDF_ENDINGS = (".sdf", ".sd")
 # Raised by openpyxl and zipfile on files that are no workbooks; XML errors are SyntaxErrors.
 _DAMAGES = (
     zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, OSError, SyntaxError,
     IndexError, AttributeError, EOFError, NotImplementedError,
 )  # fmt: skip
-_UTF16_SIGNS = (b"\xff\xfe", b"\xfe\xff")  # what spreadsheets save as "Unicode text"
 
 
 class Table(NamedTuple):
@@ -58,7 +56,7 @@ class Table(NamedTuple):
     first_row: int = 0  # where these rows begin, if they are a part of the table
 
     def column(self, name: str, parameter: str) -> list[str]:
-        """The stripped values of one column; ``parameter`` is the argument that named it."""
+        """Return the stripped values of a column; ``parameter`` is the argument that named it."""
         matches = self.columns.count(name)
         if matches != 1:
             raise GraphDataError(
@@ -70,21 +68,18 @@ class Table(NamedTuple):
         return [row[position].strip() for row in self.rows]
 
     def place(self, row: int) -> str:
-        """The words that name a row in a message: its number from 1, and its line."""
+        """Return the words that name a row in a message: its number from 1, and its line."""
         number = self.first_row + row + 1
         return f"row {number}" + ("" if self.lines is None else f" (line {self.lines[row]})")
 
 
-def first_few(texts: Sequence[str], n: int = 5, separator: str = ", ") -> str:
-    """The first texts of a list, and how many more there are: ``"a, b and 3 more"``."""
-    more = f" and {len(texts) - n} more" if len(texts) > n else ""
-    return separator.join(texts[:n]) + more
-
-
 def inner_suffix(path: Path) -> str:
-    """The ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
+    """Return the ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def is_sdf(path: Path) -> bool:
+    return inner_suffix(path) in SDF_ENDINGS
 
 
 def read_text_table(path: Path) -> Table:
@@ -92,77 +87,22 @@ def read_text_table(path: Path) -> Table:
     suffix = inner_suffix(path)
     if suffix in _PARQUET_ENDINGS:
         return _read_parquet(path)
-    if suffix in EXCEL_ENDINGS:
+    if suffix in _EXCEL_ENDINGS:
         return _read_excel(path)
     return table_of_bytes(path, read_lines(path))
 
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
-    """The table in a text file that was read already."""
+    """Return the table in a text file that was read already."""
     # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
-    columns, rows = _rows(path, io.StringIO(decoded(data, path), newline=""))
+    columns, rows = _rows(path, io.StringIO(_decoded(data, path), newline=""))
     return _as_table(path, columns, list(rows))
 
 
-def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
-    fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
-    return Table(str(path), columns, fields, lines, first_row)
-
-
-def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
-    """Column names, and the rows one by one; a SMI file has no header."""
-    if inner_suffix(path) in _SMI_ENDINGS:
-        return ["smiles", "name"], _smi_rows(lines)
-    return _delimited_rows(path, lines)
-
-
-def decoded(data: bytes, path: Path) -> str:
-    """Bytes as text, by the rule of :func:`_encoding_of`."""
-    return data.decode(_encoding_of([data], path), errors="replace")
-
-
-def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
-    """UTF-8; UTF-16 where the bytes begin with its mark; else Windows-1252, with a warning."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    n_before, has_zeros, wrong, start = 0, False, None, b""
-    for chunk in chain(chunks, [b""]):  # the empty one ends the last character
-        if not n_before:
-            start = chunk
-            if start.startswith(_UTF16_SIGNS):
-                return "utf-16"
-        has_zeros = has_zeros or b"\0" in chunk
-        if wrong is None:
-            kept = len(decoder.getstate()[0])  # bytes of an unfinished character
-            try:
-                decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                wrong = n_before - kept + error.start
-        n_before += len(chunk)
-    if wrong is None:
-        return "utf-8-sig"
-    if start.startswith(b"PK") and start[_ZIP_NAME:].startswith(_FIRST_IN_A_MODEL):
-        raise GraphDataError(
-            f"{path} is a model, whatever its name, and no table or SDF: treelens.load opens it, "
-            "and 'treelens info' shows it."
-        )
-    if has_zeros:
-        hint = " (It begins like a zip: a spreadsheet?)" if start.startswith(b"PK") else ""
-        raise GraphDataError(
-            f"{path} is no text (byte {wrong} is not UTF-8, and there are zeros): expected a table "
-            f"or an SDF. Save it as CSV in UTF-8.{hint}"
-        )
-    warnings.warn(
-        f"{path} is not UTF-8 (byte {wrong}): it was read as Latin-1 (Windows-1252). If letters "
-        "look wrong, save it as UTF-8.",
-        UserWarning,
-        stacklevel=3,
-    )
-    return "cp1252"
-
-
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
-    """The rows of a text table, ``block_size`` at a time; the file is read twice, first for its
-    encoding.
+    """Yield the rows of a text table, ``block_size`` at a time.
+
+    The file is read twice, first for its encoding.
     """
     with open_unpacked(path, bounded=False) as file:
         encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
@@ -175,94 +115,99 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
             first_row += len(block)
 
 
-def _delimited_rows(path: Path, stream: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
-    """Column names, and the rows one by one, each with the line that it begins on."""
-    lines = iter(stream)
-    first_line, n_before = "", 0
+def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+    fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
+    return Table(str(path), columns, fields, lines, first_row)
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    return data.decode(_encoding_of([data], path), errors="replace")
+
+
+def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
+    """UTF-8; UTF-16 where the bytes begin with its mark; else Windows-1252, with a warning."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    is_utf8, has_zeros, start = True, False, b""
+    for chunk in chain(chunks, [b""]):  # the empty one ends the last character
+        start = start or chunk[:2]
+        has_zeros = has_zeros or b"\0" in chunk
+        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # "Unicode text" of spreadsheets
+            return "utf-16"
+        try:
+            if is_utf8:
+                decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError:
+            is_utf8 = False
+    if is_utf8:
+        return "utf-8-sig"
+    if has_zeros:
+        hint = " (It begins like a zip: a spreadsheet, or a model?)" if start == b"PK" else ""
+        raise GraphDataError(
+            f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8.{hint}"
+        )
+    warnings.warn(
+        f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252). If letters look wrong, save "
+        "it as UTF-8.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return "cp1252"
+
+
+def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
+    """Return column names, and the rows one by one, each with the line that it begins on."""
+    if inner_suffix(path) in _SMI_ENDINGS:  # without a header: a SMILES, then perhaps a name
+        parts = ((n, line.strip().replace("\t", " ")) for n, line in enumerate(lines, 1))
+        split = ((n, text.partition(" ")) for n, text in parts if text)
+        return ["smiles", "name"], ((n, [smiles, name.strip()]) for n, (smiles, _, name) in split)
+    lines, n_before = iter(lines), 0
     for first_line in lines:
         if first_line.strip():
             break
         n_before += 1
-    if not first_line.strip():
+    else:
         raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
     separator = max(_SEPARATORS, key=first_line.count)
-    numbered = _numbered(path, chain([first_line], lines), separator, n_before)
-    columns = [name.strip() for name in next(numbered)[1]]
-    return columns, _checked_rows(path, numbered, columns)
+    rows = _csv_rows(path, chain([first_line], lines), separator, n_before)
+    columns = [name.strip() for name in next(rows)[1]]
+
+    def checked() -> Iterator[Row]:
+        for line, fields in rows:
+            if len(fields) != len(columns):
+                raise GraphDataError(
+                    f"{path}, line {line}: expected {len(columns)} fields ({', '.join(columns)}), "
+                    f"found {len(fields)}. Correct the line, or fetch the file again."
+                )
+            yield line, fields
+
+    return columns, checked()
 
 
-def _numbered(path: Path, lines: Iterable[str], separator: str, n_before: int) -> Iterator[Row]:
-    """The rows, each with the line that it begins on.
+def _csv_rows(path: Path, lines: Iterable[str], separator: str, n_before: int) -> Iterator[Row]:
+    """Yield the rows, each with the line that it begins on.
 
     A quote that is never closed takes the rows after it for text. ``strict`` finds it where the
-    next quote opens, or at the end of the file; the message names the line where it began.
+    next quote opens, or at the end of the file; the message names the line where the row began.
     """
-    recent: list[str] = []  # the lines of the row that is being read
-
-    def remembered() -> Iterator[str]:
-        for line in lines:
-            recent.append(line)
-            yield line
-
-    reader = csv.reader(remembered(), delimiter=separator, strict=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     last_line = 0
     try:
         for fields in reader:
             line, last_line = last_line + 1, reader.line_num  # a quoted field may span lines
-            recent.clear()
             if any(map(str.strip, fields)):  # spreadsheets write lines of nothing but separators
                 yield n_before + line, fields
     except csv.Error as error:
-        first, reached = n_before + last_line, n_before + last_line + len(recent)
-        quote = _line_of_quote(recent, separator)
-        if quote is None:
-            what = f"line {reached}: {error}. Correct the line, or save the table anew."
-        else:
-            what = (
-                f"line {first + quote}: a quote opens here and is not closed as it should be "
-                f"(line {reached}: {error}). Close it, or remove it."
-            )
-        raise GraphDataError(f"{path}, {what}") from error
-
-
-def _line_of_quote(lines: list[str], separator: str) -> int | None:
-    """Which of the lines of a row, from 1, has the quote that opens its first bad field."""
-    text, start = "".join(lines), 0
-    good = re.compile(
-        rf'(?:"[^"]*(?:""[^"]*)*"|[^"{separator}\r\n][^{separator}\r\n]*|)'
-        rf"(?:{separator}|\r\n|\r|\n)"
-    )
-    while field := good.match(text, start):
-        start = field.end()
-    if not text.startswith('"', start):
-        return None
-    ends = list(accumulate(map(len, lines)))
-    return bisect_right(ends, start) + 1
-
-
-def _checked_rows(path: Path, rows: Iterator[Row], columns: list[str]) -> Iterator[Row]:
-    for line, fields in rows:
-        if len(fields) != len(columns):
-            raise GraphDataError(
-                f"{path}, line {line}: expected {len(columns)} fields ({', '.join(columns)}), "
-                f"found {len(fields)}. Correct the line, or fetch the file again."
-            )
-        yield line, fields
-
-
-def _smi_rows(stream: Iterable[str]) -> Iterator[Row]:
-    """A SMILES, then perhaps a name, of every line."""
-    for number, line in enumerate(stream, 1):
-        if line.strip():
-            smiles, _, name = line.strip().replace("\t", " ").partition(" ")
-            yield number, [smiles, name.strip()]
+        raise GraphDataError(
+            f"{path}, line {n_before + last_line + 1}: a quote in this row is not closed as it "
+            f"should be (line {n_before + reader.line_num}: {error}). Close it, or remove it."
+        ) from error
 
 
 # --- Excel and Parquet --------------------------------------------------------------------------
 
 
 def _read_excel(path: Path) -> Table:
-    """The first sheet: a row of column names, then the rows; empty rows are skipped.
+    """Read the first sheet: a row of column names, then the rows; empty rows are skipped.
 
     Formulas have the value they had when the workbook was last saved. Columns without a name hold
     remarks and are not read, so that a stray cell far away costs nothing.
@@ -274,18 +219,27 @@ def _read_excel(path: Path) -> Table:
         raise ImportError(
             f"Reading {path} needs openpyxl: pip install 'treelens[excel]'."
         ) from error
+    named: list[int] = []
+    header: list[str] = []
+    rows: list[Row] = []
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and the like
             with zipfile.ZipFile(file) as archive:
-                unpacked = sum(info.file_size for info in archive.infolist())
-            if unpacked > unpacked_limit(path.stat().st_size):
-                raise too_much(path, f"{unpacked:,}")
+                check_unpacked(path, sum(info.file_size for info in archive.infolist()))
             file.seek(0)
             book = load_workbook(file, read_only=True, data_only=True)
             sheets, sheet = book.sheetnames, book.worksheets[0]
             sheet.reset_dimensions()  # what the file says about its size may be wrong
-            header, rows = _sheet_rows(sheet)
+            for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
+                if not named:
+                    cells = [_cell_text(value) for value in values]
+                    named = [k for k, text in enumerate(cells) if text]
+                    header = [cells[k] for k in named]
+                    continue
+                fields = [_cell_text(values[k]) if k < len(values) else "" for k in named]
+                if any(fields):
+                    rows.append((line, fields))
     except GraphDataError:
         raise
     except _DAMAGES as error:
@@ -305,31 +259,16 @@ def _read_excel(path: Path) -> Table:
     return _as_table(path, header, rows)
 
 
-def _sheet_rows(sheet: Any) -> tuple[list[str], list[Row]]:
-    """The named columns, and the rows that have a value in one of them."""
-    named: list[int] = []
-    header: list[str] = []
-    rows: list[Row] = []
-    for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
-        if not named:
-            cells = [_cell_text(value) for value in values]
-            named = [k for k, text in enumerate(cells) if text]
-            header = [cells[k] for k in named]
-            continue
-        fields = [_cell_text(values[k]) if k < len(values) else "" for k in named]
-        if any(fields):
-            rows.append((line, fields))
-    return header, rows
-
-
 def _cell_text(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
     return "" if value is None else str(value).strip()
 
 
 def _read_parquet(path: Path) -> Table:
-    """The columns of a Parquet file, before them an index that has a name."""
+    """Read the columns of a Parquet file, before them an index that has a name."""
     import pandas as pd
 
     check_regular(path)
@@ -350,12 +289,175 @@ def _read_parquet(path: Path) -> Table:
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame
     columns = [
-        ["" if missing else _parquet_text(x) for x, missing in zip(column, isna, strict=True)]
-        for column, isna in ((column, column.isna().tolist()) for _, column in frame.items())
+        [_cell_text(None if missing else x) for x, missing in zip(values, isna, strict=True)]
+        for values, isna in ((column, column.isna()) for _, column in frame.items())
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 
-def _parquet_text(value: Any) -> str:
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
+# --- SDF ----------------------------------------------------------------------------------------
+
+
+def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
+    """Return the molecules of an SDF (None where one is unreadable) and their properties.
+
+    The first line of a record is a column, too, called ``"name"``, unless a property is.
+    """
+    return sdf_of_bytes(path, read_lines(path), keep_hydrogens)
+
+
+def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[Any], Table]:
+    """The same of a file that was read already; ``path`` is for messages."""
+    supplier = rdkit().SDMolSupplier()
+    if not data.strip():
+        raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
+    text = _decoded(data, path)
+    with quiet():
+        supplier.SetData(text, removeHs=not keep_hydrogens)
+        molecules = list(supplier)
+    lines = [line.strip() for line in io.StringIO(text, newline="")]
+    begins = [0, *(n for n, line in enumerate(lines, 1) if line.startswith("$$$$"))]
+    n_records = len(begins) - (not any(lines[begins[-1] :]))
+    molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
+    begins = begins[: len(molecules)]
+    records = []
+    for m, begin in zip(molecules, begins, strict=True):
+        title = "".join(lines[begin : begin + 1])  # also of what cannot be read
+        found = {} if m is None else {name: m.GetProp(name) for name in m.GetPropNames()}
+        if m is not None:
+            title = m.GetProp("_Name") if m.HasProp("_Name") else ""
+        records.append({"name": title} | found)
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    if not any(record["name"].strip() for record in records):
+        columns.remove("name")
+    rows = [[record.get(name, "") for name in columns] for record in records]
+    return molecules, Table(str(path), columns, rows, [begin + 1 for begin in begins])
+
+
+# --- which columns hold what: as named, as a model knows them, or by their names ----------------
+
+DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
+# Names without capitals, blanks and punctuation, the surest first.
+_SMILES_NAMES = (
+    "smiles", "canonicalsmiles", "smi", "isomericsmiles", "smilesstring", "molsmiles", "structure",
+    "structures", "mol", "molecule", "molecules",
+)  # fmt: skip
+_SURE_NAMES = 6  # so many of them promise SMILES; under the others there may be names
+_ID_NAMES = (
+    "id", "compoundid", "moleculeid", "molid", "cmpdid", "chemblid", "moleculechemblid",
+    "pubchemcid", "cid", "sampleid", "identifier", "name", "compoundname", "moleculename",
+    "molname", "cmpdname", "compound", "title", "cas", "casnumber", "casrn", "key", "code",
+)  # fmt: skip
+_ROWS_TRIED = 20
+
+
+def smiles_column(table: Table, wanted: str | None, known: str | None, notes: list[str]) -> str:
+    """Return the column with the SMILES; ``known`` is the one a model was fitted to."""
+    if wanted is not None:
+        return find_column(table.columns, wanted, "smiles", table.source)
+    if known is not None and known in table.columns:
+        return known
+    found = [[c for c in table.columns if _bare(c) == name] for name in _SMILES_NAMES]
+    sure = [c for group in found[:_SURE_NAMES] for c in group]
+    near = [c for c in table.columns if "smiles" in c.casefold()]
+    maybe = [c for group in found[_SURE_NAMES:] for c in group if _holds_molecules(table, c)]
+    candidates = sure[:1] or near or maybe[:1]
+    if len(candidates) != 1:
+        raise GraphDataError(
+            f"{table.source} has {'several columns' if candidates else 'no column'} with 'smiles' "
+            f"in the name: name the one with the SMILES by smiles=COLUMN. {listed(table.columns)}"
+        )
+    others = [c for c in dict.fromkeys([*sure, *near]) if c != candidates[0]]
+    if others or "smiles" not in candidates[0].casefold():
+        notes.append(
+            f"the SMILES were read from column {candidates[0]!r}; smiles=COLUMN names another."
+        )
+    return candidates[0]
+
+
+def default_target(table: Table, notes: list[str]) -> str:
+    """Return the column to learn where none was named: ``label``, ``value``, ..."""
+    found = [c for name in DEFAULT_TARGETS for c in table.columns if c.casefold() == name]
+    if not found:
+        raise GraphDataError(
+            f"Name the column of {table.source} with the class or number by target=COLUMN. "
+            f"{listed(table.columns)}"
+        )
+    if found[0].casefold() != "label":
+        notes.append(
+            f"there is no column 'label': the target is {found[0]!r}; target=COLUMN names another."
+        )
+    return found[0]
+
+
+def several_columns(columns: Sequence[str], wanted: str, parameter: str, source: str) -> list[str]:
+    """Return the columns of ``"a,b,c"``, each once; a name with a comma in it is one column."""
+    if wanted in columns:
+        return [wanted]
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    if not names:
+        raise GraphDataError(f"{parameter}={wanted!r} names no column. {listed(columns)}")
+    return list(dict.fromkeys(find_column(columns, name, parameter, source) for name in names))
+
+
+def id_columns(
+    columns: Sequence[str],
+    wanted: str | Sequence[str] | None,
+    known: Sequence[str],
+    taken: Sequence[str | None],
+    source: str,
+) -> tuple[str, ...]:
+    """Return the columns that name the rows: as named, as a model knows them, or guessed."""
+    free = [column for column in columns if column not in taken]
+    if wanted == "none":
+        return ()
+    if wanted == "all" and "all" not in columns:
+        return tuple(free)
+    if isinstance(wanted, str):
+        return tuple(several_columns(columns, wanted, "names", source))
+    if wanted is not None:
+        return tuple(find_column(columns, name, "names", source) for name in wanted)
+    if known and all(name in free for name in known):
+        return tuple(known)
+    return tuple([c for name in _ID_NAMES for c in free if _bare(c) == name][:1])
+
+
+def find_column(columns: Sequence[str], wanted: str, parameter: str, source: str) -> str:
+    """Return a column that was named by name, or raise an error that lists the columns."""
+    if wanted in columns:
+        return wanted
+    close = difflib.get_close_matches(wanted, columns, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise GraphDataError(
+        f"{source} has no column {wanted!r} ({parameter}).{hint} {listed(columns)}"
+    )
+
+
+def listed(columns: Sequence[str]) -> str:
+    names = ", ".join(map(repr, columns[:50])) + (", ..." if len(columns) > 50 else "")
+    return f"Its columns are: {names}." if columns else "It has no columns."
+
+
+def unit_in(column: str | None) -> str | None:
+    """Return the unit that the name of a column has in brackets.
+
+    Examples
+    --------
+    >>> unit_in("IC50 (nM)"), unit_in("logS [mol/L]"), unit_in("logS")
+    ('nM', 'mol/L', None)
+    """
+    found = re.search(r"[(\[]([^()\[\]]{1,20})[)\]]\s*$", column or "")
+    return None if found is None else found[1].strip()
+
+
+def _bare(column: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", column.casefold())
+
+
+def _holds_molecules(table: Table, column: str) -> bool:
+    """Whether most of the first cells of a column are SMILES."""
+    cells = [text for text in table.column(column, "smiles") if text][:_ROWS_TRIED]
+    parse = smiles_parser()
+    with quiet():
+        return 2 * sum(parse(text) is not None for text in cells) > len(cells)

@@ -1,45 +1,46 @@
-"""Targets: what a column of text holds (whole numbers, numbers or classes), and checks of ``y``."""
+"""Targets: what a column of text holds (numbers, limits or classes), and checks of ``y``."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.integers import is_integer, is_number
-from treelens.graphs.limits import (
-    limit_signs,
-    limits_in_words,
-    read_qualifiers,
-    split_qualifiers,
-)
-from treelens.graphs.tables import Table, first_few
+from treelens.graphs.errors import GraphDataError, first_few
+from treelens.graphs.opening import is_integer, is_number
+from treelens.graphs.tables import Table
 
+LIMITS = "target_limit"  # in ``graph_data``: 1 for lower limits, -1 for upper ones, 0 for values
+NOISE = "noise std"  # in ``graph_data``: standard deviation of each target, in its units
 TASKS = ("auto", "classification", "regression")
 MOST_CLASSES = 100
 # From this many different numbers on, a column of floats is taken for a measurement.
 FEWEST_MEASURED = 20
-# A column with so large a share of numbers holds numbers, and remarks ("> 100") in between.
+# A column with so large a share of numbers holds numbers, and remarks in between.
 _MOSTLY = 0.8
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")  # 1,240 or 1,240,000.5
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+")
 _DIGITS = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _UNITS = r"(?:[pnuµμmk]?(?:M|g|L|l|mol|s)|min|h|d|%|°C|K|eV|Da)"
-# What may stand beside a number in a cell, and what to do about it.
-_BESIDE_NUMBERS = (
-    (re.compile(rf"{_DIGITS}\s*(?:±|\+/-|\+-).*"), "an error",
-     "write the number alone"),
-    (re.compile(rf"{_DIGITS}(?:\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"), "a unit",
-     "write the number alone, in one unit"),
-)  # fmt: skip
-
+# What may stand beside a number in a cell.
+_BESIDE_NUMBERS = {
+    "an error": re.compile(rf"{_DIGITS}\s*(?:±|\+/-|\+-).*"),
+    "a unit": re.compile(rf"{_DIGITS}(?:\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"),
+}
+_APPROXIMATE = ("~", "≈", "~=")
+_SIGNS = {
+    **dict.fromkeys((">", ">=", "=>", "≥", ">>"), 1),
+    **dict.fromkeys(("<", "<=", "=<", "≤", "<<"), -1),
+    **dict.fromkeys(("", "=", "==", *_APPROXIMATE), 0),
+}
+_QUALIFIED = re.compile(r"\s*([<>≤≥~≈=]{1,2})\s*([^\s<>≤≥~≈=].*)")
 MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "nan", "null", "none", "<na>", "#n/a", "nd", "n.d.", "not determined"}
 )
@@ -75,6 +76,9 @@ def as_target(values: Sequence[str]) -> np.ndarray:
     return numbers.astype(np.int64) if whole and abs(numbers).max() < 2**53 else numbers
 
 
+# --- targets given with graphs ----------------------------------------------------------------
+
+
 def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct classes and a code per graph, or raise an error about ``y``.
 
@@ -90,19 +94,39 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
         raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
     check_kind(y)
     array = np.asarray(y)
-    if array.ndim != 1:
+    if array.shape != (n_graphs,):
         raise GraphDataError(
-            f"y must be one class per graph, one-dimensional; got shape {array.shape}."
-        )
-    if len(array) != n_graphs:
-        raise GraphDataError(
-            f"There are {n_graphs} graphs but {len(array)} classes in y: give one each."
+            f"y must be one class for each of {n_graphs} graphs, one-dimensional; got shape "
+            f"{array.shape}."
         )
     # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
-    check_none_missing(y if isinstance(y, (list, tuple)) else array.tolist())
+    values = y if isinstance(y, (list, tuple)) else array.tolist()
+    missing = [i for i, value in enumerate(values) if _is_nothing(value)]
+    if missing:
+        raise GraphDataError(
+            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
+            f"position {missing[0]}: drop those graphs or give them a class."
+        )
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
-    _check_names(y, classes)
+    texts = {value for value in values if isinstance(value, str)}
+    both = texts and texts & {str(value) for value in values if not isinstance(value, str)}
+    if both:  # numpy makes one class of them
+        one = min(both)
+        raise GraphDataError(
+            f"y holds {one} and {one!r}, a number and a text, which would be one class. Convert "
+            "all classes to one kind."
+        )
+    by_name: dict[str, str] = {}
+    for name in map(str, classes.tolist()):
+        other = by_name.setdefault(name.strip().casefold(), name)
+        if other != name:
+            warnings.warn(
+                f"The classes {other!r} and {name!r} differ in capitals or blanks only: they are "
+                "learned as two classes.",
+                UserWarning,
+                stacklevel=3,
+            )
     if len(classes) < 2:
         raise GraphDataError(
             f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
@@ -132,42 +156,8 @@ def check_kind(y: Any) -> None:
         )
 
 
-def _check_names(y: Any, classes: np.ndarray) -> None:
-    """Refuse 1 beside "1", which numpy makes one class; a warning about "active" and "Active"."""
-    values = y if isinstance(y, (list, tuple)) else getattr(y, "tolist", list)()
-    kinds = {isinstance(value, str) for value in values}
-    if len(kinds) > 1:
-        texts = {value for value in values if isinstance(value, str)}
-        both = sorted(texts & {str(value) for value in values if not isinstance(value, str)})
-        if both:
-            raise GraphDataError(
-                f"y holds {both[0]} and {both[0]!r}, a number and a text, which would be one "
-                "class. Convert all classes to one kind."
-            )
-    by_name: dict[str, str] = {}
-    for name in map(str, classes.tolist()):
-        other = by_name.setdefault(name.strip().casefold(), name)
-        if other != name:
-            warnings.warn(
-                f"The classes {other!r} and {name!r} differ in capitals or blanks only: they are "
-                "learned as two classes.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-
-def check_none_missing(classes: Iterable[Any]) -> None:
-    """Raise where a graph has no class."""
-    missing = [i for i, value in enumerate(classes) if _is_nothing(value)]
-    if missing:
-        raise GraphDataError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
-            f"position {missing[0]}: drop those graphs or give them a class."
-        )
-
-
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
-    """The first graph without a class: its position, and words about it.
+    """Return the position of the first graph without a class, and words about it.
 
     Examples
     --------
@@ -186,6 +176,30 @@ def _is_nothing(value: Any) -> bool:
     from treelens._sklearn_compat import is_pandas_na
 
     return value is None or is_pandas_na(value) or bool(value != value)
+
+
+def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
+    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
+    values = np.full(len(noise), np.nan)
+    for k, value in enumerate(noise):
+        try:
+            values[k] = np.nan if value is None or value == "" else float(value)
+            wrong = np.isinf(values[k]) or values[k] < 0
+        except (TypeError, ValueError):
+            wrong = True
+        if wrong:
+            raise GraphDataError(
+                f"noise: a standard deviation is a number, 0 or more, but {place(k)} has "
+                f"{value!r:.40}. Correct it, or leave it empty."
+            )
+    if len(values) != n_graphs:
+        raise GraphDataError(
+            f"noise must be one standard deviation for each of {n_graphs} graphs; got "
+            f"{len(values)}."
+        )
+    if np.isnan(values).all():
+        raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
+    return values
 
 
 # --- a column of a table ------------------------------------------------------------------------
@@ -216,9 +230,9 @@ def read_target(
         texts = _without_commas(texts, column, notes) if task is None else texts
         return as_target(list(compress(texts, labelled))), labelled, None
     given = texts
-    texts, qualifiers = split_qualifiers(texts)
+    texts, qualifiers = _without_qualifiers(texts)
     if qualifier is not None:
-        qualifiers = read_qualifiers(table, qualifier, rows, qualifiers)
+        qualifiers = _read_qualifiers(table, qualifier, rows, qualifiers)
     texts = _without_commas(texts, column, notes)
     known = as_target(list(compress(texts, labelled)))
     if known.dtype.kind == "U":
@@ -227,24 +241,93 @@ def read_target(
     if known.dtype.kind == "U":  # classes, in which signs have no meaning
         return as_target(list(compress(given, labelled))), labelled, None
     qualifiers = list(compress(qualifiers, labelled))
-    limits = limit_signs(qualifiers)
-    if limits is None:
+    limits = np.array([_SIGNS[text] for text in qualifiers], dtype=np.int64)
+    if not limits.any():
         return known, labelled, None
     exact = known[limits == 0]
     if not len(exact) or (task == "auto" and not looks_measured(exact)):
-        few = "" if not len(exact) else f" and {len(np.unique(exact))} different numbers"
         raise GraphDataError(
             f"column {column!r} has a qualifier in {int((limits != 0).sum())} of {len(known)} "
-            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}"
-            f"{few}: to learn numbers from limits, there must be measured ones too. To learn these "
-            "texts as classes: task='classification'."
+            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: to "
+            "learn numbers from limits, there must be measured ones too. To learn these texts as "
+            "classes: task='classification'."
         )
     notes.append(f"column {column!r}: {limits_in_words(known, limits, qualifiers)}")
     return known, labelled, limits
 
 
+def _without_qualifiers(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the texts without qualifiers before them, and the qualifiers ("" for none)."""
+    bare, qualifiers = list(texts), [""] * len(texts)
+    for k, text in enumerate(texts):
+        found = _QUALIFIED.fullmatch(text)
+        if found and found[1] in _SIGNS:
+            qualifiers[k], bare[k] = found[1], found[2].strip()
+    return bare, qualifiers
+
+
+def _qualifiers(table: Table, column: str) -> list[str]:
+    """Return the cells of a column without the quotes that ChEMBL writes."""
+    texts = [text.strip("'\"") for text in table.column(column, "qualifier")]
+    return ["" if is_missing(text) else text for text in texts]
+
+
+def _read_qualifiers(table: Table, column: str, rows: np.ndarray, own: list[str]) -> list[str]:
+    """Return the qualifiers of rows in a column; ``own`` are those beside the numbers."""
+    every, found = _qualifiers(table, column), []
+    for row, beside in zip(rows.tolist(), own, strict=True):
+        text = every[row]
+        if text not in _SIGNS:
+            raise GraphDataError(
+                f"column {column!r} should hold qualifiers (=, <, >, <=, >=, ~), but "
+                f"{table.place(row)} holds {text[:20]!r}. Name another column with "
+                "qualifier=COLUMN."
+            )
+        if beside and text and _SIGNS[beside] != _SIGNS[text]:
+            raise GraphDataError(
+                f"{table.place(row)} has {text!r} in column {column!r}, but {beside!r} beside the "
+                "number. Correct one of them."
+            )
+        found.append(text or beside)
+    return found
+
+
+def note_qualifier_columns(table: Table, notes: list[str]) -> None:
+    """Note that a column which nobody named holds qualifiers."""
+    for name in set(table.columns):
+        texts = set(_qualifiers(table, name)) if table.columns.count(name) == 1 else set()
+        if texts <= _SIGNS.keys() and any(_SIGNS[text] for text in texts):
+            notes.append(
+                f"column {name!r} holds {', '.join(sorted(texts - {''}))}, and was not used: where "
+                f"these qualify the values, qualifier={name!r} makes limits of them."
+            )
+
+
+def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] = ()) -> str:
+    """Return how many values are limits, and which ones.
+
+    Examples
+    --------
+    >>> limits_in_words(np.array([3.0, 10.0, 10.0, 0.5]), np.array([0, 1, 1, -1]))
+    '2 of 4 values are lower limits (>10) and 1 is an upper limit (<0.5): used as limits.'
+    """
+    parts: list[str] = []
+    for sign, kind, mark in ((1, "a lower", ">"), (-1, "an upper", "<")):
+        counted = Counter(y[signs == sign].tolist()).most_common()
+        shown = ", ".join(f"{mark}{value:.10g}" for value, _ in counted[:3])
+        shown += ", ..." if len(counted) > 3 else ""
+        n = int((signs == sign).sum())
+        if n:
+            of = "" if parts else f" of {len(y)} values"
+            what = f"are {kind.split()[1]} limits" if n > 1 else f"is {kind} limit"
+            parts.append(f"{n}{of} {what} ({shown})")
+    words = f"{' and '.join(parts)}: used as limits."
+    n_approximate = sum(text in _APPROXIMATE for text in qualifiers)
+    return words + (f" {n_approximate} marked ~ count as exact." if n_approximate else "")
+
+
 def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str]:
-    """Numbers with decimal commas or thousands separators as plain numbers."""
+    """Return numbers with decimal commas or thousands separators as plain numbers."""
     commas = [
         text for text in texts
         if "," in text and (_GROUPED.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text))
@@ -252,22 +335,19 @@ def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str
     n_numbers = len(commas) + sum(map(is_number, texts))
     if not commas or n_numbers < _MOSTLY * sum(not is_missing(text) for text in texts):
         return texts
-    grouped = all(_GROUPED.fullmatch(text) for text in commas)
-    decimal = all(_DECIMAL_COMMA.fullmatch(text) for text in commas)
-    points = any(map(_WITH_POINT.fullmatch, texts))
-    if grouped and decimal and not points:
+    grouped = all(map(_GROUPED.fullmatch, commas))
+    decimal = all(map(_DECIMAL_COMMA.fullmatch, commas)) and not any(
+        map(_WITH_POINT.fullmatch, texts)
+    )
+    if grouped and decimal:
         raise GraphDataError(
             f"column {column!r} has numbers such as {commas[0]!r}, whose comma may separate "
             "thousands or decimals. Write them without thousands separators, with a decimal point."
         )
-    if grouped:
-        notes.append(f"column {column!r} has thousands separators (such as {commas[0]!r}).")
-        new = ""
-    elif decimal and not points:
-        notes.append(f"column {column!r} has decimal commas (such as {commas[0]!r}).")
-        new = "."
-    else:
+    if not grouped and not decimal:
         return texts
+    kind, new = ("thousands separators", "") if grouped else ("decimal commas", ".")
+    notes.append(f"column {column!r} has {kind} (such as {commas[0]!r}).")
     changed = set(commas)
     return [text.replace(",", new) if text in changed else text for text in texts]
 
@@ -278,39 +358,31 @@ def _without_remarks(
 ) -> np.ndarray:  # fmt: skip
     """Return which rows stay when remarks between measured numbers are skipped."""
     numeric = np.array([is_number(text) for text in texts], dtype=bool)
-    remarks = [texts[k] for k in np.flatnonzero(labelled & ~numeric)]
-    beside = _beside_numbers(remarks)
+    where = np.flatnonzero(labelled & ~numeric).tolist()
+    remarks = [texts[k] for k in where]
+    beside = [
+        what for what, pattern in _BESIDE_NUMBERS.items() if any(map(pattern.fullmatch, remarks))
+    ]
+    if not all(any(p.fullmatch(text) for p in _BESIDE_NUMBERS.values()) for text in remarks):
+        beside = []
     few = len(remarks) <= (1 - _MOSTLY) * labelled.sum()
     measured = few and looks_measured(as_target(list(compress(texts, labelled & numeric))))
-    if remarks and beside is not None and not measured:
+    kind = f"{' or '.join(beside)} beside the number" if beside else "something else"
+    if beside and not measured:
         raise GraphDataError(
-            f"column {column!r} has {beside[0]} beside the number in {len(remarks)} of "
-            f"{int(labelled.sum())} cells, such as {remarks[0][:20]!r}: {beside[1]}. "
-            "To learn these texts as classes: task='classification'."
+            f"column {column!r} has {kind} in {len(remarks)} of {int(labelled.sum())} cells, such "
+            f"as {remarks[0][:20]!r}: write the number alone, in one unit. To learn these texts as "
+            "classes: task='classification'."
         )
-    if not remarks or not measured:
+    if not measured:
         return np.ones(len(texts), dtype=bool)
-    where = np.flatnonzero(labelled & ~numeric).tolist()
     shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
-    kind = "something else" if beside is None else f"{beside[0]} beside them"
-    advice = "" if beside is None else f" To use them, {beside[1]}."
     notes.append(
         f"column {column!r} holds numbers, but {kind} in {len(remarks)} "
         f"row{'s' if len(remarks) > 1 else ''}: {shown}. These count as missing."
-        f"{advice}"
+        + (" To use them, write the number alone, in one unit." if beside else "")
     )
     return numeric
-
-
-def _beside_numbers(texts: Sequence[str]) -> tuple[str, str] | None:
-    """What stands beside the number in every text, and what to do about it; else None."""
-    for text_of, what, advice in _BESIDE_NUMBERS:
-        if texts and all(map(text_of.fullmatch, texts)):
-            return what, advice
-    every = [any(p.fullmatch(text) for p, _, _ in _BESIDE_NUMBERS) for text in texts]
-    if texts and all(every):
-        return "a unit or an error", "write the number alone"
-    return None
 
 
 def looks_measured(y: np.ndarray) -> bool:
@@ -324,7 +396,10 @@ def looks_measured(y: np.ndarray) -> bool:
 
 def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str]) -> np.ndarray:
     """Return targets as finite floats, or raise an error that names the first that is none."""
-    numbers = np.array([_number(value) for value in y.tolist()], dtype=np.float64)
+    numbers = np.full(len(y), np.nan)
+    for k, value in enumerate(y.tolist()):
+        with suppress(ValueError):
+            numbers[k] = float(value)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         first = int(wrong[0])
@@ -336,50 +411,29 @@ def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str]) -> np.nd
     return numbers
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        return float("nan")
-
-
 def check_learnable(
     y: np.ndarray, task: str, target: str, place: Callable[[int], str], sure: bool = False
 ) -> None:
     """Raise where a column leaves nothing to learn; ``sure``: it is no measurement."""
-    if task != "regression":
-        _check_class_column(y, target, place, sure)
-    elif len(y) < 2 or (y == y[0]).all():
-        raise GraphDataError(
-            f"{target!r} holds one value only ({y[0]:g}, {len(y)} times): there is nothing to "
-            "learn. Name another column with target=COLUMN."
-        )
-
-
-def _check_class_column(
-    y: np.ndarray, target: str, place: Callable[[int], str], sure: bool
-) -> None:
     classes, counts = np.unique(y, return_counts=True)
-    measured = y.dtype.kind in "if"
-    if len(classes) == 1:
+    if len(classes) < 2:
+        what = "value" if task == "regression" else "class"
         raise GraphDataError(
-            f"{target!r} holds one class only ({classes[0].item()!r}, {len(y)} times): there must "
+            f"{target!r} holds one {what} only ({classes.tolist()}, {len(y)} times): there must "
             "be two or more. Name another column with target=COLUMN."
         )
-    if y.dtype.kind == "f" and looks_measured(y) and not sure:
+    if task == "regression":
+        return
+    numbers = y.dtype.kind in "if"
+    if (y.dtype.kind == "f" and looks_measured(y) and not sure) or (
+        len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2)
+    ):
+        kind = "a measurement" if numbers else "an identifier"
+        hint = "fit a regression (task='regression'), " if numbers else ""
         raise GraphDataError(
-            f"{target!r} looks like a measurement: {len(classes)} different numbers from "
-            f"{classes[0]:g} to {classes[-1]:g} in {len(y)} rows. Fit a regression "
-            "(task='regression'), or make a column of classes, such as whether the value is above "
-            f"{np.median(y):g} (the median)."
-        )
-    if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2):
-        kind = "a measurement (regression)" if measured else "an identifier"
-        hint = "predict it as a number with task='regression', " if measured else ""
-        raise GraphDataError(
-            f"{target!r} has {len(classes)} classes in {len(y)} rows: it looks like {kind}, not "
-            f"like a class. Name another column with target=COLUMN, {hint}or merge classes (at "
-            f"most {MOST_CLASSES})."
+            f"{target!r} has {len(classes)} different values in {len(y)} rows: it looks like "
+            f"{kind}, not like a class. Name another column with target=COLUMN, {hint}or merge "
+            f"classes (at most {MOST_CLASSES})."
         )
     single = classes[counts == 1]
     if len(single):

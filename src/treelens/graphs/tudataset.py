@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
+import os
 import stat
 import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -26,8 +27,13 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.integers import float_table, integer_table
-from treelens.graphs.opening import check_regular, read_bytes, too_much, unpacked_limit
+from treelens.graphs.opening import (
+    check_regular,
+    check_unpacked,
+    float_table,
+    integer_table,
+    read_bytes,
+)
 from treelens.graphs.recipe import GraphRecipe
 
 TU_RECIPE = GraphRecipe("tudataset")
@@ -170,10 +176,6 @@ def parser_of(part: str) -> Callable[..., np.ndarray]:
     return float_table if part.endswith("_attributes") else integer_table
 
 
-def _graph(number: int) -> str:
-    return f"graph {number}, index {number - 1}"
-
-
 def build_tu(
     sizes: np.ndarray,
     edges: np.ndarray,
@@ -242,11 +244,35 @@ def read_text_files(path: str | Path) -> TextFiles:
         path = path / _choose_set(relative, path, wanted=path.name)
     elif not path.name.endswith(_EDGES_ENDING):
         return _from_zip(path)
-    folder, name = path.parent, path.name.removesuffix(_EDGES_ENDING)
-    paths = {part: folder / f"{name}_{part}.txt" for part in PARTS}
-    contents = {part: read_bytes(file) for part, file in paths.items() if file.exists()}
-    places = {part: str(file) for part, file in paths.items()}
-    return _checked(name, contents, places, [file.name for file in folder.iterdir()])
+    name, folder = path.name.removesuffix(_EDGES_ENDING), path.parent
+    beside = [file.name for file in folder.iterdir()]
+    return _text_files(name, f"{folder}{os.sep}", beside, lambda file: read_bytes(folder / file))
+
+
+def _text_files(
+    name: str, place: str, beside: Sequence[str], read: Callable[[str], bytes]
+) -> TextFiles:
+    """Read the parts of a set; ``beside`` are the names of all files in its folder."""
+    parts = {part: f"{name}_{part}.txt" for part in PARTS + UNUSED_PARTS}
+    missing = [parts[part] for part in REQUIRED_PARTS if parts[part] not in beside]
+    if missing:
+        needed = ", ".join(parts[part] for part in REQUIRED_PARTS)
+        raise GraphFileNotFoundError(
+            f"{place}{missing[0]} is missing: a TU data set needs {needed}."
+        )
+    for file in beside:  # a name that is nearly that of a part
+        folded = {other.casefold(): other for other in parts.values()}
+        near = difflib.get_close_matches(file.casefold(), folded, 1, _SIMILAR_NAMES)
+        meant = folded[near[0]] if near and file not in parts.values() else file
+        if meant != file and meant not in beside and meant != parts[UNUSED_PARTS[0]]:
+            raise GraphDataError(
+                f"{file} beside {place}{parts['A']} is not read, but {meant} would be: rename it, "
+                "or move it away if it is no part of the data set."
+            )
+    contents = {part: read(parts[part]) for part in PARTS if parts[part] in beside}
+    places = {part: f"{place}{parts[part]}" for part in PARTS}
+    unused = tuple(parts[part] for part in UNUSED_PARTS if parts[part] in beside)
+    return TextFiles(name, contents, places, unused)
 
 
 def _from_zip(path: Path) -> TextFiles:
@@ -255,7 +281,17 @@ def _from_zip(path: Path) -> TextFiles:
         try:
             with zipfile.ZipFile(file) as archive:
                 _check_directory(file, len(archive.infolist()))
-                return _from_archive(archive, path)
+                members = _checked_members(archive, path)
+                chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
+                folder, name = chosen.parent, chosen.name.removesuffix(_EDGES_ENDING)
+
+                def read(file_name: str) -> bytes:
+                    # bit by bit: at once, more than the declared size might be unpacked
+                    with archive.open(members[str(folder / file_name)]) as member:
+                        return b"".join(iter(partial(member.read, _READ_AT_ONCE), b""))
+
+                names = [x.name for x in map(PurePosixPath, members) if x.parent == folder]
+                return _text_files(name, f"{path}/{chosen}".removesuffix(chosen.name), names, read)
         except GraphDataError:
             raise
         except _ZIP_ERRORS as error:
@@ -274,45 +310,6 @@ def _check_directory(file: IO[bytes], n_members: int) -> None:
     (stated,) = struct.unpack("<H", end[10:12])
     if stated not in (n_members, 0xFFFF):  # 0xFFFF: too many for the field
         raise zipfile.BadZipFile(f"{stated} members are stated, {n_members} are listed")
-
-
-def _from_archive(archive: zipfile.ZipFile, path: Path) -> TextFiles:
-    members = _checked_members(archive, path)
-    chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
-    name = chosen.name.removesuffix(_EDGES_ENDING)
-    inside = {part: str(chosen.with_name(f"{name}_{part}.txt")) for part in PARTS}
-    contents = {}
-    for part, file in inside.items():
-        if file in members:  # bit by bit: at once, more than the declared size might be unpacked
-            with archive.open(members[file]) as member:
-                contents[part] = b"".join(iter(partial(member.read, _READ_AT_ONCE), b""))
-    beside = [file.name for file in map(PurePosixPath, members) if file.parent == chosen.parent]
-    places = {part: f"{path}/{member}" for part, member in inside.items()}
-    return _checked(name, contents, places, beside)
-
-
-def _checked(
-    name: str, contents: Mapping[str, bytes], places: Mapping[str, str], beside: Iterable[str]
-) -> TextFiles:
-    """Raise where a required file is missing, or one beside them has nearly the name of a part."""
-    missing = [places[part] for part in REQUIRED_PARTS if part not in contents]
-    if missing:
-        needed = ", ".join(f"{name}_{part}.txt" for part in REQUIRED_PARTS)
-        raise GraphFileNotFoundError(f"{missing[0]} is missing: a TU data set needs {needed}.")
-    known = {f"{name}_{part}.txt".casefold(): part for part in PARTS + UNUSED_PARTS}
-    unused = []
-    for file in beside:
-        part = known.get(file.casefold())
-        if part in UNUSED_PARTS:
-            unused.append(file)
-        elif part is None or file != f"{name}_{part}.txt":
-            near = difflib.get_close_matches(file.casefold(), known, 1, _SIMILAR_NAMES)
-            if near and known[near[0]] in OPTIONAL_PARTS and known[near[0]] not in contents:
-                raise GraphDataError(
-                    f"{file} beside {places['A']} is not read, but {name}_{known[near[0]]}.txt "
-                    "would be: rename it, or move it away if it is no part of the data set."
-                )
-    return TextFiles(name, contents, places, tuple(unused))
 
 
 def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
@@ -344,35 +341,30 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
     """Return the files in the zip by name, once the whole archive has been found harmless."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
-        problem = _problem_with(info, known=info.filename in members)
-        if problem:
+        name, method = info.filename.replace("\\", "/"), info.compress_type
+        problems = {
+            "has no name": not name,
+            "has an absolute path": name.startswith("/") or name[1:2] == ":",
+            "has a path that climbs out of the archive": ".." in name.split("/"),
+            "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
+            "is encrypted": info.flag_bits & 0x1,
+            f"is packed in an unusual way (method {method}; pack it anew as .zip)": (
+                method not in _COMPRESSIONS
+            ),
+            "is there twice": info.filename in members,
+        }
+        problem = next((words for words, there in problems.items() if there), None)
+        if problem is not None:
             raise GraphDataError(
                 f"{path} was refused, nothing of it was read: its member {info.filename!r} "
                 f"{problem}. Get the archive from a source you trust."
             )
         if not info.is_dir():
             members[info.filename] = info
-    unpacked = sum(info.file_size for info in members.values())
-    if unpacked > unpacked_limit(path.stat().st_size):
-        raise too_much(path, f"{unpacked:,}")
+    check_unpacked(path, sum(info.file_size for info in members.values()))
     for info in members.values():  # zipfile compares the names before a member and in the directory
         archive.open(info).close()
     return members
-
-
-def _problem_with(info: zipfile.ZipInfo, known: bool) -> str | None:
-    name = info.filename.replace("\\", "/")
-    unusual = f"is packed in an unusual way (method {info.compress_type}; pack it anew as .zip)"
-    problems = {
-        "has no name": not name,
-        "has an absolute path": name.startswith("/") or name[1:2] == ":",
-        "has a path that climbs out of the archive": ".." in name.split("/"),
-        "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
-        "is encrypted": info.flag_bits & 0x1,
-        unusual: info.compress_type not in _COMPRESSIONS,
-        "is there twice": known,
-    }
-    return next((problem for problem, there in problems.items() if there), None)
 
 
 # --- consistency of the files ----------------------------------------------------------------
@@ -397,8 +389,8 @@ def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> No
         (u, v), (of_u, of_v) = edges[line].tolist(), ends[line].tolist()
         raise GraphDataError(
             f"{files.places['A']}, line {line + 1}: the edge {u} - {v} joins two graphs: node {u} "
-            f"lies in {_graph(of_u)}, node {v} in {_graph(of_v)}. Both ends of an edge must lie "
-            "in one graph."
+            f"lies in graph {of_u}, index {of_u - 1}, node {v} in graph {of_v}. Both ends of an "
+            "edge must lie in one graph."
         )
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.gathering import parsed_smiles
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures

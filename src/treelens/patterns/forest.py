@@ -401,7 +401,8 @@ def labelled_for(
             raise GraphDataError(f"The tree {tree!r} needs attributes of edges: omit this tree.")
         level = EDGE_CELLS[tree]
         alphabet = [edge_cells.text(level, k) for k in range(int(edge_cells.level_sizes[level]))]
-        return graphs.with_edge_codes(edge_cells.codes_of_edges(graphs)[level], alphabet)
+        codes = edge_cells.codes_of_edges(graphs)[level]
+        return graphs._replaced(edge_codes=codes, edge_alphabet=alphabet)
     labels = TREES[tree][0]
     if labels == "labels":
         return graphs

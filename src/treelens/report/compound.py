@@ -10,7 +10,7 @@ from treelens.explain.fragments import measured_with_and_without
 from treelens.explain.group_names import GROUPS, group_query, groups_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
-from treelens.graphs.record import learned_transform
+from treelens.graphs.recipe import learned_transform
 from treelens.parallel import one_blas_thread
 from treelens.report.cards import card_section
 from treelens.report.formats import Units

@@ -14,7 +14,7 @@ from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.limits import LIMITS
+from treelens.graphs.targets import LIMITS
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers

@@ -13,14 +13,12 @@ import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens.estimators.named_models import NamedModel, predict_molecules
+from treelens.graphs.chem import why_unreadable
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.columns import smiles_column
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.molecule_notes import why_unreadable
-from treelens.graphs.record import learned_transform
-from treelens.graphs.sdf import sdf_of_bytes
+from treelens.graphs.recipe import learned_transform
 from treelens.graphs.table_reader import rows_of_table
-from treelens.graphs.tables import Table, table_of_bytes
+from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
 from treelens.report.compound import GroupEvidence, compound_card
 from treelens.report.formats import Units, plain_summary
 

@@ -7,8 +7,7 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.leave_one_out import LearningGain, LeftOutClasses, LeftOutNumbers
 from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
 from treelens.gp.posterior import MeanPosterior
-from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.record import TableRecord
+from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.kernels.mixture import CovariateScales, MixtureScales
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.thresholds import Threshold
