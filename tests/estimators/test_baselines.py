@@ -6,7 +6,8 @@ from sklearn import ensemble
 from sklearn.base import clone
 
 import treelens as tl
-from treelens.estimators.baselines import BASELINES, EcfpGPRegressor, _BoostingMixin, _ForestMixin
+from treelens.estimators import baselines
+from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 from treelens.kernels.fingerprints import fingerprint_counts
 from treelens.kernels.mixture import mixture_kernel
 
@@ -21,13 +22,9 @@ VALUES = np.array([s.count("O") + 0.1 * len(s) for s in SMILES])
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
     few = (("counts and descriptors", {"max_iter": 8, "min_samples_leaf": 3}),)
-    monkeypatch.setattr(_BoostingMixin, "_settings", few)
-    monkeypatch.setattr(_ForestMixin, "_trees", small_forest)
-
-
-def small_forest(self, final, **settings):
-    kind = getattr(ensemble, f"RandomForest{self._kind}")
-    return kind(40 if final else 10, random_state=self.random_state, **settings)
+    for kind in BASELINES["boosting"]:
+        monkeypatch.setattr(kind, "_settings", few)
+    monkeypatch.setattr(baselines, "_N_TREES", (10, 40))
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -338,8 +338,6 @@ def test_blocks_where_graphs_are_expected(data, models, kind, tmp_path):
     ):
         with pytest.raises(GraphDataError, match=r"got blocks.*part\.load\(\)\.graphs"):
             refusing()
-    with pytest.raises(TypeError, match=r"score\(graphs, y\).*part\.load\(\)"):
-        model.score(blocks)
     beside = model.score(blocks, data[1][kind])
     assert beside == pytest.approx(model.score(graphs, data[1][kind]))
 

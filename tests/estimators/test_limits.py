@@ -6,6 +6,7 @@ import pytest
 import treelens as tl
 from naive import censoring as naive
 from strategies import random_collection
+from treelens.estimators.prediction_table import file_columns
 from treelens.evaluation.metrics import number_scores
 
 SETTINGS = {"depth": 1, "weights": "uniform", "descriptors": False, "progress": False}
@@ -123,6 +124,20 @@ def test_files_keep_limits(fitted, tmp_path):
         np.testing.assert_allclose(one, other, rtol=1e-9)
     assert loaded.train_limits_.tolist() == model.train_limits_.tolist()
     assert loaded.loo_.rmse == model.loo_.rmse
+
+
+def test_neighbours_show_which_values_are_limits(fitted):
+    model, graphs, _, values, limits = fitted
+    near = model.kneighbors(graphs[50:], 8)
+    signs = np.where(limits[:50] == 1, ">", "")
+    assert near["limit"].tolist() == signs[near["neighbor"]].tolist()
+    assert set(near["limit"]) == {">", ""}
+    explained = model.explain(graphs[50], n_neighbors=8).neighbors
+    assert explained["limit"].tolist() == near["limit"][:8].tolist()
+    graphs = graphs.with_names([f"g{k}" for k in range(len(graphs))])
+    named = tl.GraphRegressor(**SETTINGS).fit(graphs[:50], values[:50], limits=limits[:50])
+    assert "nearest_limit" in file_columns(named)
+    assert "limit" not in tl.GraphRegressor(**SETTINGS).fit(graphs, values).kneighbors(graphs)
 
 
 def test_reports_and_domain_leave_limits_out_of_scores(fitted, tmp_path):

@@ -133,8 +133,7 @@ def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
 def _model(name: str, task: str, training: options.Training) -> Any:
     """Return an estimator, not yet fitted."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC, PairwiseWeights
-    from treelens.estimators.baselines import BASELINES
-    from treelens.estimators.published import LearnedKernelSVC
+    from treelens.estimators.baselines import BASELINES, LearnedKernelSVC
     from treelens.pairwise.settings import QuasiNewton
 
     regression, seed = task == "regression", training.seed

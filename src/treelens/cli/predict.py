@@ -133,7 +133,7 @@ def _predict_graphs(
     """Predict graphs that come with classes, all at once; see ``_predict_table``."""
     from sklearn.base import is_regressor
 
-    from treelens.estimators.prediction_table import predict_rows
+    from treelens.estimators.named_models import predict_rows
 
     table = read_data(
         job.data, smiles=job.smiles, names=job.ids, target=target, model=models[0].model
@@ -332,7 +332,8 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
-    from treelens.estimators.prediction_table import file_columns, summarize_rows
+    from treelens.estimators.named_models import summarize_rows
+    from treelens.estimators.prediction_table import file_columns
     from treelens.graphs.errors import first_few
 
     bad = whole.index[whole["problem"].fillna("") != ""]

@@ -17,8 +17,8 @@ from treelens.decisions.matched_pairs import (
     joined,
 )
 from treelens.decisions.suggest import decision_column, wanted_code
+from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.prediction_table import prediction_table
-from treelens.estimators.process import GaussianProcessEstimator
 from treelens.evaluation.metrics import NINETY
 from treelens.graphs.chem import quiet, rdkit, smiles_parser
 from treelens.graphs.descriptors import rdkit_descriptors

@@ -13,8 +13,8 @@ from sklearn.base import is_regressor
 
 from treelens.decisions.acquisition import STRATEGIES, Aim, Batch, shortlisted_batch
 from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
+from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.prediction_table import prediction_table
-from treelens.estimators.process import GaussianProcessEstimator
 from treelens.gp.covariates import columns_of
 from treelens.graphs.chem import rdkit
 from treelens.graphs.collection import GraphCollection

@@ -1,65 +1,47 @@
-"""Base classes of the estimators: kernels, classifiers and regressors on graphs."""
+"""The base of the estimators with one fitted model: predictions, explanations, reports, files."""
 
 from __future__ import annotations
 
 import os
-from abc import ABCMeta, abstractmethod
+import warnings
 from collections.abc import Iterator
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    StrOptions,
-    TransformerMixin,
-)
+from treelens._sklearn_compat import BaseEstimator
+from treelens.explain.contributions import Explanation, explain
 from treelens.graphs.blocks import holds_blocks, loaded
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
+from treelens.graphs.convert import as_single_graph, check_graphs
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.models.predictions import FittedModel, Predictions
-from treelens.patterns.features import Features
+from treelens.models.targets import check_numbers
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from pathlib import Path
+
+    from treelens.explain.fragments import FragmentTable
 
 
-class GraphEstimator(BaseEstimator):
-    """Base of all estimators: input checks and scikit-learn tags."""
-
-    n_jobs: int | None
-
-    def _new_graphs(self, X: Any) -> GraphCollection:
-        """Return graphs that are read as the training graphs were."""
-        return check_graphs(X, self.recipe_)  # type: ignore[attr-defined]
-
-    def _n_jobs(self) -> int:
-        """Threads to use: no more than four for each processor."""
-        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
+def thread_count(n_jobs: int | None) -> int:
+    """Threads to use: no more than four for each processor."""
+    return min(effective_n_jobs(n_jobs), 4 * (os.cpu_count() or 1))
 
 
-class FittedEstimator(GraphEstimator):
-    """Base of the estimators with one fitted model, ``model_``: its predictions."""
+class FittedEstimator(BaseEstimator):
+    """Base of the estimators with one fitted model, ``model_``."""
 
     model_: FittedModel
+    n_jobs: int | None
+    _fitted_graphs: GraphCollection | None = None
+    _fragments: FragmentTable | None = None
 
     @property
-    def recipe_(self) -> GraphRecipe | None:  # type: ignore[override]
+    def recipe_(self) -> GraphRecipe | None:
         """How the training graphs were read; None if unknown."""
         return self._fitted_model.recipe
 
@@ -73,9 +55,31 @@ class FittedEstimator(GraphEstimator):
         check_is_fitted(self)
         return self.model_
 
+    @property
+    def _train_graphs(self) -> GraphCollection | None:
+        """The training graphs; from a file, molecules that it keeps are read again."""
+        if self._fitted_graphs is None:
+            model = self._fitted_model
+            graphs = model.training.restored(model.recipe)
+            covariates = getattr(model, "covariates", None)  # an SVM has none
+            if graphs is not None and covariates is not None:
+                graphs = graphs.with_data(covariates.table.decode(covariates.training))
+            self._fitted_graphs = graphs
+        return self._fitted_graphs
+
+    def _n_jobs(self) -> int:
+        return thread_count(self.n_jobs)
+
+    def _new_graphs(self, X: Any) -> GraphCollection:
+        """Return graphs that are read as the training graphs were."""
+        return check_graphs(X, self.recipe_)
+
+    def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
+        """Return targets on the scale of the record's transform; only numbers have one."""
+        return y
+
     def _decide(self, X: Any, **options: Any) -> Predictions:
         """Return the predictions of graphs, each refined once."""
-        check_is_fitted(self)
         return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **options)
 
     def _each(self, X: Any, **options: Any) -> Iterator[Predictions]:
@@ -91,189 +95,171 @@ class FittedEstimator(GraphEstimator):
         if none_yet:
             raise GraphDataError("The blocks contain no graph; at least one is needed.")
 
+    def _collect(self, name: str, X: Any) -> np.ndarray:
+        """Return an attribute of the predictions of graphs, or of all blocks of them."""
+        return np.concatenate([getattr(found, name) for found in self._each(X)])
+
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
-        return np.concatenate([found.out_of_vocabulary for found in self._each(X)])
+        return self._collect("out_of_vocabulary", X)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self)
-
-
-class GraphRegressorMixin(RegressorMixin, FittedEstimator):
-    """Regression with a fitted model."""
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R2 of the predictions.
+    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
+        """Divide the prediction of one graph among its patterns, nodes and edges.
 
         Parameters
         ----------
-        X : graphs, or blocks of them
-            As for ``predict``.
-        y : array-like, shape (n_graphs,)
-            The true values of all graphs, also with blocks.
-        sample_weight : array-like, shape (n_graphs,), optional
+        graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
+        class_label : optional
+            The class to explain; by default, with two classes, the second, whose decision values
+            are positive, and with more the predicted one. Leave it out for regression.
+
+            Contributions add up to the predicted number, or with two classes to the decision
+            value. A ``GraphSVC`` of more classes predicts by votes; there they add up to the mean
+            of the decisions of the class against each of the others.
+        n_neighbors : int, default=5
+            How many of the most similar training graphs to list in ``neighbors``.
+
+        Returns
+        -------
+        Explanation
+            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
+            ``decision``, the prediction, in the units of the targets.
         """
-        return super().score(X, _checked_truth(y), sample_weight)
+        single = as_single_graph(graph, self.recipe_)
+        explanation = explain(self._fitted_model, single, class_label, n_neighbors)
+        if explanation.warning:
+            warnings.warn(explanation.warning, UserWarning, stacklevel=2)
+        return explanation
 
+    def fragments(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        class_label: Any = None,
+        n_fragments: int = 40,
+        min_support: int | None = None,
+        smarts: bool = True,
+    ) -> FragmentTable:
+        """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
-class GraphClassifierMixin(ClassifierMixin, FittedEstimator):
-    """Classification with a fitted model."""
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy of the predictions.
+        A graph with the same patterns as a training graph is explained without that training
+        graph, whatever the order of ``X``; a ``GraphSVC`` and models with landmarks, which have no
+        closed form for that, explain it by all coefficients.
 
         Parameters
         ----------
-        X : graphs, or blocks of them
-            As for ``predict``.
-        y : array-like, shape (n_graphs,)
-            The true classes of all graphs, also with blocks.
-        sample_weight : array-like, shape (n_graphs,), optional
+        X : graphs
+        y : array-like, shape (n_graphs,), optional
+            Their classes or values, for the columns ``support CLASS`` or ``mean_value``.
+        class_label : object, optional
+            The class that positive effects favour: by default, with two classes the second; with
+            more, each row has its own.
+        n_fragments : int, default=40
+            The largest number of rows.
+        min_support : int, optional
+            The smallest number of graphs with a fragment; by default 0.4 % of them, at least 3.
+        smarts : bool, default=True
+            Whether fragments of molecules are written as SMARTS, which takes a while.
+
+        Returns
+        -------
+        FragmentTable
+            A DataFrame.
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
+        >>> model.fragments(graphs, y)["pattern"].iloc[0]
+        '0(0,1,2)'
         """
-        return super().score(X, _checked_truth(y), sample_weight)
+        from treelens.explain.fragments import fragment_table
+        from treelens.report.predicted import class_codes
+
+        graphs, model, targets = self._new_graphs(X), self._fitted_model, None
+        if y is not None and model.classes is None:
+            targets = check_numbers(y, len(graphs))
+        elif y is not None:
+            targets = class_codes(y, model.classes, len(graphs))
+        return fragment_table(
+            model.expansion, graphs, targets, class_label,
+            n_fragments=n_fragments, min_support=min_support, n_jobs=self._n_jobs(), smarts=smarts,
+        )  # fmt: skip
 
     @property
-    def classes_(self) -> np.ndarray:
-        """The classes, ascending."""
-        return self._fitted_model.classes
+    def fragments_(self) -> FragmentTable:
+        """DataFrame of the fragments that move predictions most, over the training graphs.
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
+        A row is a pattern whose effect goes beyond that of the pattern it refines and of the rows
+        above. Fragments in 95 % or more of the graphs are left out. Each training graph is
+        explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (a well-known
+        group that fits at least 95 % of the occurrences, else empty), for molecules ``smarts``
+        (its matches are the occurrences), ``pattern``, ``depth``, ``effect`` (the sum of the
+        contributions of the nodes of an occurrence, averaged over graphs) with its standard
+        ``error`` (over graphs and, for an exact Gaussian process, over the sample of training
+        graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
+        with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
+        ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``.
+        """
+        if self._train_graphs is None:
+            raise AttributeError(
+                "The file of this model does not have its training graphs: call "
+                "model.fragments(graphs) with them, or with others."
+            )
+        if self._fragments is None:
+            from treelens.explain.fragments import fragment_table
+
+            model = self._fitted_model
+            self._fragments = fragment_table(
+                model.expansion, self._train_graphs, model.training.targets, n_jobs=self._n_jobs()
+            )
+        return self._fragments.copy()
+
+    def save(self, path: Any, training_data: bool = True) -> None:
+        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
+
+        The factor of the covariance matrix of a Gaussian process, by far its largest part, is left
+        out: a loaded model computes it anew when it is first asked for standard deviations.
 
         Parameters
         ----------
-        X : graphs, or blocks of them
-            As for ``predict``.
+        path : str or Path
+        training_data : bool, default=True
+            Whether to keep names and SMILES of the training molecules, which reports and
+            ``kneighbors`` show beside a prediction. Without them the file still has what
+            predictions are computed from: how often each pattern occurs in each training graph,
+            and the measured values. That is no protection against somebody who wants to
+            reconstruct the molecules.
         """
-        decisions = np.concatenate([found.decisions for found in self._each(X)])
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        from treelens.estimators.files import save_model
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,).
+        save_model(self, path, training_data)
+
+    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
+        """The content of the report as plain data, ready for JSON.
 
         Parameters
         ----------
-        X : graphs, or blocks of them
-            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
-            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
+        X, y : graphs and their values or classes, optional
+            What to score and to show, not the training graphs: on those the model has held-out
+            scores. Without them the summary is about the model alone.
+        names : str, optional
+            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
         """
-        return self.classes_[np.concatenate([found.predicted_codes for found in self._each(X)])]
+        from treelens.report import summarize
 
-    @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
+        return summarize(self, X, self._on_learned_scale(y, self.recipe_), names=names)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
+    def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
+        """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
+        from treelens.report import write_report
 
-        A logistic function of decision values that is calibrated on held-out training graphs.
-        ``predict`` takes the largest, unless a lower threshold applies to a rare class; with
-        several classes :class:`GraphSVC` calibrates its ``mean_margins``.
-        """
-        found = [found.probabilities for found in self._each(X) if found.probabilities is not None]
-        return np.concatenate(found)
+        return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)
 
-
-def _checked_truth(y: Any) -> Any:
-    if y is None:
-        raise TypeError(
-            "score needs the true classes or values: score(graphs, y). With blocks, take them from "
-            "part.load().y."
-        )
-    return y
-
-
-class GraphKernel(TransformerMixin, GraphEstimator, metaclass=ABCMeta):
-    """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
-
-    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its
-    columns are training graphs, and :meth:`get_feature_names_out` names them. The columns of
-    :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
-    """
-
-    normalize: str | None
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "normalize": [StrOptions({"cosine", "tanimoto"}), None],
-        "n_jobs": [Integral, None],
-    }
-
-    @abstractmethod
-    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
-        """Learn the vocabulary (and weights); features of the training graphs."""
-
-    @abstractmethod
-    def _new_features(self, graphs: GraphCollection) -> Features:
-        """Features of graphs in terms of what ``fit`` saw."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the features of the training graphs.
-
-        Parameters
-        ----------
-        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
-        y : array-like, optional
-            Class labels; only learned weights need them.
-        """
-        self._validate_params()
-        graphs = check_graphs(X)
-        self.n_graphs_, self.recipe_ = len(graphs), graphs.recipe
-        self._fitted = self._fit_features(graphs, y)
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Kernel values of graphs with the training graphs, shape (n_new, n_fit)."""
-        check_is_fitted(self)
-        features = self._new_features(self._new_graphs(X))
-        return self._kernel(features, self._fitted)
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
-        """Kernel values of the training graphs with each other, shape (n_fit, n_fit).
-
-        Equal to ``fit(X, y).transform(X)``, at half the cost.
-        """
-        self.fit(X, y)
-        return self._kernel(self._fitted, None)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of :meth:`transform`: the kernel's, and the training graph's number.
-
-        Parameters
-        ----------
-        input_features : None
-            Not used: what comes in are graphs.
-        """
-        check_is_fitted(self)
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{i}" for i in range(self.n_graphs_)], dtype=object)
-
-    def feature_map(self, X: Any) -> sparse.csr_array:
-        """Explicit features, shape (n_graphs, n_features); see ``feature_map_names``.
-
-        Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
-        (before any normalisation); where it is a sum of minima, it is the sum of the minima.
-        """
-        check_is_fitted(self)
-        pairs = self._new_features(self._new_graphs(X)).pairs
-        rows, weights = pairs.rows, self._weights()
-        if weights is None:
-            values = rows.values
-        else:
-            factors = weights if pairs.minimum else np.sqrt(weights)
-            values = rows.values * factors[rows.indices]
-        shape = (pairs.n_graphs, pairs.n_patterns)
-        return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
-
-    def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
-        target = left if right is None else right
-        other = None if right is None else right.pairs
-        kernel = pair_sums(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
-        return normalize_kernel(kernel, left.diagonal, target.diagonal, self.normalize)
-
-    def _weights(self) -> np.ndarray | None:
-        """Weights of the patterns; None means all ones."""
-        return None
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags

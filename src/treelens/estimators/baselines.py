@@ -1,4 +1,4 @@
-"""Rivals on circular fingerprints (ECFP): Gaussian processes, random forests and boosting.
+"""Rivals: Gaussian processes, forests and boosting on ECFP, and published kernels that learn.
 
 They take the same graphs as the estimators of this library. The Gaussian processes are
 :class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier` with ECFP counts in place of
@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import make_pipeline
 
-from treelens._sklearn_compat import ClassifierMixin, RegressorMixin
-from treelens.estimators.base import GraphEstimator
+from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
+from treelens.estimators.base import thread_count
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
@@ -28,19 +29,13 @@ from treelens.kernels.fingerprints import FingerprintForest, folded_counts, mole
 from treelens.models.targets import check_numbers
 from treelens.models.thresholds import choose_threshold
 from treelens.parallel import openmp_threads
+from treelens.svm.search import radii_for
 
-Settings = tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
+_N_TREES = (50, 500)  # of a forest, in inner folds and in the end
 _LARGE = 3000  # more molecules than this have three inner folds instead of five
 
 
-class _FingerprintMixin:
-    """Counts of circular environments in place of Weisfeiler-Lehman patterns."""
-
-    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
-        return FingerprintForest.fit(graphs, depth)
-
-
-class EcfpGPRegressor(_FingerprintMixin, GraphRegressor):
+class EcfpGPRegressor(GraphRegressor):
     """Gaussian process regression on ECFP counts.
 
     Parameters
@@ -61,8 +56,11 @@ class EcfpGPRegressor(_FingerprintMixin, GraphRegressor):
             depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
         )
 
+    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
+        return FingerprintForest.fit(graphs, depth)
 
-class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
+
+class EcfpGPClassifier(GraphClassifier):
     """Classification by a Gaussian process on ECFP counts; see :class:`EcfpGPRegressor`.
 
     ``threshold`` is that of :class:`treelens.GraphClassifier`.
@@ -77,15 +75,18 @@ class EcfpGPClassifier(_FingerprintMixin, GraphClassifier):
             random_state=random_state,
         )  # fmt: skip
 
+    _fit_patterns = EcfpGPRegressor._fit_patterns
 
-class _TunedTrees(GraphEstimator):
+
+class _TunedTrees(BaseEstimator):
     """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
+
+    _kind: str  # a class of sklearn.ensemble
+    _settings: tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
 
     def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    _settings: Settings  # to try
 
     def _table(self, graphs: GraphCollection, columns: str) -> np.ndarray:
         molecules = molecules_behind(graphs)
@@ -96,53 +97,73 @@ class _TunedTrees(GraphEstimator):
             return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)])
         return table
 
-    def _trees(self, final: bool, **settings: Any) -> Any:
-        raise NotImplementedError
+    def _fitted_trees(
+        self, table: np.ndarray, y: np.ndarray, n_trees: int, settings: dict[str, Any]
+    ) -> Any:
+        from sklearn import ensemble
 
-    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, classes: bool) -> np.ndarray:
-        """Choose settings and fit; returns held-out predictions of the chosen settings."""
-        n_splits = 3 if len(graphs) > _LARGE else 5
-        if classes:  # each fold should contain some of the rarest
-            n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
+        forest = self._kind.startswith("RandomForest")
+        if forest:
+            settings = {**settings, "n_estimators": n_trees, "n_jobs": self.n_jobs}
+        trees = getattr(ensemble, self._kind)(random_state=self.random_state, **settings)
+        if not forest:
+            trees = make_pipeline(_SplittableColumns(trees.min_samples_leaf), trees)
+        with openmp_threads(thread_count(self.n_jobs)):
+            return trees.fit(table, y)
+
+    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, n_splits: int) -> np.ndarray:
+        """Choose settings and fit; return held-out predictions of the chosen settings."""
         splitter = DistinctKFold(n_splits, random_state=self.random_state or 0)
-        folds = list(splitter.split(graphs, y if classes else None))
+        folds = list(splitter.split(graphs, y if hasattr(self, "classes_") else None))
         tables = {name: self._table(graphs, name) for name, _ in self._settings}
-        best, held_out, self.best_params_ = -np.inf, np.empty(0), {}
+        best, held_out = -np.inf, np.empty(0)
         for columns, settings in self._settings:
             table, parts = tables[columns], []
             for train, test in folds:
-                with openmp_threads(self._n_jobs()):
-                    trees = self._trees(False, **settings).fit(table[train], y[train])
-                    parts.append(self._predicted(trees, table[test]))
+                trees = self._fitted_trees(table[train], y[train], _N_TREES[0], settings)
+                parts.append(self._predicted(trees, table[test]))
             predicted = np.zeros((len(y), *parts[0].shape[1:]))
             for (_, test), part in zip(folds, parts, strict=True):
                 predicted[test] = part
             if (score := self._score(predicted, y)) > best:
-                best, held_out = score, predicted
-                self.best_params_ = {"columns": columns, **settings}
-        settings = {k: v for k, v in self.best_params_.items() if k != "columns"}
-        with openmp_threads(self._n_jobs()):
-            final = self._trees(True, **settings)
-            self._fitted = final.fit(tables[self.best_params_["columns"]], y)
+                best, held_out, chosen = score, predicted, (columns, settings)
+        self.best_params_ = {"columns": chosen[0], **chosen[1]}
+        self._fitted = self._fitted_trees(tables[chosen[0]], y, _N_TREES[1], chosen[1])
         return held_out
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
-        return trees.predict(table)
+        with openmp_threads(thread_count(self.n_jobs)):
+            return trees.predict(table)
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
         return -float(np.mean((predicted - y) ** 2))
 
     def _predict(self, X: Any) -> np.ndarray:
         table = self._table(check_graphs(X), self.best_params_["columns"])
-        with openmp_threads(self._n_jobs()):
-            return self._predicted(self._fitted, table)
+        return self._predicted(self._fitted, table)
+
+
+class _SplittableColumns(SelectorMixin, BaseEstimator):
+    """Drop columns that no split can use, as too few rows differ from the rest: most rare bits."""
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def fit(self, X: np.ndarray, y: Any = None) -> _SplittableColumns:
+        kept = (np.median(X, axis=0) != X).sum(axis=0) >= self.least
+        self.kept_ = kept if kept.any() else ~kept
+        return self
+
+    def _get_support_mask(self) -> np.ndarray:
+        return self.kept_
 
 
 class _TreeRegressor(RegressorMixin, _TunedTrees):
     def fit(self, X: Any, y: Any) -> Any:
         """Choose settings and fit."""
         graphs = check_graphs(X)
-        self._fit_tuned(graphs, check_numbers(y, len(graphs)), classes=False)
+        values = check_numbers(y, len(graphs))
+        self._fit_tuned(graphs, values, 3 if len(graphs) > _LARGE else 5)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -164,7 +185,9 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
         self.classes_, codes = check_classes(y, len(graphs))
-        held_out = self._fit_tuned(graphs, codes, classes=True)
+        n_splits = 3 if len(graphs) > _LARGE else 5  # each fold should have some of the rarest
+        n_splits = max(2, min(n_splits, int(np.bincount(codes).min())))
+        held_out = self._fit_tuned(graphs, codes, n_splits)
         self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self
 
@@ -179,7 +202,8 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
-        found[:, trees.classes_] = trees.predict_proba(table)
+        with openmp_threads(thread_count(self.n_jobs)):
+            found[:, trees.classes_] = trees.predict_proba(table)
         return found
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
@@ -187,83 +211,41 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         return found["accuracy"] if found["roc_auc"] is None else found["roc_auc"]
 
 
-class _ForestMixin:
-    """A random forest of 500 trees on ECFP4 folded to 2,048, counts or bits."""
+class EcfpForestRegressor(_TreeRegressor):
+    """Random forest regression (500 trees) on ECFP4 folded to 2,048.
 
-    n_jobs: int | None
-    random_state: int | None
-    _kind: str
-    _settings: Settings = (
+    Counts or bits, and features per split, are tuned.
+    """
+
+    _kind = "RandomForestRegressor"
+    _settings = (
         ("bits", {"max_features": "sqrt"}),
         ("counts", {"max_features": "sqrt"}),
         ("counts", {"max_features": 0.1}),
     )
 
-    def _trees(self, final: bool, **settings: Any) -> Any:
-        from sklearn import ensemble
 
-        return getattr(ensemble, f"RandomForest{self._kind}")(
-            500 if final else 50, n_jobs=self.n_jobs, random_state=self.random_state, **settings
-        )
+class EcfpForestClassifier(_TreeClassifier):
+    """Random forest classification on ECFP4; see :class:`EcfpForestRegressor`."""
+
+    _kind, _settings = "RandomForestClassifier", EcfpForestRegressor._settings
 
 
-class _BoostingMixin:
-    """Histogram-based gradient boosting on ECFP4 counts and descriptors."""
+class BoostingRegressor(_TreeRegressor):
+    """Gradient boosting on ECFP4 counts and descriptors; the learning rate is tuned."""
 
-    random_state: int | None
-    _kind: str
-    _settings: Settings = (
+    _kind = "HistGradientBoostingRegressor"
+    _settings = (
         ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200}),
         ("counts and descriptors", {"learning_rate": 0.03, "max_iter": 500}),
         ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200, "min_samples_leaf": 5}),
     )
 
-    def _trees(self, final: bool, **settings: Any) -> Any:
-        from sklearn import ensemble
 
-        boosting = getattr(ensemble, f"HistGradientBoosting{self._kind}")(
-            random_state=self.random_state, **settings
-        )
-        return make_pipeline(_SplittableColumns(boosting.min_samples_leaf), boosting)
-
-
-class _SplittableColumns(SelectorMixin, BaseEstimator):
-    """Drop columns that no split can use, as too few rows differ from the rest: most rare bits."""
-
-    def __init__(self, least: int) -> None:
-        self.least = least
-
-    def fit(self, X: np.ndarray, y: Any = None) -> _SplittableColumns:
-        kept = (np.median(X, axis=0) != X).sum(axis=0) >= self.least
-        self.kept_ = kept if kept.any() else ~kept
-        return self
-
-    def _get_support_mask(self) -> np.ndarray:
-        return self.kept_
-
-
-class EcfpForestRegressor(_ForestMixin, _TreeRegressor):
-    """Random forest regression on ECFP4; counts or bits and features per split are tuned."""
-
-    _kind = "Regressor"
-
-
-class EcfpForestClassifier(_ForestMixin, _TreeClassifier):
-    """Random forest classification on ECFP4; see :class:`EcfpForestRegressor`."""
-
-    _kind = "Classifier"
-
-
-class BoostingRegressor(_BoostingMixin, _TreeRegressor):
-    """Gradient boosting on ECFP4 counts and descriptors; the learning rate is tuned."""
-
-    _kind = "Regressor"
-
-
-class BoostingClassifier(_BoostingMixin, _TreeClassifier):
+class BoostingClassifier(_TreeClassifier):
     """Gradient boosting on ECFP4 counts and descriptors; see :class:`BoostingRegressor`."""
 
-    _kind = "Classifier"
+    _kind, _settings = "HistGradientBoostingClassifier", BoostingRegressor._settings
 
 
 # Name on the command line -> (classifier, regressor).
@@ -272,3 +254,38 @@ BASELINES: dict[str, tuple[type, type]] = {
     "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
     "boosting": (BoostingClassifier, BoostingRegressor),
 }
+
+
+class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
+    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones.
+
+    It always learns: a radius of 0 is not among the candidates.
+
+    Parameters
+    ----------
+    model : GraphSVC
+        The kernels and depths to choose from, with a weight radius of 0.
+    learner : PairwiseWeights
+    """
+
+    def __init__(self, model: GraphSVC, learner: Any) -> None:
+        self.model = model
+        self.learner = learner
+
+    def fit(self, graphs: Any, y: Any) -> LearnedKernelSVC:
+        """Choose kernel and depth with uniform weights, then learn."""
+        uniform = clone(self.model).fit(graphs, y)
+        self.fitted_ = clone(self.model).set_params(
+            kernel=uniform.best_params_["kernel"], depth=uniform.best_params_["depth"],
+            weight_radius=list(radii_for(len(graphs))), learner=self.learner,
+        ).fit(graphs, y)  # fmt: skip
+        self.classes_ = self.fitted_.classes_
+        return self
+
+    def predict(self, graphs: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,)."""
+        return self.fitted_.predict(graphs)
+
+    def predict_proba(self, graphs: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes)."""
+        return self.fitted_.predict_proba(graphs)

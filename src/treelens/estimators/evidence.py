@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import Interval, StrOptions
-from treelens.estimators.base import GraphClassifierMixin, GraphRegressorMixin
+from treelens._sklearn_compat import ClassifierMixin, Interval, RegressorMixin, StrOptions
+from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.estimators.prediction_table import INTERVALS
-from treelens.estimators.process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.explain.decode import pattern_table
 from treelens.gp.censoring import check_limits
+from treelens.gp.conditioning import starting_weights
 from treelens.gp.leave_one_out import (
     LeftOutClasses,
     LeftOutGroups,
@@ -25,7 +24,6 @@ from treelens.gp.leave_one_out import (
     left_out_groups,
     left_out_numbers,
 )
-from treelens.gp.model import FittedGP
 from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
 from treelens.gp.sampling import tenths_by_rank
 from treelens.graphs.blocks import holds_blocks
@@ -36,6 +34,7 @@ from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, f
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.targets import (
     check_numbers,
+    check_weights,
     class_weights,
     first_no_number,
     warn_if_one_class,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
+class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     """Gaussian process regression on graphs, with weights of patterns that are learned.
 
     Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Weights of
@@ -139,24 +138,41 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     (True, True)
     """
 
-    model_: FittedGP
-    _left_out_scaffolds: tuple[FittedGP, LeftOutGroups] | None = None
+    _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
 
-    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        values = check_numbers(y, len(weights))
+    def _training_targets(
+        self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
+    ) -> TrainingTargets:
+        if noise is not None and sample_weight is not None:
+            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
+        data, scale = graphs.graph_data, learned_transform(graphs.recipe)
+        if noise is None and sample_weight is None and self.device == "cpu":
+            noise = data.get(NOISE)
+        variances = None
+        if noise is not None:
+            std = check_noise(noise, len(graphs))
+            if scale is not None:
+                std = scale.forward_std(check_numbers(y, len(graphs)), std)
+            variances = np.where(np.isnan(std), np.nanmedian(std), std) ** 2
+        values = check_numbers(self._on_learned_scale(y, graphs.recipe), len(graphs))
+        if variances is not None:
+            sample_weight = starting_weights(variances, values)
+        known = self._standardized(values, check_weights(sample_weight, len(graphs)))
+        if variances is not None:
+            known = known._replace(noise=variances / known.targets.scale**2)
+        signs = check_limits(data.get(LIMITS) if limits is None else limits, len(graphs))
+        if signs is not None and self.device != "cpu":
+            raise ValueError("limits are learned from on the CPU only: use device='cpu'.")
+        return known._replace(targets=replace(known.targets, limits=signs))
+
+    def _standardized(self, values: np.ndarray, weights: np.ndarray) -> TrainingTargets:
         targets = Targets.standardized(values[:, None], weights, None)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _with_limits(
-        self, known: TrainingTargets, graphs: GraphCollection, limits: Any
-    ) -> TrainingTargets:
-        given = graphs.graph_data.get(LIMITS) if limits is None else limits
-        signs = check_limits(given, len(graphs))
-        if signs is None:
-            return known
-        if self.device != "cpu":
-            raise ValueError("Limits are learned on the CPU only: use device='cpu'.")
-        return known._replace(targets=replace(known.targets, limits=signs))
+    def _sample_targets(self, y: np.ndarray, all_y: np.ndarray) -> tuple[TrainingTargets, Targets]:
+        known = self._standardized(check_numbers(y, len(y)), np.ones(len(y)))
+        every = check_numbers(all_y, len(all_y))[:, None]
+        return known, known.targets.alike(every, np.ones(len(every)))
 
     def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
@@ -166,11 +182,16 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_no_number(y)
 
-    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
-        return known.targets.alike(check_numbers(y, len(y))[:, None], np.ones(len(y)))
-
     def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
+
+    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
+        """Return numbers in units of the table on the scale of the record's transform."""
+        scale = learned_transform(recipe)
+        if scale is None or y is None:
+            return y
+        values = np.asarray(y, dtype=np.float64)
+        return scale.checked(values, lambda k: f"the value of graph {k}")
 
     @property
     def loo_(self) -> LeftOutNumbers:
@@ -186,6 +207,14 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
     def train_limits_(self) -> np.ndarray | None:
         """1 where the value of a training graph is a lower limit, -1 an upper one; None: none."""
         return self._fitted_model.training.limits
+
+    @property
+    def patterns_(self) -> pd.DataFrame:
+        """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
+        model = self._fitted_model
+        return pattern_table(
+            model.weighted.forest, model.training.histograms, model.weights, self.train_values_
+        )
 
     @overload
     def predict(
@@ -255,13 +284,11 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
             if scale is None:
                 return mean, cov
             return scale.inverse(mean), scale.inverse_cov(mean, cov)
-        found = [
-            (each.mean[:, 0], each.variance) for each in self._each(graphs, variance=return_std)
-        ]
-        mean = np.concatenate([mean for mean, _ in found])
+        found = list(self._each(graphs, variance=return_std))
+        mean = np.concatenate([each.mean[:, 0] for each in found])
         if not return_std:
             return mean if scale is None else scale.inverse(mean)
-        variance = np.concatenate([var for _, var in found if var is not None])
+        variance = np.concatenate([each.variance for each in found if each.variance is not None])
         if not include_noise:
             variance = np.maximum(variance - self.noise_, 0.0)
         std = factor * np.sqrt(variance)
@@ -291,16 +318,15 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         return kept[1]
 
     def _widening(self, intervals: str) -> float:
-        """What standard deviations are multiplied by."""
+        """Return what standard deviations are multiplied by."""
         check_choice("intervals", intervals, INTERVALS)
         return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
 
     def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
-        check_is_fitted(self)
+        """Return means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
         if holds_blocks(X):
             raise TypeError("A covariance is one of all graphs at once: give graphs, no blocks.")
-        mean, cov = self.model_.joint(self._new_graphs(X), self._n_jobs())
+        mean, cov = self._fitted_model.joint(self._new_graphs(X), self._n_jobs())
         if include_noise:
             cov[np.diag_indices_from(cov)] += self.noise_
         return mean[:, 0], cov
@@ -349,45 +375,8 @@ class GraphRegressor(GraphRegressorMixin, GaussianProcessEstimator):
         scale = None if learned_scale else learned_transform(self.recipe_)
         return drawn if scale is None else scale.inverse(drawn)
 
-    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
-        """Numbers in units of the table on the scale of the record's transform."""
-        scale = learned_transform(recipe)
-        if scale is None or y is None:
-            return y
-        values = np.asarray(y, dtype=np.float64)
-        return scale.checked(values, lambda k: f"the value of graph {k}")
 
-    def _known_noise(
-        self, graphs: GraphCollection, y: Any, noise: Any, sample_weight: Any
-    ) -> np.ndarray | None:
-        if noise is not None and sample_weight is not None:
-            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
-        if noise is not None and self.device != "cpu":
-            raise ValueError("Known noise is used on the CPU only: use device='cpu'.")
-        if noise is None and sample_weight is None and self.device == "cpu":
-            noise = graphs.graph_data.get(NOISE)
-        if noise is None:
-            return None
-        std = check_noise(noise, len(graphs))
-        scale = learned_transform(graphs.recipe)
-        if scale is not None:
-            std = scale.forward_std(check_numbers(y, len(graphs)), std)
-        return np.where(np.isnan(std), np.nanmedian(std), std) ** 2
-
-    def _left_out_errors(self) -> np.ndarray:
-        errors = self.train_values_ - self.loo_.predictions
-        if self.train_limits_ is not None:  # a limit that holds is no error
-            holds = self.train_limits_ * errors < 0
-            errors = np.where(holds, 0.0, errors)
-        return errors[:, None]
-
-    @property
-    def patterns_(self) -> pd.DataFrame:
-        """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
-        return pattern_table(*self._counted_patterns, self.train_values_)
-
-
-class GraphClassifier(GraphClassifierMixin, GaussianProcessEstimator):
+class GraphClassifier(ClassifierMixin, GaussianProcessEstimator):
     """Gaussian process classification of graphs, with weights of patterns that are learned.
 
     As :class:`GraphRegressor`, with the classes coded as numbers: +1 and -1 for two, one column
@@ -437,10 +426,6 @@ converged_, learning_gain_ :
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
 
-    model_: FittedGP
-    class_weight: Any
-    threshold: Any
-
     def __init__(
         self,
         depth: int | str = "auto",
@@ -461,50 +446,60 @@ converged_, learning_gain_ :
         random_state: Any = 0,
         progress: bool | None = None,
     ) -> None:
-        self._keep_parameters(locals())
+        super().__init__(
+            depth, weights, descriptors=descriptors, attributes=attributes, trees=trees,
+            prior_strength=prior_strength, learning_size=learning_size, exact_size=exact_size,
+            n_landmarks=n_landmarks, max_steps=max_steps, device=device, n_jobs=n_jobs,
+            random_state=random_state, progress=progress,
+        )  # fmt: skip
+        self.class_weight = class_weight
+        self.threshold = threshold
 
     def _validate_params(self) -> None:
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def _training_targets(self, y: Any, weights: np.ndarray) -> TrainingTargets:
+    def _training_targets(
+        self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
+    ) -> TrainingTargets:
+        if limits is not None or noise is not None:
+            raise TypeError("limits and noise are those of numbers: a classifier takes none.")
+        return self._coded(y, check_weights(sample_weight, len(graphs)))
+
+    def _coded(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         classes, codes = check_classes(y, len(weights))
         weights = weights * class_weights(self.class_weight, classes, codes)
         targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         return TrainingTargets(codes, codes, targets, classes)
 
+    def _sample_targets(self, y: np.ndarray, all_y: np.ndarray) -> tuple[TrainingTargets, Targets]:
+        lost = all_y[~np.isin(all_y, np.unique(y))].tolist()
+        if lost:
+            raise ValueError(
+                f"The class {lost[0]!r} is in the blocks, {lost.count(lost[0])} of {len(all_y)} "
+                f"graphs, but among the {len(y)} graphs that were drawn from them there is none of "
+                "it. Raise exact_size, or leave out classes that are so rare."
+            )
+        known = self._coded(y, np.ones(len(y)))
+        assert known.classes is not None
+        codes = np.searchsorted(known.classes, all_y)
+        of_class = known.targets.weights[np.unique(known.given, return_index=True)[1]]
+        columns = class_columns(codes, len(known.classes))
+        return known, known.targets.alike(columns, of_class[codes])
+
     def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
         from treelens.report.predicted import class_codes
 
-        model, classes, before = self.model_, self.classes_, self.train_codes_
+        classes, before = self.classes_, self.train_codes_
         new = class_codes(y, classes, len(weights))
         of_class = class_weights(self.class_weight, classes, before)
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])
-        targets = model.targets_with(class_columns(codes, len(classes)), weights)
+        targets = self.model_.targets_with(class_columns(codes, len(classes)), weights)
         return TrainingTargets(codes, codes, targets, classes)
 
     def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
         return first_without_class(y)
-
-    def _check_sample(self, y: np.ndarray, all_targets: np.ndarray) -> None:
-        lost = ~np.isin(all_targets, np.unique(y))
-        if lost.any():
-            name = all_targets[lost].tolist()[0]
-            n_lost = int((all_targets[lost] == all_targets[lost][0]).sum())
-            raise ValueError(
-                f"The class {name!r} is in the blocks, {n_lost} of {len(all_targets)} graphs, but "
-                f"among the {len(y)} graphs that were drawn from them there is none of it. Raise "
-                "exact_size, or leave out classes that are so rare."
-            )
-
-    def _targets_of_all(self, y: np.ndarray, known: TrainingTargets) -> Targets:
-        """A class weighs what it weighs in the sample, which holds all of them."""
-        assert known.classes is not None
-        codes = np.searchsorted(known.classes, y)
-        one_of_each = np.unique(known.given, return_index=True)[1]
-        weights = known.targets.weights[one_of_each][codes]
-        return known.targets.alike(class_columns(codes, len(known.classes)), weights)
 
     def _scored(
         self, left_out: LeaveOneOut, known: TrainingTargets
@@ -518,9 +513,44 @@ converged_, learning_gain_ :
         return scores, slope
 
     @property
+    def classes_(self) -> np.ndarray:
+        """The classes, ascending."""
+        return self._fitted_model.classes
+
+    @property
+    def train_codes_(self) -> np.ndarray:
+        """Classes of the training graphs, as positions in ``classes_``."""
+        return self._fitted_model.training.targets
+
+    @property
+    def threshold_(self) -> Threshold | None:
+        """What a rare class is named by; None: the most probable class is named."""
+        return self._fitted_model.threshold
+
+    @property
     def loo_(self) -> LeftOutClasses:
         """Predictions of each training graph from all the others."""
         return self._fitted_model.record.left_out
+
+    @property
+    def patterns_(self) -> pd.DataFrame:
+        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
+        model = self._fitted_model
+        return pattern_table(
+            model.weighted.forest, model.training.histograms, model.weights, self.train_codes_,
+            self.classes_,
+        )  # fmt: skip
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            As for ``predict``.
+        """
+        decisions = self._collect("decisions", X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:
         """Classes, shape (n_graphs,).
@@ -528,29 +558,17 @@ converged_, learning_gain_ :
         Parameters
         ----------
         X : graphs, or blocks of them
-            As for :class:`GraphRegressor`.
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         """
-        return super().predict(self._beside(X, covariates))
+        return self.classes_[self._collect("predicted_codes", self._beside(X, covariates))]
 
     def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); ``covariates`` as in ``predict``.
+        """Class probabilities, shape (n_graphs, n_classes); ``X`` and ``covariates`` as above.
 
-        The largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
+        A logistic function of decision values that is calibrated on left-out training graphs. The
+        largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
         """
-        return super().predict_proba(self._beside(X, covariates))
-
-    @property
-    def threshold_(self) -> Threshold | None:
-        """What a rare class is named by; None: the most probable class is named."""
-        return self._fitted_model.threshold
-
-    def _left_out_errors(self) -> np.ndarray:
-        columns = class_columns(self.train_codes_, len(self.classes_))
-        return columns - self.loo_.decisions.reshape(columns.shape)
-
-    @property
-    def patterns_(self) -> pd.DataFrame:
-        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
-        return pattern_table(*self._counted_patterns, self.train_codes_, self.classes_)
+        return self._collect("probabilities", self._beside(X, covariates))

@@ -12,6 +12,7 @@ import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.estimators.weights import PairwiseWeights
+from treelens.gp.model import FittedGP
 from treelens.pairwise.settings import LearnerSettings
 from treelens.storage.archive import (
     Contents,
@@ -42,6 +43,9 @@ def save_model(estimator: Any, path: str | Path, training_data: bool = True) -> 
     model = estimator.model_
     if not training_data:
         model = replace(model, training=model.training.without_identity())
+    learners = {type(getattr(estimator, name, None)) for name in ("learner", "learner_")}
+    if not learners <= {PairwiseWeights, type(None)}:
+        raise UnstorableError("The model cannot be saved: its learner is not a PairwiseWeights.")
     kept, not_kept = {}, {}
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
@@ -50,10 +54,6 @@ def save_model(estimator: Any, path: str | Path, training_data: bool = True) -> 
             kept[name] = given
         except UnstorableError:  # a splitter, a random generator: for fitting again only
             not_kept[name] = repr(value)[:200]
-    if not {type(getattr(estimator, x, None)) for x in ("learner", "learner_")} <= {
-        PairwiseWeights, type(None)
-    }:  # fmt: skip
-        raise UnstorableError("The model cannot be saved: its learner is not a PairwiseWeights.")
     record = {
         "estimator": type(estimator).__name__,
         "parameters": kept,
@@ -101,7 +101,16 @@ def estimator_of(contents: Contents, place: str) -> AnyModel:
     """Return the estimator in the contents of a model file; ``place`` is for messages."""
     try:
         record = from_state(*contents, MODEL_CLASSES)
-        return _made(record.get("estimator"), record.get("parameters"), record.get("model"))
+        name, model = record.get("estimator"), record.get("model")
+        kind = _ESTIMATORS.get(name) if isinstance(name, str) else None
+        expected = FittedSVM if kind is GraphSVC else FittedGP
+        has_classes = getattr(model, "classes", None) is not None
+        if not isinstance(model, expected) or has_classes == (kind is GraphRegressor):
+            raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
+        try:
+            return _made(kind, record.get("parameters"), model)
+        except (TypeError, ValueError) as error:
+            raise StateError(f"'parameters': {str(error)[:300]}") from error
     except (StateError, RecursionError) as error:
         raise ModelFileError(
             f"{place}: {error}. The file was altered, or written by another program; save the "
@@ -109,38 +118,30 @@ def estimator_of(contents: Contents, place: str) -> AnyModel:
         ) from error
 
 
-def _made(name: Any, parameters: Any, model: Any) -> Any:
+def _made(kind: Any, parameters: Any, model: Any) -> Any:
     """Return an estimator with parameters such as ``fit`` takes, and its fitted model."""
-    kind = _ESTIMATORS.get(name) if isinstance(name, str) else None
-    task = (type(model).__name__, getattr(model, "classes", None) is None)
-    regressor = kind is not None and issubclass(kind, GraphRegressor)
-    expected = ("FittedSVM" if kind is GraphSVC else "FittedGP", regressor)
-    if kind is None or task != expected:
-        raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
-    try:
-        made = kind(**parameters)
-        if isinstance(made, GraphSVC) and made.learner is not None:
+    made = kind(**parameters)
+    if isinstance(made, GraphSVC):
+        if made.learner is not None:
             made.learner = _learner(made.learner)
-        _check_parameters(made).model_ = model
-        if isinstance(model, FittedSVM):
-            learner, learned = _learner(model.choice.learner), model.choice.learned
-            made.learner_ = None if learned is None else learner
-            if learned is not None:
-                learner._keep(learned)
-    except (TypeError, ValueError) as error:
-        raise StateError(f"'parameters': {str(error)[:300]}") from error
+        made.learner_ = None
+        if model.choice.learned is not None:
+            made.learner_ = _learner(model.choice.learner)
+            made.learner_._keep(model.choice.learned)
+    _check_parameters(made)
+    made.model_ = model
     return made
 
 
 def _learner(flat: Any) -> PairwiseWeights:
     """Return the learner with these parameters, those of its solver among them."""
     LearnerSettings(**{**flat, "n_jobs": 1}).check()
-    learner: PairwiseWeights = _check_parameters(PairwiseWeights.from_flat(flat))
+    learner = PairwiseWeights.from_flat(flat)
+    _check_parameters(learner)
     return learner
 
 
-def _check_parameters(estimator: Any) -> Any:
+def _check_parameters(estimator: Any) -> None:
     estimator._validate_params()
     if estimator.n_jobs is not None and not 0 < abs(estimator.n_jobs) <= _MAX_THREADS:
         raise ValueError(f"n_jobs must be from -{_MAX_THREADS} to {_MAX_THREADS}, and not 0")
-    return estimator

@@ -1,18 +1,27 @@
-"""The three Weisfeiler-Lehman kernels as scikit-learn transformers."""
+"""Kernels as scikit-learn transformers: their base, and the three Weisfeiler-Lehman kernels."""
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import HasMethods, Interval, StrOptions
-from treelens.estimators.base import GraphKernel, check_graphs
+from treelens._sklearn_compat import (
+    BaseEstimator,
+    HasMethods,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+)
+from treelens.estimators.base import thread_count
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
 from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
@@ -27,82 +36,113 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-class _WeisfeilerLehmanKernel(GraphKernel):
-    """Refinement, vocabulary, histograms and weights, shared by the three kernels."""
 
-    _kind: str  # which pair feature, see treelens.patterns.pairs
-    depth: int
-    include_depth_zero: bool
-    edge_labels: bool
-    attributes: str
-    weights: Any
+class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
+
+    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its
+    columns are training graphs, and :meth:`get_feature_names_out` names them. The columns of
+    :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
+    """
+
+    normalize: str | None
+    n_jobs: int | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GraphKernel._parameter_constraints,
-        "depth": [Interval(Integral, 0, None, closed="left")],
-        "include_depth_zero": ["boolean"],
-        "edge_labels": ["boolean"],
-        "attributes": [StrOptions({"auto", "ignore"})],
-        "weights": [StrOptions({"uniform"}), "array-like", HasMethods(["fit", "get_params"])],
+        "normalize": [StrOptions({"cosine", "tanimoto"}), None],
+        "n_jobs": [Integral, None],
     }
 
+    @abstractmethod
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
-        first_depth = first_depth_of(self.depth, self.include_depth_zero)
-        self.vocabulary_, colors = PatternVocabulary.fit(
-            graphs, self.depth, self.edge_labels, self._n_jobs()
-        )
-        self._extractor = PatternExtractor(
-            self.vocabulary_, first_depth, self._kind, self._cells(graphs)
-        )
-        colors = with_cell_colors(colors, graphs, self._extractor.cells, self._n_jobs())
-        histograms = self._extractor.count(colors, self._n_jobs())
-        self.weights_ = self._learn_weights(histograms, y)
-        pairs = self._extractor.pairs(histograms)
-        return Features(pairs, pairs.diagonal(self._weights()))
+        """Learn the vocabulary (and weights); return features of the training graphs."""
 
-    def _cells(self, graphs: GraphCollection) -> AttributeCells | None:
-        """Cells of the attributes of graphs, where these have any and they are not ignored."""
-        if self.attributes == "ignore" or not has_attributes(graphs):
-            return None
-        return AttributeCells.fit(graphs, min(self.depth, MOST_STEPS))
-
-    def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
-        """One weight per pattern: ones, the user's, or learned."""
-        self.learner_ = None
-        if isinstance(self.weights, str):
-            return np.ones(histograms.n_patterns)
-        if not hasattr(self.weights, "fit"):
-            return _checked_weights(self.weights, histograms.n_patterns)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} learns its weights from classes: call fit(graphs, y)."
-            )
-        unit_pairs = PairFeatures.from_histograms(histograms, self._kind)
-        self.learner_ = clone(self.weights).fit(unit_pairs, y)
-        return self.learner_.weights_
+    @abstractmethod
+    def _new_features(self, graphs: GraphCollection) -> Features:
+        """Return features of graphs in terms of what ``fit`` saw."""
 
     def _weights(self) -> np.ndarray | None:
-        return None if isinstance(self.weights, str) else self.weights_
+        """Return weights of the patterns; None means all ones."""
+        return None
 
-    def _new_features(self, graphs: GraphCollection) -> Features:
-        return self._extractor.features(graphs, self._weights(), self._n_jobs())
+    def _n_jobs(self) -> int:
+        return thread_count(self.n_jobs)
 
-    def out_of_vocabulary(self, X: Any) -> np.ndarray:
-        """Fraction of each graph's patterns that are not in the vocabulary, shape (n_graphs,)."""
+    def _new_graphs(self, X: Any) -> GraphCollection:
         check_is_fitted(self)
-        return self._extractor.histograms(self._new_graphs(X), self._n_jobs()).out_of_vocabulary()
+        return check_graphs(X, self.recipe_)
 
-    def feature_map_names(self) -> np.ndarray:
-        """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the features of the training graphs.
+
+        Parameters
+        ----------
+        X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
+        y : array-like, optional
+            Class labels; only learned weights need them.
+        """
+        self._validate_params()
+        graphs = check_graphs(X)
+        self.n_graphs_, self.recipe_ = len(graphs), graphs.recipe
+        self._fitted = self._fit_features(graphs, y)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Kernel values of graphs with the training graphs, shape (n_new, n_fit)."""
+        return self._kernel(self._new_features(self._new_graphs(X)), self._fitted)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Kernel values of the training graphs with each other, shape (n_fit, n_fit).
+
+        Equal to ``fit(X, y).transform(X)``, at half the cost.
+        """
+        self.fit(X, y)
+        return self._kernel(self._fitted, None)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of :meth:`transform`: the kernel's, and the training graph's number.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used: what comes in are graphs.
+        """
         check_is_fitted(self)
-        names = self.vocabulary_.feature_names(self._extractor.first_depth)
-        forest = self._extractor.forest
-        cells = np.arange(self.vocabulary_.n_patterns, forest.n_patterns)
-        return np.append(names, np.array(forest.texts(cells), dtype=object))
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{i}" for i in range(self.n_graphs_)], dtype=object)
+
+    def feature_map(self, X: Any) -> sparse.csr_array:
+        """Explicit features, shape (n_graphs, n_features); see ``feature_map_names``.
+
+        Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
+        (before any normalisation); where it is a sum of minima, it is the sum of the minima.
+        """
+        pairs = self._new_features(self._new_graphs(X)).pairs
+        rows, weights, values = pairs.rows, self._weights(), pairs.rows.values
+        if weights is not None:
+            values = values * (weights if pairs.minimum else np.sqrt(weights))[rows.indices]
+        shape = (pairs.n_graphs, pairs.n_patterns)
+        return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
+
+    def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
+        other = None if right is None else right.pairs
+        kernel = pair_sums(left.pairs, other, self._weights(), n_jobs=self._n_jobs())
+        return normalize_kernel(kernel, left.diagonal, (right or left).diagonal, self.normalize)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
 
 
-class WLSubtree(_WeisfeilerLehmanKernel):
+class WLSubtree(GraphKernel):
     """Weisfeiler-Lehman subtree kernel: dot products of pattern counts.
 
     ``K(G, G') = (1/H) sum_h sum_v w_v count_G(v) count_G'(v)`` over the ``H`` depths in use
@@ -143,7 +183,15 @@ class WLSubtree(_WeisfeilerLehmanKernel):
            [3., 9.]])
     """
 
-    _kind = "subtree"
+    _kind = "subtree"  # which pair feature, see treelens.patterns.pairs
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GraphKernel._parameter_constraints,
+        "depth": [Interval(Integral, 0, None, closed="left")],
+        "include_depth_zero": ["boolean"],
+        "edge_labels": ["boolean"],
+        "attributes": [StrOptions({"auto", "ignore"})],
+        "weights": [StrOptions({"uniform"}), "array-like", HasMethods(["fit", "get_params"])],
+    }
 
     def __init__(
         self,
@@ -163,6 +211,67 @@ class WLSubtree(_WeisfeilerLehmanKernel):
         self.normalize = normalize
         self.weights = weights
         self.n_jobs = n_jobs
+
+    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+        first_depth, n_jobs = first_depth_of(self.depth, self.include_depth_zero), self._n_jobs()
+        self.vocabulary_, colors = PatternVocabulary.fit(
+            graphs, self.depth, self.edge_labels, n_jobs
+        )
+        cells = self._cells(graphs)
+        self._extractor = PatternExtractor(self.vocabulary_, first_depth, self._kind, cells)
+        colors = with_cell_colors(colors, graphs, cells, n_jobs)
+        histograms = self._extractor.count(colors, n_jobs)
+        self.weights_ = self._learn_weights(histograms, y)
+        pairs = self._extractor.pairs(histograms)
+        return Features(pairs, pairs.diagonal(self._weights()))
+
+    def _cells(self, graphs: GraphCollection) -> AttributeCells | None:
+        """Return cells of the attributes of graphs, where they have any that are not ignored."""
+        if self.attributes == "ignore" or not has_attributes(graphs):
+            return None
+        return AttributeCells.fit(graphs, min(self.depth, MOST_STEPS))
+
+    def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
+        """Return one weight per pattern: ones, the user's, or learned."""
+        self.learner_, n_patterns = None, histograms.n_patterns
+        if isinstance(self.weights, str):
+            return np.ones(n_patterns)
+        if hasattr(self.weights, "fit"):
+            if y is None:
+                raise ValueError(
+                    f"{type(self).__name__} learns its weights from classes: call fit(graphs, y)."
+                )
+            unit_pairs = PairFeatures.from_histograms(histograms, self._kind)
+            self.learner_ = clone(self.weights).fit(unit_pairs, y)
+            return self.learner_.weights_
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (n_patterns,):
+            raise ValueError(
+                f"weights must be 'uniform', a learner, or one number for each of the {n_patterns} "
+                f"patterns of these graphs; got an array of shape {weights.shape}."
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ValueError("weights must be finite and not negative, or the kernel is not PSD.")
+        return weights
+
+    def _weights(self) -> np.ndarray | None:
+        return None if isinstance(self.weights, str) else self.weights_
+
+    def _new_features(self, graphs: GraphCollection) -> Features:
+        return self._extractor.features(graphs, self._weights(), self._n_jobs())
+
+    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+        """Fraction of each graph's patterns that are not in the vocabulary, shape (n_graphs,)."""
+        graphs = self._new_graphs(X)
+        return self._extractor.histograms(graphs, self._n_jobs()).out_of_vocabulary()
+
+    def feature_map_names(self) -> np.ndarray:
+        """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
+        check_is_fitted(self)
+        names = self.vocabulary_.feature_names(self._extractor.first_depth)
+        forest = self._extractor.forest
+        cells = np.arange(self.vocabulary_.n_patterns, forest.n_patterns)
+        return np.append(names, np.array(forest.texts(cells), dtype=object))
 
 
 class WLOptimalAssignment(WLSubtree):
@@ -190,7 +299,7 @@ class WLOptimalAssignment(WLSubtree):
     _kind = "optimal-assignment"
 
 
-class WassersteinWL(_WeisfeilerLehmanKernel):
+class WassersteinWL(WLSubtree):
     """Wasserstein Weisfeiler-Lehman kernel: ``exp(-gamma * distance)``, in closed form.
 
     With uniform weights the distance is the Wasserstein distance between the graphs' node
@@ -208,19 +317,8 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         ``exp(-gamma (b - <W, Z>))``; ``exp(-gamma d)`` with the true metric
         ``d = 0.5 (1/H) sum_v w_v |frequency_G(v) - frequency_G'(v)|``; or ``<W, Z>`` itself. With
         uniform weights the first two are the same.
-    include_depth_zero : bool, default=True
-        Whether the node labels themselves count as patterns.
-    edge_labels : bool, default=False
-        Whether patterns include edge labels.
-    attributes : {"auto", "ignore"}, default="auto"
-        Whether continuous attributes of nodes and edges, where there are any, are divided into
-        cells that count as patterns.
-    normalize : {None, "cosine", "tanimoto"}, default=None
-        Applied to the finished kernel.
-    weights : "uniform", array-like or PairwiseWeights, default="uniform"
-        One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
-    n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
+    include_depth_zero, edge_labels, attributes, normalize, weights, n_jobs
+        As in :class:`WLSubtree`; ``normalize`` applies to the finished kernel.
 
     Attributes
     ----------
@@ -240,7 +338,7 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
 
     _kind = "wasserstein"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_WeisfeilerLehmanKernel._parameter_constraints,
+        **WLSubtree._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions({"wwl", "laplacian", "wwl-linear"})],
     }
@@ -258,15 +356,12 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         weights: Any = "uniform",
         n_jobs: int | None = None,
     ) -> None:
-        self.depth = depth
+        super().__init__(
+            depth, include_depth_zero=include_depth_zero, edge_labels=edge_labels,
+            attributes=attributes, normalize=normalize, weights=weights, n_jobs=n_jobs,
+        )  # fmt: skip
         self.gamma = gamma
         self.kernel = kernel
-        self.include_depth_zero = include_depth_zero
-        self.edge_labels = edge_labels
-        self.attributes = attributes
-        self.normalize = normalize
-        self.weights = weights
-        self.n_jobs = n_jobs
 
     def metric_distance(self, X: Any, Y: Any = None) -> np.ndarray:
         """Weighted L1 distances of relative frequencies, a metric for any weights.
@@ -305,50 +400,54 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         ndarray, shape (n_x, n_x) or (n_x, n_y)
         """
         self._validate_params()
-        first_depth = first_depth_of(self.depth, self.include_depth_zero)
-        uniform = isinstance(self.weights, str)
+        uniform, n_jobs = isinstance(self.weights, str), self._n_jobs()
         if not uniform:
             check_is_fitted(self)
-        known = PatternVocabulary.empty(self.depth, self.edge_labels) if uniform else (
-            self.vocabulary_)  # fmt: skip
-        graphs = check_graphs(X, None if uniform else self.recipe_)
-        vocabulary, left_colors = known.extend(graphs, self._n_jobs())
-        cells = self._cells(graphs) if uniform else self._extractor.cells
-        left_colors = with_cell_colors(left_colors, graphs, cells, self._n_jobs())
-        right = None
-        if Y is not None:
-            others = check_graphs(Y, graphs.recipe)
-            vocabulary, right_colors = vocabulary.extend(others, self._n_jobs())
-            right_colors = with_cell_colors(right_colors, others, cells, self._n_jobs())
+        recipe = None if uniform else self.recipe_
+        vocabulary = PatternVocabulary.empty(self.depth, self.edge_labels)
+        vocabulary = vocabulary if uniform else self.vocabulary_
+        colored: list[NodeColors] = []
+        for given in (X,) if Y is None else (X, Y):
+            graphs = check_graphs(given, recipe)
+            if not colored:
+                cells = self._cells(graphs) if uniform else self._extractor.cells
+            vocabulary, colors = vocabulary.extend(graphs, n_jobs)
+            colored.append(with_cell_colors(colors, graphs, cells, n_jobs))
+            recipe = graphs.recipe
+        first_depth = first_depth_of(self.depth, self.include_depth_zero)
         extractor = PatternExtractor(vocabulary, first_depth, self._kind, cells)
         weights = None if uniform else self._extended_weights(vocabulary)
-        left = self._as_features(extractor, left_colors, weights)
-        if Y is not None:
-            right = self._as_features(extractor, right_colors, weights)
-        offset = self._offset_for(left, right)
-        distances = self._distance(left, right, weights, offset, out)
-        learned_b = None if uniform or self.kernel == "laplacian" else self._learned_b()
-        if learned_b is not None:
-            distances += learned_b - offset
+        sides = []
+        for colors in colored:
+            pairs = extractor.pairs(extractor.count(colors, n_jobs))
+            sides.append(Features(pairs, pairs.diagonal(weights)))
+        offset, learned = 1.0, None
+        if not uniform:  # no distance is negative
+            offset = max(self._offset(), *(float(side.diagonal.max()) for side in sides))
+            learned = getattr(self.learner_, "result_", None)
+        right = None if Y is None else sides[1]
+        distances = self._distance(sides[0], right, weights, offset, out)
+        if learned is not None and self.kernel != "laplacian":
+            distances += learned.margins.b - offset
         return distances
 
-    def _as_features(
-        self, extractor: PatternExtractor, colors: NodeColors, weights: np.ndarray | None
-    ) -> Features:
-        pairs = extractor.pairs(extractor.count(colors, self._n_jobs()))
-        if weights is None and self.kernel != "laplacian":  # frequencies add up to one
-            return Features(pairs, np.ones(pairs.n_graphs))
-        return Features(pairs, pairs.diagonal(weights))
-
     def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
-        """The learned weights, and ones for the patterns that an extended vocabulary adds."""
+        """Return the learned weights, and ones for the patterns that a vocabulary adds."""
         first = self._extractor.first_depth
         offsets = self._extractor.forest.level_offsets[first:]
         known = np.split(self.weights_, offsets[1:-1] - offsets[0])
         sizes = np.diff(PatternForest.of_vocabulary(extended, self._extractor.cells).level_offsets)
-        sizes = sizes[first:]
-        padded = [np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes, strict=True)]
+        padded = [
+            np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes[first:], strict=True)
+        ]
         return np.concatenate(padded)
+
+    def _offset(self) -> float:
+        """Return the constant b of the kernel: the largest ``<W, Z(G, G)>`` of training graphs.
+
+        It keeps ``b - <W, Z>`` from being negative; with uniform weights it is exactly 1.
+        """
+        return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
 
     def _distance(
         self,
@@ -365,47 +464,15 @@ class WassersteinWL(_WeisfeilerLehmanKernel):
         np.subtract(offset, sums, out=sums)
         return np.maximum(sums, 0.0, out=sums)
 
-    def _offset(self) -> float:
-        """The constant b of the kernel: the largest ``<W, Z(G, G)>`` of the training graphs.
-
-        It keeps ``b - <W, Z>`` from being negative; with uniform weights it is exactly 1.
-        """
-        return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
-
-    def _offset_for(self, left: Features, right: Features | None) -> float:
-        """The offset for which no distance between two sides is negative."""
-        if self._weights() is None:
-            return 1.0
-        sides = [side for side in (left, right) if side is not None]
-        return max(self._offset(), *(float(side.diagonal.max()) for side in sides))
-
-    def _learned_b(self) -> float | None:
-        """The offset that the weights were learned with; None for weights of the user."""
-        result = getattr(self.learner_, "result_", None)
-        return None if result is None else float(result.margins.b)
-
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         if self.kernel == "wwl-linear":
             return super()._kernel(left, right)
-        distance = self._distance(left, right, self._weights(), self._offset())
+        offset = self._offset()
+        distance = self._distance(left, right, self._weights(), offset)
         kernel = exponential(distance, self.gamma, self._n_jobs())
-        diagonal = [self._kernel_self(side) for side in (left, left if right is None else right)]
-        return normalize_kernel(kernel, diagonal[0], diagonal[1], self.normalize)
-
-    def _kernel_self(self, features: Features) -> np.ndarray:
-        """``K(G, G)`` of every graph."""
-        if self.kernel == "laplacian":
-            return np.ones(len(features.diagonal))
-        return np.exp(-self.gamma * (self._offset() - features.diagonal))
-
-
-def _checked_weights(weights: Any, n_patterns: int) -> np.ndarray:
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n_patterns,):
-        raise ValueError(
-            f"weights must be 'uniform', a learner, or one number for each of the {n_patterns} "
-            f"patterns of these graphs; got an array of shape {weights.shape}."
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("weights must be finite and not negative, or the kernel is not PSD.")
-    return weights
+        own, theirs = (
+            np.exp(-self.gamma * (offset - side.diagonal)) if self.kernel == "wwl"
+            else np.ones(len(side.diagonal))
+            for side in (left, right or left)
+        )  # fmt: skip
+        return normalize_kernel(kernel, own, theirs, self.normalize)

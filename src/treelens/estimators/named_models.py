@@ -1,22 +1,31 @@
-"""Several models side by side: one table of predictions for all of them."""
+"""Predictions of all rows of a table, by one model or several side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from treelens.estimators.prediction_table import predict_rows
-from treelens.graphs.chem import quiet, rdkit
+import numpy as np
+import pandas as pd
+
+from treelens.estimators.prediction_table import (
+    file_columns,
+    learned_scale,
+    nearest_columns,
+    prediction_table,
+)
+from treelens.evaluation.metrics import class_scores, number_scores
+from treelens.evaluation.validation import codes_among
+from treelens.graphs.chem import quiet, rdkit, reasons
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import covariate_names, rows_of_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from treelens.graphs.molecule_table import MoleculeTable
-    from treelens.graphs.tables import Table
+from treelens.graphs.tables import Table
+from treelens.storage.files import harmless
 
 
 class NamedModel(NamedTuple):
@@ -30,31 +39,32 @@ class NamedModel(NamedTuple):
     @property
     def record(self) -> Any:
         """The record of the table that it was fitted to, or None."""
-        return None if self.model.recipe_ is None else self.model.recipe_.table
+        return _record(self.model)
+
+
+def _record(model: Any) -> Any:
+    return None if model.recipe_ is None else model.recipe_.table
 
 
 def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel]:
     """Return models with names, or raise where they cannot stand side by side."""
-    named: list[NamedModel] = []
+    named: dict[str, NamedModel] = {}
+    molecular: dict[bool, Path] = {}
     for path, model in zip(paths, models, strict=True):
-        each = NamedModel(path, model, path.stem, "")
-        name = path.stem if each.record is None else each.record.target or path.stem
-        named.append(each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else ""))
-    seen: dict[str, NamedModel] = {}
-    for each in named:
-        if (other := seen.setdefault(each.name, each)) is not each:
+        name = getattr(_record(model), "target", None) or path.stem
+        if name in named:
             raise ValueError(
-                f"{other.path} and {each.path} both predict {each.name!r}. Use one model for each "
+                f"{named[name].path} and {path} both predict {name!r}. Use one model for each "
                 "target."
             )
-    kinds = {each.model.recipe_ is None or each.model.recipe_.is_molecular: each.path
-             for each in named}  # fmt: skip
-    if len(kinds) > 1:
+        named[name] = NamedModel(path, model, name, f"{name}_" if len(paths) > 1 else "")
+        molecular[model.recipe_ is None or model.recipe_.is_molecular] = path
+    if len(molecular) > 1:
         raise ValueError(
-            f"{kinds[True]} was fitted to molecules, {kinds[False]} to other graphs: use one after "
-            "the other."
+            f"{molecular[True]} was fitted to molecules, {molecular[False]} to other graphs: use "
+            "one after the other."
         )
-    return named
+    return list(named.values())
 
 
 class PredictedRows(NamedTuple):
@@ -111,3 +121,113 @@ def _common_records(
     column = next(iter(found), None)
     return [None if each.record is None else replace(each.record, smiles=column, ids=ids)
             for each in models]  # fmt: skip
+
+
+def predict_rows(
+    models: Sequence[Any], tables: Sequence[MoleculeTable], prefixes: Sequence[str]
+) -> pd.DataFrame:
+    """Return predictions of all rows of a table, empty with a ``problem`` where unreadable.
+
+    ``tables`` has the same rows as each model reads them; ``prefixes`` stand before the names of
+    each model's columns.
+    """
+    first = tables[0]
+    same_recipe = len({table.graphs.recipe for table in tables}) == 1
+    blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
+    for model, table, prefix in zip(models, tables, prefixes, strict=True):
+        own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
+        own.append(_by_row(_columns_in_files(model, table.graphs), table))
+        blocks.append(pd.concat(own, axis=1).add_prefix(prefix))
+    body = pd.concat(blocks, axis=1)
+    start = 1 if first.table is None else 1 + first.table.first_row
+    left: dict[str, Any] = {"row": np.arange(start, start + first.n_rows)}
+    taken = {"row", "smiles", "problem", *body.columns}  # a table may use these names itself
+    left |= {f"{n} (given)" if n in taken else n: values for n, values in first.ids.items()}
+    if first.texts is not None:
+        left["smiles"] = first.texts
+    problem = pd.Series("", index=range(first.n_rows), dtype="object")
+    unreadable = sorted({row for table in tables for row in table.unreadable.tolist()})
+    for row, why in reasons(first.texts, unreadable).items():
+        problem[row] = why
+    return pd.concat([pd.DataFrame(left), body], axis=1).assign(problem=problem)
+
+
+def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
+    columns = file_columns(model)
+    if not len(graphs):
+        return {name: np.empty(0) for name in columns}
+    table = prediction_table(model, graphs).reset_index(drop=True)
+    if "nearest_name" in columns:
+        nearest = table["nearest"].to_numpy()
+        table["nearest_name"] = [model.model_.training.called(k) for k in nearest.tolist()]
+        table = table.assign(**nearest_columns(model, nearest))
+    for name in {"class", "nearest_class"} & set(table):
+        table[name] = table[name].astype(str).astype(object)
+    return {name: table[name].to_numpy() for name in columns}
+
+
+def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
+    """Columns about graphs, with an empty line for each row that could not be read."""
+    return pd.DataFrame(columns, index=table.rows, dtype=object if not len(table.rows) else None
+                        ).reindex(np.arange(table.n_rows))  # fmt: skip
+
+
+def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
+    """Return what was predicted, and scores where the truth is known, as plain data.
+
+    ``rows`` are the columns of the model for all rows; ``truth`` has positions and values. Numbers
+    are scored on the learned scale; of two classes, recall, precision and PR AUC are those of the
+    second.
+    """
+    readable = rows["out_of_vocabulary"].notna().to_numpy()
+    found = rows[readable].copy()
+    unseen = found["out_of_vocabulary"].astype(float)
+    summary: dict[str, Any] = {"mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0)}
+    if "in_domain" in found:
+        summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
+    scored = None
+    if truth is not None:
+        kept = readable[truth[0]]
+        scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
+    of = _class_summary if hasattr(model, "classes_") else _number_summary
+    return summary | of(model, found, scored if scored is not None and len(scored[1]) else None)
+
+
+def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    plain = {harmless(str(c)): str(c) for c in model.classes_.tolist()}  # as files have them
+
+    def named(classes: pd.Series) -> np.ndarray:
+        return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
+
+    classes, counts = np.unique(named(found["class"]), return_counts=True)
+    sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+    if truth is None:
+        return {"predicted": sizes, "accuracy": None}
+    rows, y = truth
+    chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
+    positive = 1 if len(model.classes_) == 2 else None
+    codes = codes_among(y, model.classes_)
+    predicted = codes_among(named(rows["class"]), model.classes_)
+    return {
+        "predicted": sizes,
+        **class_scores(codes, predicted, chances, positive),
+        "positive": None if positive is None else str(model.classes_[positive]),
+        "n_scored": len(y),
+        "n_known_classes": int((codes >= 0).sum()),
+    }
+
+
+def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+    values = found["prediction"].astype(float)
+    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
+    summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}
+    if truth is None:
+        return summary
+    rows, y = truth
+    scale, suffix = learned_scale(model)
+    mean = rows["prediction"].to_numpy(dtype=float)
+    std = rows["std" + suffix].to_numpy(dtype=float)
+    if scale is not None:
+        y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
+        mean, summary["scale"] = scale.forward(mean), scale.name
+    return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}

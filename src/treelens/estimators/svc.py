@@ -9,14 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import HasMethods, Interval, StrOptions
-from treelens.estimators.base import GraphClassifierMixin
-from treelens.estimators.fragments import ExplainingEstimator
+from treelens._sklearn_compat import ClassifierMixin, HasMethods, Interval, StrOptions
+from treelens.estimators.base import FittedEstimator
 from treelens.estimators.weights import PairwiseWeights
 from treelens.explain.decode import pattern_table
-from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
@@ -34,10 +31,10 @@ from treelens.svm.fitting import (
     resolved_scoring,
 )
 from treelens.svm.model import FittedSVM, model_bound
-from treelens.svm.search import SCORES, BestParams, Candidate, SearchResult, grid, radii_for
+from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
 
 
-class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
+class GraphSVC(ClassifierMixin, FittedEstimator):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -189,23 +186,29 @@ class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
         """
         self._validate_params()
         graphs = check_graphs(X)
-        self.model_, self.learner_ = fit_chosen(self._task(graphs, y), self._grid(len(graphs)))
-        self._fitted_graphs, self._fragments = graphs, None
-        return self
-
-    def _task(self, graphs: GraphCollection, y: Any) -> Task:
         classes, codes = check_classes(y, len(graphs))
+        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
+        first_depth = first_depth_of(min(depths), self.include_depth_zero)
+        candidates = grid(
+            listed_kernels(self.kernel),
+            depths,
+            listed(self.weight_radius, (0.0, *radii_for(len(graphs))), "weight_radius", Real, 0),
+            listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
+            listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
+        )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        edge_labels = self.edge_labels
-        if edge_labels == "auto":
-            edge_labels = graphs.edge_codes is not None
-        return Task(
+        learner = PairwiseWeights(n_jobs=self.n_jobs) if self.learner is None else self.learner
+        learner = clone(learner)
+        if learner.get_params().get("random_state", seed) is None:
+            learner.set_params(random_state=seed)
+        with_edges = self.edge_labels
+        task = Task(
             graphs,
             classes,
             codes,
-            edge_labels=bool(edge_labels),
-            first_depth=0 if self.include_depth_zero else 1,
-            learner=self._seeded_learner(seed),
+            edge_labels=graphs.edge_codes is not None if with_edges == "auto" else bool(with_edges),
+            first_depth=first_depth,
+            learner=learner,
             scoring=resolved_scoring(self.scoring, codes),
             class_weight=resolved_class_weight(self.class_weight, self.scoring, codes),
             cv=self.cv,
@@ -214,26 +217,39 @@ class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
             progress=self.progress,
             attributes=self.attributes == "auto",
         )
+        self.model_, self.learner_ = fit_chosen(task, candidates)
+        self._fitted_graphs, self._fragments = graphs, None
+        return self
 
-    def _grid(self, n_graphs: int) -> list[Candidate]:
-        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
-        first_depth_of(min(depths), self.include_depth_zero)
-        return grid(
-            listed_kernels(self.kernel),
-            depths,
-            listed(self.weight_radius, (0.0, *radii_for(n_graphs)), "weight_radius", Real, 0),
-            listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
-            listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
-        )
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
 
-    def _seeded_learner(self, seed: int) -> Any:
-        """The learner, with a random state where the user gave it none."""
-        if self.learner is None:
-            return PairwiseWeights(n_jobs=self.n_jobs, random_state=seed)
-        learner = clone(self.learner)
-        if learner.get_params().get("random_state", seed) is None:
-            learner.set_params(random_state=seed)
-        return learner
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            As for ``predict``.
+        """
+        decisions = self._collect("decisions", X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,).
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets.
+        """
+        return self.classes_[self._collect("predicted_codes", X)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
+
+        A logistic function of decision values (with several classes, of :meth:`mean_margins`) that
+        is calibrated on held-out training graphs.
+        """
+        return self._collect("probabilities", X)
 
     def mean_margins(self, X: Any) -> np.ndarray:
         """Values that :meth:`explain` explains: one per class, linear in the kernel.
@@ -253,8 +269,18 @@ class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
         >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
         True
         """
-        margins = self._decide(X).margins
+        margins = self._collect("margins", X)
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, ascending."""
+        return self._fitted_model.classes
+
+    @property
+    def train_codes_(self) -> np.ndarray:
+        """Classes of the training graphs, as positions in ``classes_``."""
+        return self._fitted_model.training.targets
 
     @property
     def vocabulary_(self) -> PatternVocabulary:
@@ -338,41 +364,4 @@ class GraphSVC(GraphClassifierMixin, ExplainingEstimator):
         >>> bound["stability"]["k_n"]  # uniform weights
         0.0
         """
-        check_is_fitted(self)
-        return model_bound(self.model_, delta)
-
-    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
-        """The content of the report as plain data, ready for JSON.
-
-        Parameters
-        ----------
-        X, y : graphs and their classes, optional
-            Test graphs to score; without them the summary is about the model alone.
-        names : str, optional
-            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
-        """
-        from treelens.report import summarize
-
-        check_is_fitted(self)
-        return summarize(self, X, y, names=names)
-
-    def report(self, path: Any, X: Any = None, y: Any = None, *, names: Any = None) -> Any:
-        """Write the report as one self-contained HTML file; see :meth:`summary`."""
-        from treelens.report import write_report
-
-        check_is_fitted(self)
-        return write_report(self, path, X, y, names=names)
-
-    def save(self, path: Any, training_data: bool = True) -> None:
-        """Write the model to a file that :func:`treelens.load` reads, without pickle.
-
-        Parameters
-        ----------
-        path : str or Path
-        training_data : bool, default=True
-            Whether to keep names and SMILES of the training molecules; see
-            :meth:`GraphRegressor.save`.
-        """
-        from treelens.estimators.files import save_model
-
-        save_model(self, path, training_data)
+        return model_bound(self._fitted_model, delta)

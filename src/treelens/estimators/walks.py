@@ -10,8 +10,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import Interval, available_if
-from treelens.estimators.base import Features, GraphKernel, check_graphs
+from treelens.estimators.kernels import GraphKernel
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
 from treelens.kernels._compiled_walks import WalkedGraphs
 from treelens.kernels.gram import normalize_kernel
 from treelens.kernels.random_walk import (
@@ -20,7 +21,9 @@ from treelens.kernels.random_walk import (
     walk_kernel,
     walked_graphs,
 )
+from treelens.patterns.features import Features
 from treelens.patterns.paths import (
+    LabelCodes,
     PathCounts,
     ShortestPathVocabulary,
     WalkVocabulary,
@@ -197,21 +200,23 @@ class RandomWalk(GraphKernel):
         if self._has_few_sequences(graphs):
             self._sequences, found = self._name_sequences()
             counts = _features(found)
-        return self._checked(_WalkedFeatures(walked_graphs(graphs, codes), counts))
+        return self._walked(graphs, codes, counts)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        walked = walked_graphs(graphs, read_labels(graphs, self._labels)[1])
         fitted: Any = self._fitted
         counts = None
         if fitted.counts is not None and self._has_few_sequences(graphs):
             assert self._sequences is not None
             counts = _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
-        return self._checked(_WalkedFeatures(walked, counts))
+        return self._walked(graphs, read_labels(graphs, self._labels)[1], counts)
 
-    def _checked(self, features: _WalkedFeatures) -> _WalkedFeatures:
+    def _walked(
+        self, graphs: GraphCollection, codes: LabelCodes, counts: Features | None
+    ) -> _WalkedFeatures:
+        walked = walked_graphs(graphs, codes)
         if self.max_length is None:
-            check_convergence(features.graphs, self.decay)
-        return features
+            check_convergence(walked, self.decay)
+        return _WalkedFeatures(walked, counts)
 
     def _has_few_sequences(self, graphs: GraphCollection) -> bool:
         if self.max_length is None:
