@@ -180,12 +180,14 @@ class Candidate:
         """Return the mean difference of the scores and its standard error."""
         return _mean_and_error(self.scores - other.scores)
 
-    def beats(self, other: Candidate) -> bool:
-        """Whether a gain exceeds its standard error, and nothing is lost on average."""
+    def beats(self, other: Candidate, n_errors: float = 1.0) -> bool:
+        """Whether a gain exceeds its standard error so many times, and no mean gets worse."""
         gains = [self.gain_over(other)]
         if self.squared_errors is not None and other.squared_errors is not None:
             gains.append(_mean_and_error(other.squared_errors - self.squared_errors))
-        return min(gain for gain, _ in gains) >= 0 and any(gain > error for gain, error in gains)
+        return min(gain for gain, _ in gains) >= 0 and any(
+            gain > n_errors * error for gain, error in gains
+        )
 
 
 def _mean_and_error(differences: np.ndarray) -> tuple[float, float]:

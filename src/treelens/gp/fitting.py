@@ -103,7 +103,7 @@ def fit_gaussian_process(
     described : Described, optional
         The same covariates, and descriptors of molecules.
     descriptors : bool or "auto"
-        Whether to use the latter; ``"auto"``: where they improve the prediction of held-out graphs.
+        Whether to use the latter; ``"auto"``: unless held-out graphs are predicted worse with them.
     weights : {"auto", "uniform", "depths", "branches"}
     depth : int or None
         None: of uniform weights that with the largest marginal likelihood, else ``max_depth``.
@@ -133,8 +133,10 @@ def fit_gaussian_process(
     chosen = candidates[0]
     if described is not None and descriptors == "auto":
         richer = replace(data, covariates=described.sample)
-        candidates.append(with_descriptors(richer, parts, chosen, **options))
-        chosen = preferred(candidates)
+        beside = with_descriptors(richer, parts, chosen, **options)
+        candidates.append(beside)
+        # The marginal likelihood turns useless descriptors down, so a doubt speaks for them.
+        chosen = chosen if chosen.beats(beside, 2.0) else beside
         data = richer if chosen.descriptors else data
     learned = "branches" if weights == "auto" else weights
     more = fit_learned(data, parts, chosen, deepest, learned, **options)
