@@ -66,8 +66,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         standard error of the difference.
     descriptors : bool or "auto", default="auto"
         Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
-        a kernel of their own beside the patterns. ``"auto"``: unless they make predictions of
-        held-out training molecules worse, by the same rule. Not with blocks, nor on a GPU.
+        a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
+        held-out training molecules, by the same rule; of numbers, unless they make them
+        worse. Not with blocks, nor on a GPU.
     attributes : {"auto", "ignore"}, default="auto"
         Whether continuous attributes of nodes and edges, where there are any, are divided into
         cells at several resolutions, which count as patterns beside those of the labels.

@@ -103,7 +103,7 @@ def fit_gaussian_process(
     described : Described, optional
         The same covariates, and descriptors of molecules.
     descriptors : bool or "auto"
-        Whether to use the latter; ``"auto"``: unless held-out graphs are predicted worse with them.
+        Whether to use the latter; ``"auto"``: as held-out graphs decide.
     weights : {"auto", "uniform", "depths", "branches"}
     depth : int or None
         None: of uniform weights that with the largest marginal likelihood, else ``max_depth``.
@@ -135,8 +135,11 @@ def fit_gaussian_process(
         richer = replace(data, covariates=described.sample)
         beside = with_descriptors(richer, parts, chosen, **options)
         candidates.append(beside)
-        # The marginal likelihood turns useless descriptors down, so a doubt speaks for them.
-        chosen = chosen if chosen.beats(beside, 2.0) else beside
+        if data.codes is None and covariates is None:
+            # Of numbers a doubt speaks for descriptors: they helped on nearly all sets.
+            chosen = chosen if chosen.beats(beside, 2.0) else beside
+        else:  # of classes they rarely did, and they share the kernel of other covariates
+            chosen = preferred(candidates)
         data = richer if chosen.descriptors else data
     learned = "branches" if weights == "auto" else weights
     more = fit_learned(data, parts, chosen, deepest, learned, **options)
