@@ -36,29 +36,14 @@ _NOISE_FACTOR = 3.0  # between noise variances that are tried
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Counts of patterns and targets of the training graphs.
-
-    Attributes
-    ----------
-    forest : PatternForest
-    histograms : PatternHistograms
-    targets : Targets
-    codes : ndarray of int, shape (n_graphs,), optional
-        Classes; None where numbers are predicted.
-    covariates : ndarray, shape (n_graphs, n_covariates), optional
-        Standardised.
-    strength : float
-        Of the prior on the deviations.
-    n_jobs : int
-    device : str
-    """
+    """Counts of patterns and targets of the training graphs."""
 
     forest: PatternForest
     histograms: PatternHistograms
     targets: Targets
-    codes: np.ndarray | None = None
-    covariates: np.ndarray | None = None
-    strength: float = 30.0
+    codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
+    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
+    strength: float = 30.0  # of the prior on the deviations
     n_jobs: int = 1
     device: str = "cpu"
 
@@ -145,29 +130,14 @@ class TrainingData:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One kind of weights, and how well it predicts graphs that it was not learned from.
+    """One kind of weights, and how well it predicts graphs that it was not learned from."""
 
-    Attributes
-    ----------
-    weights : {"uniform", "depths", "branches"}
-    depth : int
-    fits : list of EvidenceParameters
-        Of all patterns, one for each part.
-    scores : ndarray, shape (n_graphs,)
-        Log predictive density of each graph from others (numbers), or log probability of its
-        class.
-    squared_errors : ndarray, shape (n_graphs,), optional
-        Of numbers.
-    descriptors : bool
-        Whether descriptors of molecules stand beside the patterns.
-    """
-
-    weights: str
+    weights: str  # "uniform", "depths" or "branches"
     depth: int
-    fits: list[EvidenceParameters]
-    scores: np.ndarray
-    squared_errors: np.ndarray | None = None
-    descriptors: bool = False
+    fits: list[EvidenceParameters]  # of all patterns, one for each part
+    scores: np.ndarray  # (n_graphs,) log predictive densities, or log probabilities of classes
+    squared_errors: np.ndarray | None = None  # (n_graphs,), of numbers
+    descriptors: bool = False  # whether descriptors of molecules stand beside the patterns
 
     @property
     def start(self) -> EvidenceParameters:

@@ -55,27 +55,14 @@ COVARIATE_NAMES = ("log_covariate_amplitude", "log_covariate_length")
 
 @dataclass(frozen=True, eq=False)
 class PatternHierarchy:
-    """Which patterns share a level, and which pattern each one refines.
+    """Which patterns share a level, and which pattern each one refines."""
 
-    Attributes
-    ----------
-    level_offsets : ndarray, shape (n_levels + 1,)
-        Patterns of one level are neighbours.
-    parents : ndarray of int64, shape (n_patterns,)
-        The pattern, of an earlier level, that each one refines; -1 where there is none.
-    groups : ndarray of int64, shape (n_levels,), optional
-        Levels of one group share a weight; by default each has its own.
-    shares : ndarray, shape (n_levels,), optional
-        The part of that weight that each level has; by default 1.
-    n_deviating : int, optional
-        So many patterns, the first ones, may deviate from the weight of their level; by default
-        all. Cells of attributes do not: it would cost much, and was not better.
-    """
-
-    level_offsets: np.ndarray
-    parents: np.ndarray
-    groups: np.ndarray | None = None
-    shares: np.ndarray | None = None
+    level_offsets: np.ndarray  # (n_levels + 1,): patterns of one level are neighbours
+    parents: np.ndarray  # (n_patterns,) the pattern of an earlier level that each refines, or -1
+    groups: np.ndarray | None = None  # (n_levels,): those of one group share a weight
+    shares: np.ndarray | None = None  # (n_levels,) the part of that weight that each level has
+    # So many patterns, the first ones, may deviate from the weight of their level; by default all.
+    # Cells of attributes do not: it would cost much, and was not better.
     n_deviating: int | None = None
 
     @property
@@ -185,34 +172,16 @@ class EvidenceParameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EvidenceProblem:
-    """Training graphs, targets and priors.
+    """Training graphs, targets and priors."""
 
-    Attributes
-    ----------
-    features : PairFeatures
-        Of counts.
-    hierarchy : PatternHierarchy
-    targets : ndarray, shape (n_graphs, n_columns)
-        Centred, and of about unit size.
-    noise_factors : ndarray, shape (n_graphs,)
-        The noise of each graph relative to the common one: the inverse of its sample weight.
-    strength : float
-        Of the prior on the deviations: they are normal with variance ``1 / strength``.
-    n_jobs : int
-    covariates : ndarray, shape (n_graphs, n_covariates), optional
-        Standardised; they have a kernel of their own.
-    limits : ndarray of int, shape (n_graphs,), optional
-        As in :class:`~treelens.gp.posterior.Targets`.
-    """
-
-    features: PairFeatures
+    features: PairFeatures  # of counts
     hierarchy: PatternHierarchy
-    targets: np.ndarray
-    noise_factors: np.ndarray
-    strength: float = 30.0
+    targets: np.ndarray  # (n_graphs, n_columns) centred, and of about unit size
+    noise_factors: np.ndarray  # (n_graphs,) relative to the common one: 1 / sample weight
+    strength: float = 30.0  # of the prior on the deviations: their variance is 1 / strength
     n_jobs: int = 1
-    covariates: np.ndarray | None = None
-    limits: np.ndarray | None = None
+    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
+    limits: np.ndarray | None = None  # (n_graphs,) as in Targets
 
     @property
     def n_graphs(self) -> int:

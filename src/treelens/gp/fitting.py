@@ -49,31 +49,15 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
-    """A fitted model with how it was found.
-
-    Attributes
-    ----------
-    model : FittedGP
-    histograms : PatternHistograms
-        Of all training graphs, up to the depth in use.
-    search : EvidenceFit
-        On all graphs that weights were learned from.
-    left_out : LeaveOneOut
-        Of all training graphs, on the scale of the standardised targets.
-    chosen : Candidate
-    candidates : list of Candidate
-        All that were compared, uniform weights first.
-    n_learning : int
-        How many graphs weights were learned from.
-    """
+    """A fitted model with how it was found."""
 
     model: FittedGP
-    histograms: PatternHistograms
-    search: EvidenceFit
-    left_out: LeaveOneOut
+    histograms: PatternHistograms  # of all training graphs, up to the depth in use
+    search: EvidenceFit  # on all graphs that weights were learned from
+    left_out: LeaveOneOut  # of all training graphs, on the scale of the standardised targets
     chosen: Candidate
-    candidates: list[Candidate]
-    n_learning: int
+    candidates: list[Candidate]  # all that were compared, uniform weights first
+    n_learning: int  # how many graphs weights were learned from
 
 
 def fit_gaussian_process(

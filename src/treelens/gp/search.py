@@ -56,40 +56,21 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True)
 class EvidenceStep:
-    """One iteration of the search.
-
-    Attributes
-    ----------
-    stage : {"uniform", "depths", "branches"}
-    objective : float
-        Minus the log posterior, up to a constant: what is minimised.
-    gradient_norm : float
-        The largest entry of its gradient, those aside that a bound stops.
-    n_evaluations : int
-        Of objective and gradient, since the stage began.
-    """
+    """One iteration of the search."""
 
     stage: str
-    objective: float
-    gradient_norm: float
-    n_evaluations: int
+    objective: float  # minus the log posterior, up to a constant: what is minimised
+    gradient_norm: float  # the largest entry of its gradient, those aside that a bound stops
+    n_evaluations: int  # of objective and gradient, since the stage began
 
 
 @dataclass(frozen=True)
 class EvidenceFit:
-    """Where a stage of the search ended.
-
-    Attributes
-    ----------
-    parameters : EvidenceParameters
-    history : tuple of EvidenceStep
-    converged : bool
-        Whether it ended because iterations no longer gained anything.
-    """
+    """Where a stage of the search ended."""
 
     parameters: EvidenceParameters
     history: tuple[EvidenceStep, ...]
-    converged: bool
+    converged: bool  # whether it ended because iterations no longer gained anything
 
     @property
     def objective(self) -> float:
