@@ -98,17 +98,7 @@ class CovariateColumn:
 
 @dataclass(frozen=True)
 class CovariateTable:
-    """Which columns there are, and how they become numbers.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})] * 2)
-    >>> graphs = graphs.with_data({"temperature": [290.0, 310.0], "assay": ["a", "b"]})
-    >>> table = CovariateTable.fit(graphs, ["temperature", "assay"])
-    >>> table.encode(graphs).round(2).tolist()
-    [[-1.0, 0.71, 0.0], [1.0, 0.0, 0.71]]
-    """
+    """Which columns there are, and how they become numbers."""
 
     columns: tuple[CovariateColumn, ...]
 
@@ -237,8 +227,8 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
 
 def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, list[int]]:
     """Return floats, NaN where there is no number, and the positions of texts."""
-    series = pd.Series(values, dtype=object)
-    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64)
+    found = pd.to_numeric(np.asarray(values, dtype=object), errors="coerce")
+    numbers = np.asarray(found, dtype=np.float64)
     texts = [k for k in np.flatnonzero(np.isnan(numbers)).tolist() if not _is_missing(values[k])]
     if not texts and np.isinf(numbers).any():
         place = _place(rows, values, int(np.flatnonzero(np.isinf(numbers))[0]))
