@@ -8,7 +8,7 @@ from rdkit.Chem import Crippen, Descriptors, MolFromSmiles
 
 import treelens as tl
 from decisions.conftest import EFFECTS
-from treelens.decisions.advice_page import write_advice
+from treelens.decisions.advise import write_advice
 
 LEAD = "c1cc(Br)ccc1CC=O"
 

@@ -26,7 +26,7 @@ COLUMNS = {name: TABLE[name].to_numpy() for name in TABLE}
         "MW < 500",
         "MW < 500 and logP <= 5",
         "MW >= 500 or kind == 'b'",
-        "not MW < 500",
+        "not logP < 3",
         "100 < MW <= 480",
         "kind != 'a' and MW / 100 + logP * 2 > 10",
         "`Assay type` == 'x' and -logP < -2",
@@ -35,11 +35,12 @@ COLUMNS = {name: TABLE[name].to_numpy() for name in TABLE}
 )
 def test_rows_are_those_that_pandas_keeps(condition):
     expected = TABLE.eval(condition)
-    assert rows_where(condition, 4, COLUMNS.get).tolist() == expected.tolist()
+    assert rows_where(condition, COLUMNS.get).tolist() == expected.tolist()
 
 
-def test_a_missing_number_is_not_even_different():
-    assert rows_where("MW != 120", 4, COLUMNS.get).tolist() == [False, True, True, False]
+def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
+    assert rows_where("MW != 120", COLUMNS.get).tolist() == [False, True, True, False]
+    assert rows_where("not MW < 500", COLUMNS.get).tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,9 @@ def test_a_missing_number_is_not_even_different():
         "MW + 1",
         "",
         "kind < 5",
+        "kind == 5",
+        "kind + 1 < 5",
+        "1 < 2",
         "kind and MW < 5",
         "nothing < 5",
         "((" * 200 + "MW < 5" + "))" * 200,
@@ -71,7 +75,7 @@ def test_a_missing_number_is_not_even_different():
 )
 def test_whatever_is_no_comparison_of_columns_is_refused(condition):
     with pytest.raises(GraphDataError):
-        rows_where(condition, 4, {**COLUMNS, "pd": np.zeros(4)}.get)
+        rows_where(condition, {**COLUMNS, "pd": np.zeros(4)}.get)
 
 
 def test_cells_are_numbers_where_all_of_them_are():

@@ -74,8 +74,7 @@ def workbench(models):
 def address(workbench):
     """The address of a real server of the three models."""
     pytest.importorskip("uvicorn")
-    from treelens.serve.app import make_app
-    from treelens.serve.server import listen, server_of
+    from treelens.serve.app import listen, make_app, server_of
 
     door, server = listen("127.0.0.1", 0), server_of(make_app(workbench))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})

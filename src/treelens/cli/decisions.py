@@ -124,8 +124,7 @@ def advise_cli(
     pairs that support it with their mean measured difference, whether the new molecule lies in the
     domain of applicability, and the changes of weight and logP.
     """
-    from treelens.decisions.advice_page import write_advice
-    from treelens.decisions.advise import advise
+    from treelens.decisions.advise import advise, write_advice
     from treelens.models.training import smiles_of
     from treelens.storage.files import checked_target, write_csv
 

@@ -46,8 +46,7 @@ def serve_cli(
     same answers as JSON (/docs describes them). Ctrl-C stops it.
     """
     from treelens.serve.answers import Limits, Workbench
-    from treelens.serve.app import make_app
-    from treelens.serve.server import listen, server_of
+    from treelens.serve.app import listen, make_app, server_of
 
     limits = Limits(molecules=max_molecules, seconds=seconds)
     workbench = Workbench(load_models(models, jobs), limits)

@@ -42,13 +42,7 @@ class Batch(NamedTuple):
 
 
 def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.ndarray:
-    """Expected amount by which normal variables exceed ``best``, zero where they do not.
-
-    Examples
-    --------
-    >>> expected_improvement(np.array([0.0, 2.0]), np.array([1.0, 1e-9]), 0.0).round(3).tolist()
-    [0.399, 2.0]
-    """
+    """Return the expected amount by which normal variables exceed ``best``."""
     above = mean - best
     scaled = above / std
     density = np.exp(-0.5 * np.minimum(scaled**2, 1400.0)) / np.sqrt(2.0 * np.pi)
@@ -56,7 +50,7 @@ def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.n
 
 
 def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
-    """How much each candidate is wanted by itself; never more with a smaller variance."""
+    """Return how much each candidate is wanted by itself; never more with a smaller variance."""
     std = np.sqrt(np.maximum(variance, _LEAST * max(float(variance.max(initial=0.0)), 1e-300)))
     if aim.strategy == "greedy":
         return mean
@@ -78,24 +72,20 @@ def choose_batch(
     """Choose ``n`` candidates from means (n_candidates,) and the covariance of noise-free values.
 
     ``noise`` is the variance that a measurement adds.
-
-    Examples
-    --------
-    >>> covariance = np.array([[1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> aim = Aim("expected_improvement", best=np.array([1.0]))
-    >>> rng = np.random.default_rng(0)
-    >>> choose_batch(np.array([1.0, 0.9, 0.5]), covariance, 0.01, 2, aim, rng).positions.tolist()
-    [0, 2]
     """
-    if aim.strategy == "thompson":
-        return _thompson(mean, covariance, n, rng)
+    chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
+    if aim.strategy == "thompson":  # the largest value of each of n samples, without repetition
+        for k, sample in enumerate(joint_samples(mean, covariance, n, rng)):
+            sample[chosen[:k]] = -np.inf
+            chosen[k] = sample.argmax()
+            scores[k] = sample[chosen[k]]
+        return Batch(chosen, scores)
     if aim.strategy == "greedy":
         order = np.argsort(-mean, kind="stable")[:n]
         return Batch(order, mean[order])
     left = np.diagonal(covariance).copy()  # variances given the batch so far
     known = np.zeros((n, len(mean)))  # rows of a Cholesky factor of the batch
     free = np.ones(len(mean), dtype=bool)
-    chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
     for k in range(n):
         wanted = np.where(free, score(mean, left, aim), -np.inf)
         pick = int(wanted.argmax())
@@ -108,21 +98,10 @@ def choose_batch(
     return Batch(chosen, scores)
 
 
-def _thompson(mean: np.ndarray, covariance: np.ndarray, n: int, rng: np.random.Generator) -> Batch:
-    """The largest value of each of ``n`` joint samples, without repetition."""
-    samples = joint_samples(mean, covariance, n, rng)
-    chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
-    for k, sample in enumerate(samples):
-        sample[chosen[:k]] = -np.inf
-        chosen[k] = sample.argmax()
-        scores[k] = sample[chosen[k]]
-    return Batch(chosen, scores)
-
-
 def joint_samples(
     mean: np.ndarray, covariance: np.ndarray, n: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Samples of a joint normal distribution, shape (n, n_candidates)."""
+    """Return samples of a joint normal distribution, shape (n, n_candidates)."""
     jittered = covariance.copy()
     own = np.diag_indices_from(jittered)
     jittered[own] += _JITTER * max(float(jittered[own].max()), 1e-300)

@@ -1,11 +1,15 @@
-"""Which changes of a molecule would help: replacements from matched pairs of the training set."""
+"""Which changes of a molecule would help: replacements from matched pairs, as table and page."""
 
 from __future__ import annotations
 
+from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 from sklearn.base import is_regressor
 
 from treelens.decisions.matched_pairs import (
@@ -20,14 +24,18 @@ from treelens.decisions.suggest import decision_column, wanted_code
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.evaluation.metrics import NINETY
+from treelens.explain.draw import Style, draw_graph
 from treelens.graphs.chem import quiet, rdkit, smiles_parser
 from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.molecules import smiles_to_collection
 from treelens.graphs.recipe import learned_transform
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+from treelens.storage.files import whole_file
 
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
 _MOST_SHOWN = 5  # pairs that a row names
+_SIZE = (230, 150)  # of a drawing
 
 
 class _Training(NamedTuple):
@@ -235,3 +243,19 @@ def predicted_differences(
         differences.append(values[1:] - values[0])
         stds.append(np.sqrt(np.maximum(own[1:] + own[0] - 2.0 * covariance[0, 1:], 0.0)))
     return np.concatenate(differences), np.concatenate(stds)
+
+
+def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
+    """Write the table of :func:`treelens.advise` with a drawing of every molecule."""
+    rows = [{**row, "drawing": _drawing(row["smiles"])} for row in table.to_dict("records")]
+    text = resources.files("treelens.decisions").joinpath("advice.html").read_text("utf-8")
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+    page = template.render(lead=lead, drawing=_drawing(lead), rows=rows)
+    with whole_file(path) as file:
+        file.write(page.encode("utf-8"))
+    return Path(path)
+
+
+def _drawing(smiles: str) -> Markup:
+    style = Style(*_SIZE, legend=False, title=smiles)
+    return Markup(draw_graph(smiles_to_collection([smiles])[0], style=style))

@@ -116,7 +116,7 @@ def suggest(
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     kept = np.arange(len(graphs))
     if where is not None:
-        kept = np.flatnonzero(rows_where(where, len(kept), lambda c: _column(pool, graphs, c)))
+        kept = np.flatnonzero(rows_where(where, lambda name: _column(pool, graphs, name)))
         if not len(kept):
             raise ValueError(f"No candidate of {len(graphs)} meets the condition {where!r}.")
         graphs = graphs[kept]

@@ -1,20 +1,18 @@
 """Conditions on the rows of a table, such as ``MW < 500 and logP <= 5``.
 
-They are written as Python writes them, but never run as Python, nor by ``DataFrame.query``, which
-can reach any function: the text is parsed, and only comparisons, ``and``, ``or``, ``not``,
-arithmetic, numbers, texts and names of columns are evaluated; all else is an error.
+``DataFrame.eval`` computes them, but could call any function: so a condition is parsed first, and
+all but comparisons, ``and``, ``or``, ``not``, arithmetic, numbers, texts and names is an error.
 """
 
 from __future__ import annotations
 
 import ast
-import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from treelens.graphs.errors import GraphDataError
 
@@ -24,21 +22,17 @@ SHORT_NAMES = {
     "HBA": "NumHAcceptors", "RotB": "NumRotatableBonds", "rings": "RingCount",
     "heavy_atoms": "HeavyAtomCount",
 }  # fmt: skip
-_COMPARE: dict[type, Callable[..., Any]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}  # fmt: skip
-_ARITHMETIC: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: np.divide,
-}  # fmt: skip
+_ALLOWED = (
+    ast.BoolOp, ast.And, ast.Or, ast.Not, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub,
+    ast.Mult, ast.Div, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.Name,
+    ast.Load, ast.Constant,
+)  # fmt: skip
 _QUOTED = re.compile(r"`([^`]+)`")
 _LONGEST = 1000  # characters: deeper nesting would exhaust the parser
 
 
-def rows_where(
-    condition: str, n_rows: int, column: Callable[[str], np.ndarray | None]
-) -> np.ndarray:
-    """Return which rows meet a condition, shape (n_rows,); a row with a missing number does not.
+def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np.ndarray:
+    """Return which rows meet a condition, shape (n_rows,); unknown because of a missing number: no.
 
     ``column`` returns the numbers or texts of a column, or None where there is none of this name.
     Backticks stand around a name with blanks in it.
@@ -46,95 +40,59 @@ def rows_where(
     Examples
     --------
     >>> table = {"MW": np.array([300.0, 600.0, np.nan]), "kind": np.array(["a", "a", "b"])}
-    >>> rows_where("MW < 500 and kind == 'a'", 3, table.get).tolist()
+    >>> rows_where("MW < 500 and kind == 'a'", table.get).tolist()
     [True, False, False]
     """
+
+    def refused(why: str) -> GraphDataError:
+        return GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.")
+
     quoted: list[str] = _QUOTED.findall(condition)
-    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition)
-    reader = _Condition(condition, quoted, column)
+    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition).strip()
     try:
-        tree = ast.parse(text[: _LONGEST + 1].strip(), mode="eval").body
+        tree = ast.parse(text[: _LONGEST + 1], mode="eval").body
     except (SyntaxError, ValueError):
         tree = None
     if tree is None or len(text) > _LONGEST:
-        raise reader.refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
-    return np.broadcast_to(reader.truths(tree), (n_rows,)).copy()
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """Evaluates the parts of a parsed condition; ``quoted`` are the names in backticks."""
-
-    text: str
-    quoted: list[str]
-    column: Callable[[str], np.ndarray | None]
-
-    def refused(self, why: str) -> GraphDataError:
-        return GraphDataError(f"The condition {self.text[:200]!r} cannot be used: {why}.")
-
-    def truths(self, node: ast.AST) -> np.ndarray:
-        if _kind(found := self.value(node)) != "truths":
-            raise self.refused("compare something, as in 'MW < 500'")
-        return np.asarray(found)
-
-    def numbers(self, node: ast.AST) -> Any:
-        if _kind(found := self.value(node)):
-            raise self.refused(f"{ast.unparse(node)!r} is no number")
-        return found
-
-    def compared(self, sign: ast.cmpop, left: ast.AST, right: ast.AST) -> Any:
-        if type(sign) not in _COMPARE:
-            raise self.refused("compare with <, <=, >, >=, == or !=")
-        sides = self.value(left), self.value(right)
-        if _kind(sides[0]) != _kind(sides[1]):
-            raise self.refused("it compares text with numbers; put a text in quotes")
-        found = _COMPARE[type(sign)](*sides)
-        for side in sides:  # a missing number is not even different
-            if np.asarray(side).dtype.kind == "f":
-                found = found & ~np.isnan(side)
-        return found
-
-    def named(self, name: str) -> np.ndarray:
-        if name.startswith("_quoted_"):
-            name = self.quoted[int(name[8:])]
-        if (values := self.column(name)) is None:
-            known = ", ".join(SHORT_NAMES)
-            raise self.refused(
-                f"no column and no descriptor of RDKit is called {name!r}; without a column there "
-                f"are {known}"
+        raise refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
+    nodes, columns = list(ast.walk(tree)), {}
+    for node in nodes:
+        odd = isinstance(node, ast.Constant) and type(node.value) not in (int, float, str)
+        if odd or not isinstance(node, _ALLOWED):
+            raise refused(
+                "use names of columns, numbers, texts in quotes, <, <=, >, >=, ==, !=, and, or, "
+                "not, + - * / only"
             )
-        return values
+        if isinstance(node, ast.Name):
+            name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
+            if (values := column(name)) is None:
+                raise refused(
+                    f"no column and no descriptor of RDKit is called {name!r}; without a column "
+                    f"there are {', '.join(SHORT_NAMES)}"
+                )
+            is_text = values.dtype.kind in "OU"
+            columns[node.id] = values if is_text else pd.array(values, dtype="Float64")
 
-    def value(self, node: ast.AST) -> Any:
-        match node:
-            case ast.BoolOp():
-                joined = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-                return joined.reduce([self.truths(part) for part in node.values])
-            case ast.UnaryOp(op=ast.Not()):
-                return ~self.truths(node.operand)
-            case ast.UnaryOp(op=ast.USub()):
-                return -self.numbers(node.operand)
-            case ast.BinOp() if type(node.op) in _ARITHMETIC:
-                sides = self.numbers(node.left), self.numbers(node.right)
-                with np.errstate(all="ignore"):
-                    return _ARITHMETIC[type(node.op)](*sides)
-            case ast.Compare():
-                ends = (node.left, *node.comparators)
-                parts = zip(node.ops, ends, ends[1:], strict=False)
-                return np.logical_and.reduce([self.compared(*part) for part in parts])
-            case ast.Constant() if type(node.value) in (int, float, str):
-                return node.value
-            case ast.Name():
-                return self.named(node.id)
-        raise self.refused(
-            f"{ast.unparse(node)!r} is not allowed; use names of columns, numbers, texts in "
-            "quotes, comparisons, and, or, not, + - * /"
-        )
+    def kind(node: ast.AST) -> str:
+        if isinstance(node, ast.Name):
+            return "text" if isinstance(columns[node.id], np.ndarray) else "number"
+        if isinstance(node, ast.Constant):
+            return "text" if isinstance(node.value, str) else "number"
+        negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        return "truth" if negated or isinstance(node, (ast.Compare, ast.BoolOp)) else "number"
 
-
-def _kind(values: Any) -> str:
-    """What values are: "truths", "texts", or empty for numbers."""
-    return {"b": "truths", "O": "texts", "U": "texts"}.get(np.asarray(values).dtype.kind, "")
+    for node in nodes:
+        sides = {kind(side) for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)}
+        if isinstance(node, ast.Compare) and len(sides) > 1:
+            raise refused("it compares text with numbers; put a text in quotes")
+        if isinstance(node, ast.BinOp) and sides != {"number"}:
+            raise refused(f"{ast.unparse(node)!r} is no number")
+        if kind(node) == "truth" and not isinstance(node, ast.Compare) and sides != {"truth"}:
+            raise refused("compare something, as in 'MW < 500'")
+    if kind(tree) != "truth" or not columns:
+        raise refused("compare something, as in 'MW < 500'")
+    found: Any = pd.DataFrame(columns).eval(text, engine="python")
+    return found.astype("boolean").fillna(False).to_numpy(dtype=bool)
 
 
 def column_of_cells(cells: Sequence[str]) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""The web application: a page, its JSON interface, and an OpenAPI page that works offline.
+"""The web application: a page, its JSON interface, an OpenAPI page that works offline; a server.
 
 FastAPI reads the annotations of the functions below when they are defined: this file must not
 postpone their evaluation.
 """
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +18,14 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from treelens import __version__
 from treelens.report.formats import plain_summary
 from treelens.report.render import report_asset
-from treelens.serve.answers import TooLongError, TooMuchError, Workbench
+from treelens.serve.answers import TooMuchError, Workbench
 from treelens.serve.guard import Guard
 from treelens.storage.files import csv_text
 
 _THREADS = 4  # that wait for the models; these answer one after the other
 _MOST_WAITING = 400
+_MOST_CONNECTIONS = 1000
+_IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
 # What OpenAPI says about a body that is a file.
@@ -80,7 +83,7 @@ class _Queue:
         try:
             future = self.pool.submit(work, *given, time.monotonic() + self.seconds)
             return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
-        except (asyncio.TimeoutError, TimeoutError, TooLongError):
+        except (asyncio.TimeoutError, TimeoutError):
             text = f"This took longer than {self.seconds:g} s. Send fewer molecules."
             raise HTTPException(503, text) from None
         except TooMuchError as error:
@@ -173,3 +176,22 @@ def _template(name: str) -> Template:
 
 def _asset(name: str) -> str:
     return resources.files("treelens.serve").joinpath("templates", name).read_text("utf-8")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; an ``OSError`` where that is not possible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family)
+
+
+def server_of(app: Any) -> Any:
+    """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise ImportError("The page needs uvicorn: pip install 'treelens[serve]'.") from error
+
+    return uvicorn.Server(uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, lifespan="off",
+        limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
+    ))  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,6 +36,7 @@ class Guard:
     def __init__(self, app: Any, hosts: Collection[str], largest_body: int, seconds: float) -> None:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
         self.largest_body, self.seconds = largest_body, seconds
+        self.too_large = f"The request is larger than {largest_body / 1e6:g} MB."
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -54,7 +54,11 @@ class Guard:
 
         refusal = self._refusal(scope["headers"])
         if refusal is not None:
-            await _answer(send_with_headers, *refusal)
+            from fastapi.responses import JSONResponse
+
+            status, text = refusal
+            answer = JSONResponse({"detail": text}, status, {"connection": "close"})
+            await answer(scope, receive, send_with_headers)
             return
         await self.app(scope, self._bounded(receive), send_with_headers)
 
@@ -68,25 +72,15 @@ class Guard:
             return 403, "The request comes from another site."
         length = found.get("content-length", "0")
         if not length.isascii() or not length.isdecimal() or int(length) > self.largest_body:
-            return 413, self._too_large
+            return 413, self.too_large
         return None
 
     def _is_known(self, host: str) -> bool:
         try:
             name = urlsplit(f"//{host}").hostname or ""
+            return name in self.hosts or bool(ipaddress.ip_address(name))
         except ValueError:
             return False
-        if name in self.hosts:
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
-
-    @property
-    def _too_large(self) -> str:
-        return f"The request is larger than {self.largest_body / 1e6:g} MB."
 
     def _bounded(self, receive: Any) -> Any:
         """Count what arrives, which need not be what Content-Length promised."""
@@ -103,14 +97,7 @@ class Guard:
             if message["type"] == "http.request":
                 n_bytes += len(message.get("body", b""))
                 if n_bytes > self.largest_body:
-                    raise HTTPException(413, self._too_large)
+                    raise HTTPException(413, self.too_large)
             return message
 
         return counted
-
-
-async def _answer(send: Any, status: int, text: str) -> None:
-    body = json.dumps({"detail": text}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
