@@ -67,7 +67,7 @@ def _problem(graphs: tl.GraphCollection, y: np.ndarray, n: int) -> EvidenceProbl
     forest, colors = PatternForest.fit(graphs[some], 4, ("labels",), THREADS)
     signs = np.where(y[some] == y.max(), 1.0, -1.0)
     return EvidenceProblem(
-        PairFeatures.of_counts(forest.count(colors, THREADS)),
+        PairFeatures.of_counts(forest.count(colors)),
         PatternHierarchy(forest.level_offsets, forest.parents),
         (signs - signs.mean())[:, None], np.ones(n), 30.0, THREADS,
     )  # fmt: skip

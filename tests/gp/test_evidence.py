@@ -36,7 +36,8 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
     histograms = PatternHistograms(
         np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64),
         graph.astype(np.int32), counts.T[pattern, graph].astype(np.int32),
-        offsets.astype(np.int64), 0, np.full(n, 10), np.zeros((n, 3), dtype=np.int64),
+        offsets.astype(np.int64), np.arange(3), np.full(n, 10), np.zeros((n, 3), dtype=np.int64),
+        np.ones(3),
     )  # fmt: skip
     targets = rng.normal(size=(n, n_columns))
     problem = EvidenceProblem(
@@ -111,8 +112,8 @@ def test_patterns_of_no_graph_change_nothing():
     offsets = np.concatenate([[0], np.cumsum((without > 0).sum(axis=0))]).astype(np.int64)
     histograms = PatternHistograms(
         offsets, graph.astype(np.int32), without.T[pattern, graph].astype(np.int32),
-        problem.hierarchy.level_offsets.astype(np.int64), 0, np.full(len(counts), 10),
-        np.zeros((len(counts), 3), dtype=np.int64),
+        problem.hierarchy.level_offsets.astype(np.int64), np.arange(3), np.full(len(counts), 10),
+        np.zeros((len(counts), 3), dtype=np.int64), np.ones(3),
     )  # fmt: skip
     whole = replace(problem, features=PairFeatures.of_counts(histograms))
     part = replace(

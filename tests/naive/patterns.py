@@ -4,8 +4,6 @@ A pattern is written as it is defined, ``(own colour, sorted child keys)``, and 
 dict from patterns to colours, so that equality is equality of tuples and no hash can collide.
 """
 
-from collections import Counter
-
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
@@ -58,52 +56,20 @@ def known_patterns(own: list, child_offsets: list, child_keys: list) -> dict[tup
     }
 
 
-def look_up_patterns(patterns: list[tuple], known: dict[tuple, int]) -> list[int]:
-    """Colours of the patterns. One that contains something unseen is never known."""
-    return [
-        UNSEEN if own == UNSEEN or UNSEEN in keys else known.get((own, keys), UNSEEN)
-        for own, keys in patterns
-    ]
+def look_up_patterns(patterns: list[tuple], known: dict[tuple, int], add: bool) -> list[int]:
+    """Colours of the patterns. One that contains something unseen is never known.
 
-
-def number_new_patterns(
-    patterns: list[tuple], colors: list[int], n_known: int
-) -> tuple[list[int], list[int]]:
-    """Colours with numbers from ``n_known`` on in place of -1, and the first node of each."""
-    new: dict[tuple, int] = {}
-    founders, result = [], []
-    for node, (pattern, color) in enumerate(zip(patterns, colors, strict=True)):
-        if color == UNSEEN:
-            if pattern not in new:
-                new[pattern] = n_known + len(new)
-                founders.append(node)
-            color = new[pattern]
-        result.append(color)
-    return result, founders
-
-
-def slots_of(signatures: list[int], size: int) -> list[int]:
-    """An open-addressed table with linear probing, filled in order."""
-    slots = [UNSEEN] * size
-    for color, word in enumerate(signatures):
-        slot = word % size
-        while slots[slot] != UNSEEN:
-            slot = (slot + 1) % size
-        slots[slot] = color
-    return slots
-
-
-def inverted_lists(
-    colors: list[int], node_offsets: list[int], n_colors: int
-) -> list[list[tuple[int, int]]]:
-    """For every colour the (graph, count) pairs of the graphs that hold it."""
-    lists: list[list[tuple[int, int]]] = [[] for _ in range(n_colors)]
-    for graph in range(len(node_offsets) - 1):
-        counts = Counter(int(c) for c in colors[node_offsets[graph] : node_offsets[graph + 1]])
-        for color, count in counts.items():
-            if color != UNSEEN:
-                lists[color].append((graph, count))
-    return lists
+    With ``add`` new patterns get the next number.
+    """
+    numbers, found = dict(known), []
+    for own, keys in patterns:
+        if own == UNSEEN or UNSEEN in keys:
+            found.append(UNSEEN)
+        elif add:
+            found.append(numbers.setdefault((own, keys), len(numbers)))
+        else:
+            found.append(numbers.get((own, keys), UNSEEN))
+    return found
 
 
 def transpose(rows: list[list[tuple]], n_columns: int) -> list[list[tuple]]:

@@ -5,7 +5,6 @@ import pytest
 
 from strategies import random_collection
 from treelens.patterns.features import PatternExtractor, first_depth_of, select_features
-from treelens.patterns.vocabulary import PatternVocabulary
 
 KINDS = ["subtree", "optimal-assignment", "wasserstein"]
 
@@ -17,7 +16,7 @@ def graphs():
 
 
 def extractor(graphs, kind, first_depth=0):
-    return PatternExtractor(PatternVocabulary.fit(graphs, 2)[0], first_depth, kind)
+    return PatternExtractor.fit(graphs, 2, first_depth, kind)[0]
 
 
 @pytest.mark.parametrize("first_depth", [0, 1])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from naive import patterns as naive
 from strategies import collections, random_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns import _compiled
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -34,22 +33,8 @@ def same(a: PatternHistograms, b: PatternHistograms) -> bool:
         and np.array_equal(a.level_offsets, b.level_offsets)
         and np.array_equal(a.n_nodes, b.n_nodes)
         and np.array_equal(a.unseen, b.unseen)
-        and a.first_depth == b.first_depth
+        and np.array_equal(a.level_depths, b.level_depths)
     )
-
-
-@pytest.mark.parametrize("lowest", [0, -1])
-def test_inverted_lists(lowest: int, rng: np.random.Generator) -> None:
-    sizes = rng.integers(0, 9, 30)
-    node_offsets = np.concatenate([[0], np.cumsum(sizes)])
-    colors = rng.integers(lowest, 6, node_offsets[-1]).astype(np.int32)
-    offsets = np.zeros(8, np.int64)  # colour 6 occurs nowhere
-    graphs, counts = np.empty(len(colors), np.int32), np.empty(len(colors), np.int32)
-    used = _compiled.inverted_lists(colors, node_offsets, 7, offsets, graphs, counts)
-    expected = naive.inverted_lists(colors.tolist(), node_offsets.tolist(), 7)
-    entries = list(zip(graphs[:used].tolist(), counts[:used].tolist(), strict=True))
-    assert [entries[offsets[c] : offsets[c + 1]] for c in range(7)] == expected
-    assert used == sum(map(len, expected))
 
 
 def test_transpose(rng: np.random.Generator) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels.weighted import WeightedKernel
 from treelens.patterns.features import PatternExtractor
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.model import FittedSVM
 from treelens.svm.solver import calibrated_probabilities, decisions_of, margins_of
@@ -26,7 +27,7 @@ CALIBRATION = np.eye(3), np.zeros(3)
 
 def fitted(decision, first_depth: int = 0) -> FittedSVM:
     """Of training graphs and choice nothing is needed to decide."""
-    patterns = PatternExtractor(VOCABULARY, first_depth, "wasserstein")
+    patterns = PatternExtractor(PatternForest.of_vocabulary(VOCABULARY), first_depth, "wasserstein")
     return FittedSVM(np.arange(3), patterns, decision, None, CALIBRATION, None, None)
 
 

@@ -268,7 +268,7 @@ class GaussianProcessEstimator(FittedEstimator):
         def at_depth(depth: int) -> TrainingData:
             forest, colors = self._fit_patterns(graphs, depth, n_jobs)
             return TrainingData(
-                forest, forest.count(colors, n_jobs), known.targets, codes, numbers,
+                forest, forest.count(colors), known.targets, codes, numbers,
                 self.prior_strength, n_jobs, self.device,
             )  # fmt: skip
 

@@ -24,12 +24,11 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
-from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
+from treelens.patterns.cells import AttributeCells
 from treelens.patterns.features import (
     Features,
     PatternExtractor,
     first_depth_of,
-    with_cell_colors,
 )
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -224,12 +223,6 @@ class WLSubtree(GraphKernel):
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
         return Features(pairs, pairs.diagonal(self._weights()))
-
-    def _cells(self, graphs: GraphCollection) -> AttributeCells | None:
-        """Return cells of the attributes of graphs, where they have any that are not ignored."""
-        if self.attributes == "ignore" or not has_attributes(graphs):
-            return None
-        return AttributeCells.fit(graphs, min(self.depth, MOST_STEPS))
 
     def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
         """Return one weight per pattern: ones, the user's, or learned."""
@@ -431,7 +424,7 @@ class WassersteinWL(WLSubtree):
             distances += learned.margins.b - offset
         return distances
 
-    def _extended_weights(self, extended: PatternVocabulary) -> np.ndarray:
+    def _extended_weights(self, extended: PatternForest) -> np.ndarray:
         """Return the learned weights, and ones for the patterns that a vocabulary adds."""
         first = self._extractor.first_depth
         offsets = self._extractor.forest.level_offsets[first:]

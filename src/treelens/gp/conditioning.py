@@ -51,7 +51,7 @@ def condition(
         )
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
     weighted, colors = model.weighted.extended(graphs, n_jobs)
-    more = weighted.forest.count(colors, n_jobs)
+    more = weighted.forest.count(colors)
     histograms = joined_histograms(model.basis, more)
     covariates = model.covariates
     if covariates is not None:
@@ -88,8 +88,8 @@ def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> Pattern
     lists.sort_indices()
     return PatternHistograms(
         lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data,
-        new.level_offsets, new.first_depth, np.concatenate([old.n_nodes, new.n_nodes]),
-        np.concatenate([old.unseen, new.unseen]), new.level_depths,
+        new.level_offsets, new.level_depths, np.concatenate([old.n_nodes, new.n_nodes]),
+        np.concatenate([old.unseen, new.unseen]), new.level_shares,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class WeightedForest:
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
         """Refine graphs, count their patterns and make what the kernel needs of them."""
         colors = self.forest.transform(graphs, n_jobs)
-        histograms = self.forest.count(colors, n_jobs)
+        histograms = self.forest.count(colors)
         unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
         return RefinedGraphs(colors, histograms, self.weighed(histograms, unseen))
 
@@ -363,7 +363,7 @@ class FittedGP:
             weighted, colors = weighted.extended(others, n_jobs)
             sides.append((others, colors))
         features = [
-            self._beside(weighted.weighed(weighted.forest.count(found, n_jobs)), some)
+            self._beside(weighted.weighed(weighted.forest.count(found)), some)
             for some, found in sides
         ]
         kernel = replace(self.kernel, weights=weighted.weights)

@@ -166,7 +166,7 @@ class FingerprintForest:
         graph, level, column, times = entries.T
         return EnvironmentCounts(graph, level, column, times, graphs.sizes)
 
-    def count(self, counts: EnvironmentCounts, n_jobs: int = 1) -> PatternHistograms:
+    def count(self, counts: EnvironmentCounts) -> PatternHistograms:
         known = counts.column >= 0
         pattern = (self.level_offsets[counts.level] + counts.column)[known]
         graph, n_graphs = counts.graph[known], len(counts.n_atoms)
@@ -174,8 +174,8 @@ class FingerprintForest:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(pattern, minlength=self.n_patterns))])
         return PatternHistograms(
             offsets.astype(np.int64), graph[order].astype(np.int32),
-            counts.times[known][order].astype(np.int32), self.level_offsets, 0, counts.n_atoms,
-            self._unseen(counts, n_graphs).astype(np.int64),
+            counts.times[known][order].astype(np.int32), self.level_offsets, self.level_depths,
+            counts.n_atoms, self._unseen(counts, n_graphs).astype(np.int64), self.level_shares,
         )  # fmt: skip
 
     def unseen_sums(

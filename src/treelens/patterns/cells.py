@@ -19,7 +19,7 @@ from scipy import sparse
 from treelens.array_checks import check_array, check_labels, check_offsets
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.parallel import run_in_shares
-from treelens.patterns import _compiled_cells
+from treelens.patterns import _compiled
 
 N_TREES = 8
 N_RESOLUTIONS = 6
@@ -146,11 +146,15 @@ class AttributeCells:
     def fit(
         cls,
         graphs: GraphCollection,
-        n_steps: int,
+        depth: int,
         n_trees: int = N_TREES,
         n_resolutions: int = N_RESOLUTIONS,
-    ) -> AttributeCells:
-        """Find thresholds from the nodes of training graphs; see :func:`has_attributes`."""
+    ) -> AttributeCells | None:
+        """Find thresholds from the nodes of training graphs; None where nothing has attributes."""
+        given = graphs.node_attributes is not None or graphs.edge_attributes is not None
+        if not given or not graphs.n_nodes:
+            return None
+        n_steps = min(depth, MOST_STEPS)
         values = means_over_steps(graphs, n_steps)  # (n_nodes, (n_steps + 1) * n_attributes)
         if len(values) > _MOST_NODES:
             order = np.random.default_rng(_SEED).permutation(len(values))
@@ -193,8 +197,9 @@ class AttributeCells:
             np.concatenate([_first_children(level) for level in splits]).astype(np.int32),
         )  # fmt: skip
 
-    def truncated(self, n_steps: int) -> AttributeCells:
-        """Return the cells of the first steps: those that a fit with fewer steps would find."""
+    def truncated(self, depth: int) -> AttributeCells:
+        """Return the cells that a fit up to a smaller depth would find."""
+        n_steps = min(depth, self.n_steps)
         n_levels = self.n_trees * (n_steps + 1) * self.n_resolutions
         offsets = self.split_offsets[: n_levels + 1]
         n = int(offsets[-1])
@@ -222,7 +227,7 @@ class AttributeCells:
 
         def share(first: int, last: int) -> None:
             for start in range(0, self.n_levels, self.n_resolutions):
-                _compiled_cells.cells_of_nodes(
+                _compiled.cells_of_nodes(
                     first, last, values, self.split_offsets[start : start + self.n_resolutions],
                     self.attribute, self.threshold, self.missing, self.first_child,
                     cells[start : start + self.n_resolutions],
@@ -288,12 +293,6 @@ class AttributeCells:
                 path.insert(0, (start + above, cell > self.first_child[start + above]))
             cell = above
         return path
-
-
-def has_attributes(graphs: GraphCollection) -> bool:
-    """Whether nodes or edges have attributes that can be divided into cells."""
-    given = graphs.node_attributes is not None or graphs.edge_attributes is not None
-    return given and graphs.n_nodes > 0
 
 
 def means_over_steps(graphs: GraphCollection, n_steps: int) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -37,35 +36,38 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class PatternExtractor:
-    """A vocabulary with the first depth and the kind of pair feature of a kernel.
+    """A forest of one tree (and cells of attributes) as a kernel counts it."""
 
-    Cells of attributes, if any, follow the depths of the vocabulary.
-    """
+    forest: PatternForest
+    first_depth: int  # of labels
+    kind: str  # of pair feature
 
-    vocabulary: PatternVocabulary
-    first_depth: int
-    kind: str
-    cells: AttributeCells | None = None
+    @classmethod
+    def fit(
+        cls,
+        graphs: GraphCollection,
+        depth: int,
+        first_depth: int,
+        kind: str,
+        *,
+        edge_labels: bool = False,
+        attributes: bool = False,
+        n_jobs: int = 1,
+    ) -> tuple[PatternExtractor, NodeColors]:
+        """Refine a collection; return the extractor and the colours of all levels."""
+        cells = AttributeCells.fit(graphs, depth) if attributes else None
+        empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)
+        forest, colors = empty.extend(graphs, n_jobs)
+        return cls(forest, first_depth, kind), colors
 
-    @cached_property
-    def forest(self) -> PatternForest:
-        return PatternForest.of_vocabulary(self.vocabulary, self.cells)
-
-    def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
-        """Return histograms of the depths in use, from the colours of all levels."""
-        n_depths = self.vocabulary.depth + 1
-        labels = NodeColors(colors.colors[:n_depths], colors.node_offsets)
-        counts = PatternHistograms.from_colors(self.vocabulary, labels, n_jobs)
-        counts = counts.select_depths(self.first_depth, self.vocabulary.depth)
-        if self.cells is None:
-            return counts
-        return with_cells(
-            counts, self.cells, NodeColors(colors.colors[n_depths:], colors.node_offsets), n_jobs
-        )
+    def count(self, colors: NodeColors) -> PatternHistograms:
+        """Return histograms of the levels in use, from the colours of all levels."""
+        counts = self.forest.count(colors)
+        return counts.select_levels(np.arange(counts.n_depths) >= self.first_depth)
 
     def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
-        """Return histograms of new graphs over the patterns of the vocabulary."""
-        return self.count(self.forest.transform(graphs, n_jobs), n_jobs)
+        """Return histograms of new graphs over the patterns of the forest."""
+        return self.count(self.forest.transform(graphs, n_jobs))
 
     def pairs(self, histograms: PatternHistograms) -> PairFeatures:
         """Return pair features without scaling: ``<1, Z>`` is the kernel itself."""
@@ -82,7 +84,7 @@ class PatternExtractor:
     ) -> RefinedGraphs:
         """Refine new graphs, count their patterns and compute their features."""
         colors = self.forest.transform(graphs, n_jobs)
-        histograms = self.count(colors, n_jobs)
+        histograms = self.count(colors)
         pairs = self.pairs(histograms)
         unseen = self.unseen_diagonal(graphs, histograms)
         return RefinedGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
@@ -102,37 +104,16 @@ class PatternExtractor:
         # Squares of counts need the unseen patterns distinguished: fit a vocabulary to the graphs
         # that contain any.
         rows = np.flatnonzero(unseen)
-        vocabulary, colors = PatternVocabulary.fit(
-            graphs[rows], self.vocabulary.depth, self.vocabulary.uses_edge_labels
+        edge_labels = self.forest.vocabularies[0].uses_edge_labels
+        fitted, colors = PatternExtractor.fit(
+            graphs[rows], self.forest.depth, self.first_depth, self.kind, edge_labels=edge_labels
         )
-        own = PatternExtractor(vocabulary, self.first_depth, self.kind).count(colors)
+        own = fitted.count(colors)
         n_labels = int(histograms.level_offsets[own.n_depths])
         known = histograms.select_patterns(np.arange(histograms.n_patterns) < n_labels)
         squares = np.zeros(histograms.n_graphs)
         squares[rows] = _sum_of_squares(own) - _sum_of_squares(known)[rows]
         return squares / histograms.n_full_depths
-
-
-def with_cell_colors(
-    colors: NodeColors, graphs: GraphCollection, cells: AttributeCells | None, n_jobs: int = 1
-) -> NodeColors:
-    """Return colours of nodes followed by their cells, if there are any."""
-    if cells is None:
-        return colors
-    rows = np.concatenate([colors.colors, cells.transform(graphs, n_jobs)])
-    return NodeColors(rows, colors.node_offsets)
-
-
-def with_cells(
-    counts: PatternHistograms, cells: AttributeCells, colors: NodeColors, n_jobs: int = 1
-) -> PatternHistograms:
-    """Return histograms of patterns followed by those of cells.
-
-    ``colors`` are those of these cells, and perhaps of more steps.
-    """
-    colors = NodeColors(colors.colors[: cells.n_levels], colors.node_offsets)
-    found = PatternHistograms.from_levels(colors, cells.level_sizes, cells.level_steps, n_jobs)
-    return counts.joined(found, np.full(cells.n_levels, 1.0 / cells.n_trees))
 
 
 def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
+from treelens.patterns.cells import AttributeCells
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
 
@@ -105,12 +105,11 @@ class PatternForest:
         With ``attributes`` those of nodes and edges, if there are any, are divided into cells:
         patterns of their own, and edge labels of two trees more.
         """
-        cells = edge_cells = None
-        if attributes and has_attributes(graphs):
-            cells = AttributeCells.fit(graphs, min(depth, MOST_STEPS))
-            if graphs.edge_attributes is not None and len(graphs.neighbors):
-                edge_cells = AttributeCells.of_edges(graphs)
-                trees = (*trees, *EDGE_CELLS)
+        cells = AttributeCells.fit(graphs, depth) if attributes else None
+        edge_cells = None
+        if cells is not None and graphs.edge_attributes is not None and len(graphs.neighbors):
+            edge_cells = AttributeCells.of_edges(graphs)
+            trees = (*trees, *EDGE_CELLS)
         if depth == 0:  # edge labels matter from depth 1 on
             trees = tuple(t for t in trees if t.partition("+")[0] not in trees or t in _PLAIN)
         fitted = [
@@ -157,6 +156,12 @@ class PatternForest:
         for known, found in zip(self.roots, roots, strict=True):
             found[: len(known)] = known
         return replace(wider, roots=roots), colors
+
+    def truncated(self, depth: int) -> PatternForest:
+        """Return the forest that a fit up to this depth would find, in which all trees begin."""
+        vocabularies = tuple(vocabulary.truncated(depth) for vocabulary in self.vocabularies)
+        cells = None if self.cells is None else self.cells.truncated(depth)
+        return replace(self, vocabularies=vocabularies, cells=cells)
 
     def _stacked(
         self, colors: list[np.ndarray], graphs: GraphCollection, n_jobs: int
@@ -307,11 +312,10 @@ class PatternForest:
 
     # --- counting ---------------------------------------------------------------------------
 
-    def count(self, colors: NodeColors, n_jobs: int = 1) -> PatternHistograms:
+    def count(self, colors: NodeColors) -> PatternHistograms:
         """Return how often every graph contains every pattern."""
-        return PatternHistograms.from_levels(
-            colors, np.diff(self.level_offsets), self.level_depths, n_jobs
-        )
+        sizes = np.diff(self.level_offsets)
+        return PatternHistograms.from_levels(colors, sizes, self.level_depths, self.level_shares)
 
     def unseen_sums(
         self, colors: NodeColors, log_weights: np.ndarray, level_weights: np.ndarray

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import check_array, check_offsets
-from treelens.parallel import run_in_shares
-from treelens.patterns import _compiled
+from treelens.patterns.refinement import offsets_of
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 
@@ -36,7 +35,9 @@ class SparseRows:
 
 @dataclass(frozen=True)
 class PatternHistograms:
-    """Counts of every pattern in every graph, for a run of depths.
+    """Counts of every pattern in every graph.
+
+    Patterns lie side by side by level: a depth or, in a forest, a tree and a depth.
 
     Attributes
     ----------
@@ -47,16 +48,14 @@ class PatternHistograms:
     counts : ndarray of int32
         How many of the graph's nodes have it.
     level_offsets : ndarray of int64, shape (n_depths + 1,)
-        Patterns ``level_offsets[k]`` to ``level_offsets[k + 1]`` have depth ``first_depth + k``.
-    first_depth : int
+        Where the patterns of each level begin.
+    level_depths : ndarray of int64, shape (n_depths,)
+        Depth of each level.
     n_nodes : ndarray of int64, shape (n_graphs,)
     unseen : ndarray of int64, shape (n_graphs, n_depths)
         How many nodes have a pattern that is not in the vocabulary.
-    level_depths : ndarray of int, shape (n_depths,), optional
-        Depth of each level, where they do not simply count up from ``first_depth`` (a forest has
-        several trees, each with its own depths).
-    level_shares : ndarray, shape (n_depths,), optional
-        What part of a depth each level counts for in a kernel; by default 1.
+    level_shares : ndarray, shape (n_depths,)
+        What part of a depth each level counts for in a kernel.
 
     Examples
     --------
@@ -72,53 +71,36 @@ class PatternHistograms:
     graphs: np.ndarray
     counts: np.ndarray
     level_offsets: np.ndarray
-    first_depth: int
+    level_depths: np.ndarray
     n_nodes: np.ndarray
     unseen: np.ndarray
-    level_depths: np.ndarray | None = None
-    level_shares: np.ndarray | None = None
+    level_shares: np.ndarray
 
     @classmethod
-    def from_colors(
-        cls, vocabulary: PatternVocabulary, colors: NodeColors, n_jobs: int = 1
-    ) -> PatternHistograms:
+    def from_colors(cls, vocabulary: PatternVocabulary, colors: NodeColors) -> PatternHistograms:
         """Count the colours of a collection, all depths of the vocabulary."""
-        return cls.from_levels(colors, np.diff(vocabulary.level_offsets), None, n_jobs)
+        sizes = np.diff(vocabulary.level_offsets)
+        return cls.from_levels(colors, sizes, np.arange(len(sizes)), np.ones(len(sizes)))
 
     @classmethod
     def from_levels(
-        cls,
-        colors: NodeColors,
-        sizes: np.ndarray,
-        level_depths: np.ndarray | None = None,
-        n_jobs: int = 1,
+        cls, colors: NodeColors, sizes: np.ndarray, depths: np.ndarray, shares: np.ndarray
     ) -> PatternHistograms:
         """Count colours level by level; ``sizes`` are the numbers of patterns of the levels."""
-        node_offsets = colors.node_offsets
-
-        def count(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-            found = []
-            for h in range(first, last):
-                row, size = colors.colors[h], int(sizes[h])
-                offsets = np.zeros(size + 1, dtype=np.int64)
-                graphs, counts = np.empty((2, len(row)), dtype=np.int32)
-                used = _compiled.inverted_lists(row, node_offsets, size, offsets, graphs, counts)
-                found.append((offsets, graphs[:used], counts[:used]))
-            return found
-
-        parts = [part for share in run_in_shares(count, len(sizes), n_jobs) for part in share]
-        starts = np.concatenate([[0], np.cumsum([len(part[1]) for part in parts])])
-        offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
+        n_nodes = np.diff(colors.node_offsets)
+        graph_of = np.repeat(np.arange(len(n_nodes), dtype=np.int32), n_nodes)
+        lists, unseen = [], []
+        for row, size in zip(colors.colors, sizes.tolist(), strict=True):
+            known = row >= 0
+            places = (row[known], graph_of[known])
+            ones = np.ones(len(places[0]), dtype=np.int32)
+            lists.append(sparse.csr_array((ones, places), shape=(size, len(n_nodes))))
+            unseen.append(np.bincount(graph_of[~known], minlength=len(n_nodes)))
+        table = sparse.vstack(lists, format="csr")
         return cls(
-            offsets=np.concatenate([*offsets, starts[-1:]]).astype(np.int64),
-            graphs=np.concatenate([part[1] for part in parts]),
-            counts=np.concatenate([part[2] for part in parts]),
-            level_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            first_depth=0,
-            n_nodes=np.diff(node_offsets),
-            unseen=_count_unseen(colors.colors, node_offsets),
-            level_depths=level_depths,
-        )
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
+            offsets_of(sizes), depths, n_nodes, np.stack(unseen, axis=1), shares,
+        )  # fmt: skip
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless lists ascend and counts add up to the nodes of each graph."""
@@ -130,10 +112,8 @@ class PatternHistograms:
         check_array(self.offsets, "offsets", np.int64, (None,))
         check_offsets(self.level_offsets, "level_offsets", n_levels, self.n_patterns)
         check_offsets(self.offsets, "offsets", self.n_patterns, len(self.graphs))
-        if self.level_shares is not None:
-            check_array(self.level_shares, "level_shares", np.float64, (n_levels,), 0.0, 1.0 + 1e-9)
-        if self.level_depths is not None:
-            check_array(self.level_depths, "level_depths", np.int64, (n_levels,), 0, end)
+        check_array(self.level_shares, "level_shares", np.float64, (n_levels,), 0.0, 1.0 + 1e-9)
+        check_array(self.level_depths, "level_depths", np.int64, (n_levels,), 0, end)
         inside = np.ones(len(self.graphs), dtype=bool)  # not the first entry of a pattern's list
         inside[self.offsets[:-1][self.offsets[:-1] < len(self.graphs)]] = False
         if (np.diff(self.graphs) <= 0)[inside[1:]].any() or (self.n_nodes[self.graphs] == 0).any():
@@ -156,13 +136,13 @@ class PatternHistograms:
     @property
     def n_full_depths(self) -> float:
         """The number of depths, levels counted by their shares."""
-        return self.n_depths if self.level_shares is None else float(self.level_shares.sum())
+        return float(self.level_shares.sum())
 
     @property
     def entry_shares(self) -> np.ndarray:
         """The share of the level of each count, over the number of depths; (n_entries,)."""
-        shares = np.ones(self.n_depths) if self.level_shares is None else self.level_shares
-        return np.repeat(shares / self.n_full_depths, np.diff(self.offsets[self.level_offsets]))
+        shares = self.level_shares / self.n_full_depths
+        return np.repeat(shares, np.diff(self.offsets[self.level_offsets]))
 
     @property
     def support(self) -> np.ndarray:
@@ -172,14 +152,7 @@ class PatternHistograms:
     @property
     def depths(self) -> np.ndarray:
         """Depth of each pattern, shape (n_patterns,)."""
-        return np.repeat(self.level_numbers, np.diff(self.level_offsets))
-
-    @property
-    def level_numbers(self) -> np.ndarray:
-        """Depth of each level, shape (n_depths,)."""
-        if self.level_depths is not None:
-            return self.level_depths
-        return np.arange(self.first_depth, self.first_depth + self.n_depths)
+        return np.repeat(self.level_depths, np.diff(self.level_offsets))
 
     @property
     def _level_of(self) -> np.ndarray:
@@ -200,63 +173,45 @@ class PatternHistograms:
         return sums.astype(np.int64).reshape(self.n_graphs, self.n_depths)
 
     def select_depths(self, first: int, last: int) -> PatternHistograms:
-        """Return the patterns of depths ``first`` to ``last``, as views."""
-        a, b = first - self.first_depth, last - self.first_depth + 1
-        if not 0 <= a < b <= self.n_depths:
+        """Return the patterns of depths ``first`` to ``last``."""
+        low, high = self.level_depths.min(), self.level_depths.max()
+        if not low <= first <= last <= high:
             raise ValueError(
-                f"Depths {first} to {last} are not among the depths {self.first_depth} to "
-                f"{self.first_depth + self.n_depths - 1} that were counted."
+                f"Depths {first} to {last} are not among the depths {low} to {high} that were "
+                "counted."
             )
-        start, stop = self.level_offsets[a], self.level_offsets[b]
-        entries = slice(self.offsets[start], self.offsets[stop])
-        return PatternHistograms(
-            offsets=self.offsets[start : stop + 1] - self.offsets[start],
-            graphs=self.graphs[entries],
-            counts=self.counts[entries],
-            level_offsets=self.level_offsets[a : b + 1] - start,
-            first_depth=first,
-            n_nodes=self.n_nodes,
-            unseen=self.unseen[:, a:b],
-        )
+        return self.select_levels((self.level_depths >= first) & (self.level_depths <= last))
 
-    def joined(self, other: PatternHistograms, shares: np.ndarray) -> PatternHistograms:
-        """Return the levels of these histograms and then those of others of the same graphs.
-
-        ``shares`` (n_other_depths,) are those of the latter.
-        """
-        ones = np.ones(self.n_depths)
+    def select_levels(self, keep: np.ndarray) -> PatternHistograms:
+        """Return the patterns of the levels of a boolean mask."""
+        sizes = np.diff(self.level_offsets)
+        kept = np.repeat(keep, sizes)
+        entries = np.repeat(kept, self.support)
         return PatternHistograms(
-            np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]]),
-            np.concatenate([self.graphs, other.graphs]),
-            np.concatenate([self.counts, other.counts]),
-            np.concatenate([self.level_offsets, self.n_patterns + other.level_offsets[1:]]),
-            self.first_depth, self.n_nodes, np.hstack([self.unseen, other.unseen]),
-            np.concatenate([self.level_numbers, other.level_numbers]),
-            np.concatenate([ones, shares]),
+            offsets_of(self.support[kept]), self.graphs[entries], self.counts[entries],
+            offsets_of(sizes[keep]), self.level_depths[keep], self.n_nodes, self.unseen[:, keep],
+            self.level_shares[keep],
         )  # fmt: skip
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
-        indices = np.asarray(indices)
         table = self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc()
         table.sort_indices()
-        return PatternHistograms(
-            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
-            self.level_offsets, self.first_depth, self.n_nodes[indices], self.unseen[indices],
-            self.level_depths, self.level_shares,
+        return replace(
+            self, offsets=table.indptr.astype(np.int64), graphs=table.indices.astype(np.int32),
+            counts=table.data, n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
         )  # fmt: skip
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of a boolean mask; the others count as unseen."""
-        entry_keep = np.repeat(keep, self.support)
-        kept_before = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
-        dropped = self.unseen.copy()
-        level = np.repeat(self._level_of, self.support)[~entry_keep]
-        np.add.at(dropped, (self.graphs[~entry_keep], level), self.counts[~entry_keep])
-        return PatternHistograms(
-            np.concatenate([[0], np.cumsum(self.support[keep])]).astype(np.int64),
-            self.graphs[entry_keep], self.counts[entry_keep], kept_before[self.level_offsets],
-            self.first_depth, self.n_nodes, dropped, self.level_depths, self.level_shares,
+        entries = np.repeat(keep, self.support)
+        unseen = self.unseen.copy()
+        level = np.repeat(self._level_of, self.support)[~entries]
+        np.add.at(unseen, (self.graphs[~entries], level), self.counts[~entries])
+        return replace(
+            self, offsets=offsets_of(self.support[keep]), graphs=self.graphs[entries],
+            counts=self.counts[entries], level_offsets=offsets_of(keep)[self.level_offsets],
+            unseen=unseen,
         )  # fmt: skip
 
     # --- forms ------------------------------------------------------------------------------
@@ -280,15 +235,6 @@ class PatternHistograms:
             shape=(self.n_graphs, self.n_patterns),
         )
         return lists.tocsr()
-
-
-def _count_unseen(colors: np.ndarray, node_offsets: np.ndarray) -> np.ndarray:
-    """Return the number of nodes without a known pattern, shape (n_graphs, n_depths)."""
-    if not (colors < 0).any():
-        return np.zeros((len(node_offsets) - 1, len(colors)), dtype=np.int64)
-    before = np.zeros((len(colors), node_offsets[-1] + 1), dtype=np.int64)
-    np.cumsum(colors < 0, axis=1, out=before[:, 1:])
-    return np.ascontiguousarray(np.diff(before[:, node_offsets], axis=1).T)
 
 
 # Below the first an out-of-vocabulary fraction is never remarkable, above the second always.

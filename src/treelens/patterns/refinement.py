@@ -1,4 +1,9 @@
-"""Weisfeiler-Lehman refinement of a whole collection at once, with perfect hashing."""
+"""Weisfeiler-Lehman refinement of a whole collection at once, with perfect hashing.
+
+Colours are numbered per depth in order of first appearance; -1 is a colour that is not in the
+vocabulary. A node's *child keys* are ``neighbour colour * n_edge_labels + edge code``, sorted:
+together with the node's own colour they are its pattern one depth further.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,11 @@ from treelens.patterns import _compiled
 
 # Tests weaken the hash by this mask to force collisions; it never changes a result.
 HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
-_MOST_COLLISIONS = 8  # of different patterns
-_NO_EDGE_CODES = np.empty(0, dtype=np.int32)
+
+
+def offsets_of(sizes: np.ndarray | list[int]) -> np.ndarray:
+    """Return where runs of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +45,42 @@ class PatternLevel:
         return len(self.own)
 
     def signatures(self) -> np.ndarray:
-        """Return a hash of every pattern, shape (n_colors,)."""
-        known = np.empty(len(self), dtype=np.uint64)
-        _compiled.signatures_of_patterns(self.own, self.child_offsets, self.child_keys, known)
-        return known & HASH_MASK
+        """Return a 64-bit hash of every pattern: own colour, number of children, sum of mixed keys.
+
+        A sum needs no sorting, and the mixing keeps its terms from cancelling.
+        """
+        sums = np.zeros(len(self.child_keys) + 1, dtype=np.uint64)  # they wrap around
+        np.cumsum(_mix(self.child_keys), out=sums[1:])
+        totals = sums[self.child_offsets[1:]] - sums[self.child_offsets[:-1]]
+        own = self.own.astype(np.int64) + 1 + (np.diff(self.child_offsets) << 32)
+        return _mix(totals ^ _mix(own)) & HASH_MASK
+
+    def numbered(self, n_known: int, add: bool, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return the colours of the patterns after the first ``n_known``, and all founders.
+
+        The known ones differ and have the colours 0, 1, ... A new pattern gets the next with
+        ``add``, else -1. Founders are the positions of the first pattern of each colour.
+        """
+        room = len(self) if add else n_known
+        slots = np.full(1 << max(4, int(2 * room - 1).bit_length()), _compiled.UNSEEN, np.int32)
+        founders, colors = np.empty(room, np.int32), np.empty(len(self), np.int32)
+        signatures = self.signatures()
+
+        def number(first: int, last: int, n: int, more: bool) -> int:
+            return _compiled.number_patterns(
+                first, last, more, n, self.own, self.child_offsets, self.child_keys, signatures,
+                slots, founders, colors,
+            )  # fmt: skip
+
+        n_founders = number(0, n_known, 0, True)
+        if add:
+            n_founders = number(n_known, len(self), n_founders, True)
+        else:
+            run_in_shares(
+                lambda first, last: number(n_known + first, n_known + last, n_founders, False),
+                len(self) - n_known, n_jobs,
+            )  # fmt: skip
+        return colors[n_known:], founders[:n_founders]
 
     def check(self, n_below: int, n_edge_labels: int) -> None:
         """Raise ``ValueError`` unless own colours and child keys exist one depth down."""
@@ -48,32 +88,33 @@ class PatternLevel:
         n_keys = n_below * n_edge_labels
         check_array(self.child_keys, "child_keys", np.int64, (None,), 0, n_keys)
         check_offsets(self.child_offsets, "child_offsets", len(self), len(self.child_keys))
-        equal = np.unique(self.signatures(), return_counts=True)[1].max(initial=0)
-        if equal > _MOST_COLLISIONS:  # a hash table of them would be as slow as a list
+        if len(self.numbered(0, True)[1]) < len(self):
             raise ValueError("the patterns of one depth must differ from each other")
 
     def followed_by(self, other: PatternLevel) -> PatternLevel:
         """Return these patterns followed by others of the same depth and kind."""
-        if not len(self):
-            return other
         return PatternLevel(
             np.concatenate([self.own, other.own]),
             np.concatenate([self.child_offsets, other.child_offsets[1:] + self.child_offsets[-1]]),
             np.concatenate([self.child_keys, other.child_keys]),
         )
 
+    def take(self, positions: np.ndarray) -> PatternLevel:
+        """Return some of the patterns."""
+        sizes = np.diff(self.child_offsets)[positions]
+        offsets = offsets_of(sizes)
+        entries = np.repeat(self.child_offsets[positions] - offsets[:-1], sizes)
+        entries += np.arange(offsets[-1])
+        return PatternLevel(self.own[positions], offsets, self.child_keys[entries])
+
     def select(self, keep: np.ndarray, below: np.ndarray, n_edge_labels: int) -> PatternLevel:
         """Return some of the patterns, with the new ids ``below`` of those one depth down."""
-        degrees = np.diff(self.child_offsets)
-        keys = self.child_keys[np.repeat(keep, degrees)]
-        own, children = below[self.own[keep]], below[keys // n_edge_labels]
+        kept = self.take(np.flatnonzero(keep))
+        own, children = below[kept.own], below[kept.child_keys // n_edge_labels]
         if (own < 0).any() or (children < 0).any():
             raise ValueError("keep contains a pattern without the patterns that it is made of.")
-        return PatternLevel(
-            own.astype(np.int32),
-            np.concatenate([[0], np.cumsum(degrees[keep])]).astype(np.int64),
-            children * n_edge_labels + keys % n_edge_labels,
-        )
+        keys = children * n_edge_labels + kept.child_keys % n_edge_labels
+        return PatternLevel(own.astype(np.int32), kept.child_offsets, keys)
 
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
         """Return the patterns with keys for ``new`` instead of ``old`` edge labels."""
@@ -81,6 +122,14 @@ class PatternLevel:
             return self
         keys = self.child_keys // old * new + self.child_keys % old
         return PatternLevel(self.own, self.child_offsets, keys)
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Finaliser of the splitmix64 generator: a bijection of 64-bit words with good avalanche."""
+    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def refine(
@@ -100,71 +149,23 @@ def refine(
     refined = np.empty((len(levels) + 1, graphs.n_nodes), dtype=np.int32)
     refined[0] = colors
     offsets, new_levels = graphs.neighbor_offsets, []
+    n_arcs = np.diff(offsets[graphs.node_offsets])  # of each graph
+    neighbors = graphs.neighbors + np.repeat(graphs.node_offsets[:-1], n_arcs)
     for h, level in enumerate(levels):
-        keys, signatures = _child_keys(graphs, refined[h], edge_codes, n_edge_labels, n_jobs)
-        _look_up_level(refined[h], offsets, keys, signatures, level, refined[h + 1], n_jobs)
-        if not extend:
-            continue
-        founders = np.empty(graphs.n_nodes, dtype=np.int32)
-        n_new = _compiled.number_new_patterns(
-            refined[h], offsets, keys, signatures, _empty_table(graphs.n_nodes), len(level),
-            founders, refined[h + 1],
-        )  # fmt: skip
-        founders = founders[:n_new]
-        degrees = np.diff(offsets)[founders]
-        child_offsets = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-        entries = np.repeat(offsets[founders] - child_offsets[:-1], degrees)
-        entries += np.arange(child_offsets[-1])
-        new = PatternLevel(refined[h][founders], child_offsets, keys[entries])
-        new_levels.append(level.followed_by(new))
+        keys = refined[h][neighbors].astype(np.int64)
+        if edge_codes is not None:
+            unseen = (keys < 0) | (edge_codes < 0)
+            keys = np.where(unseen, _compiled.UNSEEN, keys * n_edge_labels + edge_codes)
+        _sort_runs(offsets, keys, n_jobs)
+        known_and_nodes = level.followed_by(PatternLevel(refined[h], offsets, keys))
+        refined[h + 1], founders = known_and_nodes.numbered(len(level), extend, n_jobs)
+        if extend:
+            new_levels.append(known_and_nodes.take(founders))
     return refined, tuple(new_levels) if extend else levels
 
 
-def _child_keys(
-    graphs: GraphCollection,
-    colors: np.ndarray,
-    edge_codes: np.ndarray | None,
-    n_edge_labels: int,
-    n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted child keys (n_arcs,) and the signatures (n_nodes,) of all nodes."""
-    keys = np.empty(len(graphs.neighbors), dtype=np.int64)
-    signatures = np.empty(graphs.n_nodes, dtype=np.uint64)
-
+def _sort_runs(offsets: np.ndarray, keys: np.ndarray, n_jobs: int) -> None:
     def share(first: int, last: int) -> None:
-        _compiled.child_keys_of_nodes(
-            first, last, graphs.node_offsets, graphs.neighbor_offsets, graphs.neighbors,
-            _NO_EDGE_CODES if edge_codes is None else edge_codes,
-            0 if edge_codes is None else n_edge_labels, colors, keys, signatures,
-        )  # fmt: skip
+        _compiled.sort_runs(first, last, offsets, keys)
 
-    run_in_shares(share, len(graphs), n_jobs)
-    signatures &= HASH_MASK
-    return keys, signatures
-
-
-def _look_up_level(
-    colors: np.ndarray, key_offsets: np.ndarray, keys: np.ndarray, signatures: np.ndarray,
-    level: PatternLevel, new_colors: np.ndarray, n_jobs: int,
-) -> None:  # fmt: skip
-    """Fill ``new_colors`` with the patterns of a level: -1 where it lacks the pattern."""
-    if not len(level):
-        new_colors[:] = _compiled.UNSEEN
-        return
-    known = level.signatures()
-    slots = _empty_table(len(level))
-    _compiled.fill_slots(slots, known)
-
-    def share(first: int, last: int) -> None:
-        _compiled.look_up_patterns(
-            first, last, colors, key_offsets, keys, signatures, slots, known,
-            level.own, level.child_offsets, level.child_keys, new_colors,
-        )  # fmt: skip
-
-    run_in_shares(share, len(colors), n_jobs)
-
-
-def _empty_table(room: int) -> np.ndarray:
-    """Return the slots of an open-addressed table, at most half full with ``room`` patterns."""
-    size = 1 << max(4, int(2 * room - 1).bit_length())
-    return np.full(size, _compiled.UNSEEN, dtype=np.int32)
+    run_in_shares(share, len(offsets) - 1, n_jobs)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import warnings
+<<<<<<< HEAD
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+=======
+from dataclasses import replace
+>>>>>>> 74e2181 (Count cells of attributes in one place; number patterns in one compiled loop)
 from typing import Any
 
 import numpy as np
@@ -19,10 +23,8 @@ from treelens.models.predictions import predicted_codes
 from treelens.models.targets import class_weights, warn_if_one_class
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs
-from treelens.patterns.cells import MOST_STEPS, AttributeCells, has_attributes
-from treelens.patterns.features import Features, PatternExtractor, with_cells
+from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 from treelens.progress import progress_ticks
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import (
@@ -175,18 +177,14 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     Returns the model and the fitted learner of its weights (None: they are uniform).
     """
     deepest = max(c.depth for c in candidates)
-    vocabulary, colors = PatternVocabulary.fit(task.graphs, deepest, task.edge_labels, task.n_jobs)
-    everything = PatternHistograms.from_colors(vocabulary, colors, task.n_jobs)
-    cells = cell_colors = None
-    if task.attributes and has_attributes(task.graphs):
-        cells = AttributeCells.fit(task.graphs, min(deepest, MOST_STEPS))
-        cell_colors = NodeColors(cells.transform(task.graphs, task.n_jobs), colors.node_offsets)
+    patterns, colors = PatternExtractor.fit(
+        task.graphs, deepest, task.first_depth, KERNELS[candidates[0].kernel].pair_feature,
+        edge_labels=task.edge_labels, attributes=task.attributes, n_jobs=task.n_jobs,
+    )  # fmt: skip
+    everything = patterns.count(colors)
 
     def counts(depth: int) -> PatternHistograms:
-        labels = everything.select_depths(task.first_depth, depth)
-        if cells is None or cell_colors is None:
-            return labels
-        return with_cells(labels, cells.truncated(min(depth, MOST_STEPS)), cell_colors, task.n_jobs)
+        return everything.select_levels(everything.level_depths <= depth)
 
     search = KernelSearch(
         counts, task.codes, inner_splits(task.cv, task.codes, task.classes, task.seed),
@@ -199,10 +197,8 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     calibration = fit_calibration(result.margins[chosen][known], task.codes[known])
 
     histograms = counts(chosen.depth)
-    patterns = PatternExtractor(
-        vocabulary.truncated(chosen.depth), task.first_depth, KERNELS[chosen.kernel].pair_feature,
-        None if cells is None else cells.truncated(min(chosen.depth, MOST_STEPS)),
-    )  # fmt: skip
+    kind = KERNELS[chosen.kernel].pair_feature
+    patterns = replace(patterns, forest=patterns.forest.truncated(chosen.depth), kind=kind)
     learner = None
     if chosen.weight_radius > 0:
         learner = search.learn(chosen.base, np.arange(len(task.codes)))
