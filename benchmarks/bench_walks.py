@@ -43,7 +43,7 @@ def kernel_of(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:
 
 def by_sequences(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:
     """Name and count every label sequence, and multiply the counts."""
-    counts = WalkVocabulary.fit(graphs, max_length, DECAY, n_jobs=THREADS)[1]
+    counts = WalkVocabulary.fit(graphs, max_length, DECAY)[1]
     return pair_sums(counts.pair_features(), n_jobs=THREADS)
 
 

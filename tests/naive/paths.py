@@ -1,8 +1,4 @@
-"""Plain-Python twins for paths and walks: what each compiled function means, slowly.
-
-Twins of ``treelens/patterns/_compiled_paths.py`` and ``treelens/kernels/_compiled_walks.py``, and
-the two kernels by their definitions on single graphs.
-"""
+"""Plain-Python twins for paths and walks, and the two kernels by their definitions."""
 
 from collections import Counter
 from math import inf
@@ -11,17 +7,6 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import Graph, GraphCollection
-
-
-def learn_keys(keys: list[int]) -> tuple[list[int], list[int]]:
-    number_of: dict[int, int] = {}
-    numbers = [number_of.setdefault(key, len(number_of)) for key in keys]
-    return numbers, list(number_of)
-
-
-def look_up_keys(keys: list[int], known: list[int]) -> list[int]:
-    number_of = {key: number for number, key in enumerate(known)}
-    return [number_of.get(key, -1) for key in keys]
 
 
 def distances(graph: Graph) -> list[list[float]]:
@@ -97,19 +82,6 @@ def sequences(graph: Graph, max_length: int, edge_labels: bool = False) -> Count
 
     for node in range(graph.n_nodes):
         walk_on(node, ())
-    return result
-
-
-def walks_of_graphs(graphs: GraphCollection, max_length: int) -> list[list[tuple]]:
-    """For every graph its (length, parent, last label code, count), sequences in sorted order."""
-    code = {label: k for k, label in enumerate(graphs.node_alphabet)}
-    result = []
-    for graph in graphs:
-        counts = sequences(graph, max_length)
-        coded = {tuple(code[label] for label in s[::2]): counts[s] for s in counts}
-        place = {s: k for k, s in enumerate(sorted(coded))}
-        rows = [(len(s) - 1, place.get(s[:-1], -1), s[-1], coded[s]) for s in place]
-        result.append(rows)
     return result
 
 

@@ -28,6 +28,14 @@ def patterns_of_level(level: PatternLevel) -> dict[tuple, int]:
     return naive.known_patterns(level.own, level.child_offsets, level.child_keys.tolist())
 
 
+def level_of(patterns) -> PatternLevel:
+    return PatternLevel(
+        np.array([own for own, _ in patterns], np.int32),
+        np.cumsum([0, *(len(keys) for _, keys in patterns)]),
+        np.array([key for _, keys in patterns for key in keys], np.int64),
+    )
+
+
 @pytest.mark.parametrize("value", WORDS)
 def test_mixing_is_splitmix64(value: int) -> None:
     assert int(refinement._mix(np.array([value]))[0]) == naive.mix(value)
@@ -38,7 +46,7 @@ def test_signatures() -> None:
     keys = np.array([key for run in runs for key in run])
     level = PatternLevel(np.arange(4, dtype=np.int32), np.cumsum([0, *map(len, runs)]), keys)
     expected = [naive.signature(own, run) for own, run in enumerate(runs)]
-    assert level.signatures().tolist() == expected
+    assert level.signatures.tolist() == expected
 
 
 @pytest.mark.parametrize("degree", [1, 2, 5, 31, 100])
@@ -67,16 +75,10 @@ def test_looking_up_and_numbering_patterns(
     patterns = naive.patterns_of(colors.tolist(), keys)
     complete = {p for p in patterns if p[0] >= 0 and -1 not in p[1]}
     known = {p: color for color, p in enumerate(sorted(complete)[::2])}
-    both = [*known, *patterns]
-    level = PatternLevel(
-        np.array([own for own, _ in both], np.int32),
-        np.cumsum([0, *(len(k) for _, k in both)]),
-        np.array([key for _, k in both for key in k], np.int64),
-    )
-    found, founders = level.numbered(len(known), add, n_jobs=1 if add else 3)
+    found, wider = level_of(known).numbered(level_of(patterns), add, n_jobs=1 if add else 3)
     assert found.tolist() == naive.look_up_patterns(patterns, known, add)
-    assert [both[k] for k in founders] == list(dict.fromkeys([*known, *(
-        p for p in patterns if add and p in complete)]))  # fmt: skip
+    new = [p for p in patterns if add and p in complete]
+    assert list(patterns_of_level(wider)) == list(dict.fromkeys([*known, *new]))
 
 
 @pytest.mark.parametrize("edge_labels", [False, True])
@@ -116,17 +118,8 @@ def test_a_weak_hash_does_collide(
     """The test above would be empty if the mask did not reach the hash."""
     monkeypatch.setattr(refinement, "HASH_MASK", np.uint64(mask))
     graphs = random_collection(rng, 40)
-    seen: list[np.ndarray] = []
-    signatures_of = PatternLevel.signatures
-
-    def watched(level):
-        seen.append(signatures_of(level))
-        return seen[-1]
-
-    monkeypatch.setattr(PatternLevel, "signatures", watched)
-    vocabulary, _ = fitted(graphs)
-    for signatures, level in zip(seen, vocabulary.levels, strict=True):
-        assert len(np.unique(signatures)) <= mask + 1 < len(level)
+    for level in fitted(graphs)[0].levels:
+        assert len(np.unique(level.signatures)) <= mask + 1 < len(level)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])

@@ -273,7 +273,7 @@ def put(*keys, **entries):
     return change
 
 
-VOCABULARY = ("model", "patterns", "vocabulary")
+VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
 
 
 @pytest.mark.parametrize(

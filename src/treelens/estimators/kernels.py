@@ -212,14 +212,13 @@ class WLSubtree(GraphKernel):
         self.n_jobs = n_jobs
 
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
-        first_depth, n_jobs = first_depth_of(self.depth, self.include_depth_zero), self._n_jobs()
-        self.vocabulary_, colors = PatternVocabulary.fit(
-            graphs, self.depth, self.edge_labels, n_jobs
-        )
-        cells = self._cells(graphs)
-        self._extractor = PatternExtractor(self.vocabulary_, first_depth, self._kind, cells)
-        colors = with_cell_colors(colors, graphs, cells, n_jobs)
-        histograms = self._extractor.count(colors, n_jobs)
+        first_depth = first_depth_of(self.depth, self.include_depth_zero)
+        self._extractor, colors = PatternExtractor.fit(
+            graphs, self.depth, first_depth, self._kind, edge_labels=self.edge_labels,
+            attributes=self.attributes != "ignore", n_jobs=self._n_jobs(),
+        )  # fmt: skip
+        self.vocabulary_ = self._extractor.forest.vocabularies[0]
+        histograms = self._extractor.count(colors)
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
         return Features(pairs, pairs.diagonal(self._weights()))
@@ -397,22 +396,25 @@ class WassersteinWL(WLSubtree):
         if not uniform:
             check_is_fitted(self)
         recipe = None if uniform else self.recipe_
-        vocabulary = PatternVocabulary.empty(self.depth, self.edge_labels)
-        vocabulary = vocabulary if uniform else self.vocabulary_
+        forest = None if uniform else self._extractor.forest
         colored: list[NodeColors] = []
         for given in (X,) if Y is None else (X, Y):
             graphs = check_graphs(given, recipe)
-            if not colored:
-                cells = self._cells(graphs) if uniform else self._extractor.cells
-            vocabulary, colors = vocabulary.extend(graphs, n_jobs)
-            colored.append(with_cell_colors(colors, graphs, cells, n_jobs))
+            if forest is None:
+                empty = PatternVocabulary.empty(self.depth, self.edge_labels)
+                ignored = self.attributes == "ignore"
+                cells = None if ignored else AttributeCells.fit(graphs, self.depth)
+                forest = PatternForest.of_vocabulary(empty, cells)
+            forest, colors = forest.extend(graphs, n_jobs)
+            colored.append(colors)
             recipe = graphs.recipe
+        assert forest is not None
         first_depth = first_depth_of(self.depth, self.include_depth_zero)
-        extractor = PatternExtractor(vocabulary, first_depth, self._kind, cells)
-        weights = None if uniform else self._extended_weights(vocabulary)
+        extractor = PatternExtractor(forest, first_depth, self._kind)
+        weights = None if uniform else self._extended_weights(forest)
         sides = []
         for colors in colored:
-            pairs = extractor.pairs(extractor.count(colors, n_jobs))
+            pairs = extractor.pairs(extractor.count(colors))
             sides.append(Features(pairs, pairs.diagonal(weights)))
         offset, learned = 1.0, None
         if not uniform:  # no distance is negative
@@ -429,7 +431,7 @@ class WassersteinWL(WLSubtree):
         first = self._extractor.first_depth
         offsets = self._extractor.forest.level_offsets[first:]
         known = np.split(self.weights_, offsets[1:-1] - offsets[0])
-        sizes = np.diff(PatternForest.of_vocabulary(extended, self._extractor.cells).level_offsets)
+        sizes = np.diff(extended.level_offsets)
         padded = [
             np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes[first:], strict=True)
         ]

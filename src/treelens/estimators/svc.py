@@ -285,7 +285,7 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
     @property
     def vocabulary_(self) -> PatternVocabulary:
         """All patterns that training saw."""
-        return self._fitted_model.patterns.vocabulary
+        return self._fitted_model.patterns.forest.vocabularies[0]
 
     @property
     def best_params_(self) -> BestParams:

@@ -27,8 +27,8 @@ from treelens.patterns.paths import (
     PathCounts,
     ShortestPathVocabulary,
     WalkVocabulary,
+    has_few_walks,
     read_labels,
-    steps_of_walks,
 )
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -207,7 +207,7 @@ class RandomWalk(GraphKernel):
         counts = None
         if fitted.counts is not None and self._has_few_sequences(graphs):
             assert self._sequences is not None
-            counts = _features(self._sequences.transform(graphs, self.decay, self._n_jobs()))
+            counts = _features(self._sequences.transform(graphs, self.decay))
         return self._walked(graphs, read_labels(graphs, self._labels)[1], counts)
 
     def _walked(
@@ -221,13 +221,12 @@ class RandomWalk(GraphKernel):
     def _has_few_sequences(self, graphs: GraphCollection) -> bool:
         if self.max_length is None:
             return False
-        n_steps = steps_of_walks(graphs, self.max_length, self.edge_labels, _MOST_STEPS)
-        return n_steps <= _MOST_STEPS
+        return has_few_walks(graphs, self.max_length, self.edge_labels, _MOST_STEPS)
 
     def _name_sequences(self) -> tuple[WalkVocabulary, PathCounts]:
         assert self.max_length is not None  # else there are infinitely many
         return WalkVocabulary.fit(
-            self._fitted_graphs, self.max_length, self.decay, self.edge_labels, self._n_jobs()
+            self._fitted_graphs, self.max_length, self.decay, self.edge_labels
         )
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
@@ -258,7 +257,7 @@ class RandomWalk(GraphKernel):
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         vocabulary = self.vocabulary_
         assert isinstance(vocabulary, WalkVocabulary)
-        counts = vocabulary.transform(check_graphs(X), self.decay, self._n_jobs())
+        counts = vocabulary.transform(check_graphs(X), self.decay)
         rows = counts.pair_features().rows
         shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))
         return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)

@@ -151,7 +151,7 @@ class FittedGP:
         check_positions(self.basis_indices, "basis_indices", n_graphs)
         n_basis = len(self.basis_indices)
         same = np.array_equal(histograms.level_offsets, forest.level_offsets)
-        if not same or depths is None or not np.array_equal(depths, forest.level_depths):
+        if not same or not np.array_equal(depths, forest.level_depths):
             raise ValueError("the histograms must count the patterns of the forest")
         if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
             raise ValueError("there must be two training graphs or more, and some in the basis")

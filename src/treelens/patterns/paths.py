@@ -7,16 +7,19 @@ by a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled_paths
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.refinement import offsets_of
 from treelens.patterns.vocabulary import PatternVocabulary
 
 
@@ -65,32 +68,27 @@ class PathCounts:
     The kernel is the sum of ``weight * count * count'``.
     """
 
-    offsets: np.ndarray  # (n_graphs + 1,) int64, start of the entries of each graph
-    patterns: np.ndarray  # int32, number of the path or walk; -1 if unseen
-    counts: np.ndarray  # float64
-    weights: np.ndarray  # float64
+    graphs: np.ndarray  # (n_entries,) graph of each entry
+    patterns: np.ndarray  # (n_entries,) number of the path or walk; -1 if unseen
+    counts: np.ndarray  # (n_entries,) float64
+    weights: np.ndarray  # (n_entries,) float64
     level_offsets: np.ndarray  # as in PairFeatures; the last is the number of known patterns
-
-    def _graphs(self) -> np.ndarray:
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+    n_graphs: int
 
     def diagonal(self) -> np.ndarray:
         """Return the kernel value of every graph with itself, shape (n_graphs,)."""
-        return np.bincount(
-            self._graphs(), self.weights * self.counts**2, minlength=len(self.offsets) - 1
-        )
+        return np.bincount(self.graphs, self.weights * self.counts**2, minlength=self.n_graphs)
 
     def pair_features(self) -> PairFeatures:
         """Return the feature map: ``sqrt(weight) * count`` of every known path or walk."""
-        n_graphs, n_patterns = len(self.offsets) - 1, int(self.level_offsets[-1])
         known = self.patterns >= 0
-        sizes = np.bincount(self._graphs()[known], minlength=n_graphs)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         values = (np.sqrt(self.weights) * self.counts)[known]
-        # Transposed twice, the indices of a row are ascending.
-        lists = SparseRows(offsets, self.patterns[known], values).transposed(n_patterns)
-        rows = lists.transposed(n_graphs)
-        return PairFeatures(lists, rows, self.level_offsets, False, np.ones(n_graphs))
+        shape = (self.n_graphs, int(self.level_offsets[-1]))
+        table = sparse.csr_array((values, (self.graphs[known], self.patterns[known])), shape=shape)
+        table.sort_indices()
+        rows = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
+        lists = rows.transposed(shape[1])
+        return PairFeatures(lists, rows, self.level_offsets, False, np.ones(self.n_graphs))
 
 
 # --- shortest paths -------------------------------------------------------------------------
@@ -126,27 +124,41 @@ class ShortestPathVocabulary:
         cls, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> tuple[ShortestPathVocabulary, PathCounts]:
         """Return the vocabulary of a collection and the counts of its graphs."""
+        import pandas as pd
+
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
-        offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
-        patterns, distinct = _compiled_paths.learn_keys(keys)
-        weights = _direction_weights(keys, codes.n_node_labels, ordered and not labels.directed)
-        levels = np.array([0, len(distinct)], dtype=np.int64)
+        keys, owners, counts = _count_triples(graphs, codes, n_jobs)
+        patterns, distinct = pd.factorize(keys)
         vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
-        return vocabulary, PathCounts(offsets, patterns, counts, weights, levels)
+        weights = vocabulary._weights(keys, codes.n_node_labels, ordered)
+        levels = np.array([0, len(distinct)])
+        return vocabulary, PathCounts(owners, patterns, counts, weights, levels, len(graphs))
 
     def transform(
         self, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> PathCounts:
         """Return the counts of new graphs; unseen triples have the number -1."""
+        import pandas as pd
+
         _, codes = read_labels(graphs, self.labels)
-        offsets, keys, counts = _count_triples(graphs, codes, n_jobs)
+        keys, owners, counts = _count_triples(graphs, codes, n_jobs)
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
-        patterns = _compiled_paths.look_up_keys(keys, known)
-        ordered = ordered and not self.labels.directed
-        weights = _direction_weights(keys, codes.n_node_labels, ordered)
-        levels = np.array([0, len(self.triples)], dtype=np.int64)
-        return PathCounts(offsets, patterns, counts, weights, levels)
+        patterns = pd.Index(known).get_indexer(keys)
+        weights = self._weights(keys, codes.n_node_labels, ordered)
+        levels = np.array([0, len(self.triples)])
+        return PathCounts(owners, patterns, counts, weights, levels, len(graphs))
+
+    def _weights(self, keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
+        """Return the weight of a match of two node pairs: 1, or the number of ordered matches.
+
+        A pair with equal labels gives the same ordered triple twice, so two such pairs match 2 * 2
+        times; a pair with different labels gives two triples, which match once each.
+        """
+        if not ordered or self.labels.directed:
+            return np.ones(len(keys))
+        low, high, _ = _split_triples(keys, n_labels).T
+        return np.where(low == high, 4.0, 2.0)
 
     def feature_names(self) -> np.ndarray:
         """Return texts of the triples: ``"2:C,O"`` (distance, sorted labels), ``"2:C->O"``."""
@@ -159,34 +171,43 @@ class ShortestPathVocabulary:
         return np.array(names, dtype=object)
 
 
-def _count_triples(graphs: GraphCollection, codes: LabelCodes, n_jobs: int) -> list[np.ndarray]:
-    """Return offsets by graph, triple keys and counts."""
+def _count_triples(
+    graphs: GraphCollection, codes: LabelCodes, n_jobs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return keys of triples, ascending within a graph, their graphs, and counts."""
 
-    def share(first: int, last: int) -> Any:
-        return _compiled_paths.triples_of_graphs(
-            first, last, graphs.node_offsets, codes.neighbor_offsets, codes.neighbors,
-            codes.nodes, codes.n_node_labels, graphs.directed,
-        )  # fmt: skip
+    def share(first: int, last: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        found = []
+        for graph in range(first, last):
+            base, n = int(graphs.node_offsets[graph]), int(graphs.sizes[graph])
+            room = np.empty(n * (n - 1) // (1 if graphs.directed else 2), dtype=np.int64)
+            used = _compiled_paths.pair_keys(
+                base, n, codes.neighbor_offsets, codes.neighbors, codes.nodes,
+                codes.n_node_labels, graphs.directed, room,
+            )  # fmt: skip
+            keys = room[:used]
+            if used and keys.max() < 32 * used:  # counting is faster than sorting
+                counts = np.bincount(keys)
+                found.append((np.flatnonzero(counts), counts[counts > 0]))
+            else:
+                found.append(np.unique(keys, return_counts=True))
+        return found
 
-    return _joined(run_in_shares(share, len(graphs), n_jobs))
+    found = [pair for part in run_in_shares(share, len(graphs), n_jobs) for pair in part]
+    sizes = [len(keys) for keys, _ in found]
+    none = np.empty(0, dtype=np.int64)
+    return (
+        np.concatenate([none, *(keys for keys, _ in found)]),
+        np.repeat(np.arange(len(graphs)), sizes),
+        np.concatenate([none, *(counts for _, counts in found)]).astype(np.float64),
+    )
 
 
 def _split_triples(keys: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return codes of the two labels and distance, shape (n_keys, 3)."""
     n_labels = max(1, n_labels)
     low, high = keys // n_labels % n_labels, keys % n_labels
     return np.stack([low, high, keys // n_labels**2], axis=1)
-
-
-def _direction_weights(keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
-    """Return the weight of a match of two node pairs: 1, or the number of ordered matches.
-
-    A pair with equal labels gives the same ordered triple twice, so two such pairs match 2 * 2
-    times; a pair with different labels gives two triples, which match once each.
-    """
-    if not ordered:
-        return np.ones(len(keys))
-    triples = _split_triples(keys, n_labels)
-    return np.where(triples[:, 0] == triples[:, 1], 4.0, 2.0)
 
 
 # --- walks ----------------------------------------------------------------------------------
@@ -229,35 +250,34 @@ class WalkVocabulary:
         max_length: int,
         decay: float = 1.0,
         edge_labels: bool = False,
-        n_jobs: int = 1,
     ) -> tuple[WalkVocabulary, PathCounts]:
         """Return the vocabulary of a collection and the counts of its graphs."""
-        labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
-        walks = _count_walks(graphs, codes, max_length, n_jobs)
-        numbers = np.empty(len(walks.lengths), dtype=np.int32)
-        levels = []
-        for length in range(max_length + 1):
-            here = np.flatnonzero(walks.lengths == length)
-            keys = walks.keys_given(numbers, here)
-            numbers[here], distinct = _compiled_paths.learn_keys(keys)
-            rest, node = np.divmod(distinct, max(1, codes.n_node_labels))
-            prefix, edge = np.divmod(rest, codes.n_edge_labels)
-            levels.append(WalkLevel(prefix, node, edge))
-        vocabulary = cls(labels, tuple(levels))
-        return vocabulary, vocabulary._path_counts(walks, numbers, decay)
+        import pandas as pd
 
-    def transform(self, graphs: GraphCollection, decay: float = 1.0, n_jobs: int = 1) -> PathCounts:
+        labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
+        walks = list(_walks_by_length(graphs, codes, max_length))
+        numbers: list[np.ndarray] = []
+        levels = []
+        for walk in walks:
+            found, distinct = pd.factorize(walk.keys(numbers, codes))
+            numbers.append(found)
+            rest, node = np.divmod(distinct, max(1, codes.n_node_labels))
+            levels.append(WalkLevel(rest // codes.n_edge_labels, node, rest % codes.n_edge_labels))
+        vocabulary = cls(labels, tuple(levels))
+        return vocabulary, vocabulary._path_counts(walks, numbers, decay, len(graphs))
+
+    def transform(self, graphs: GraphCollection, decay: float = 1.0) -> PathCounts:
         """Return the counts of new graphs; unseen sequences have the number -1."""
+        import pandas as pd
+
         _, codes = read_labels(graphs, self.labels)
-        walks = _count_walks(graphs, codes, len(self.levels) - 1, n_jobs)
-        numbers = np.empty(len(walks.lengths), dtype=np.int32)
-        for length, level in enumerate(self.levels):
-            here = np.flatnonzero(walks.lengths == length)
+        walks = list(_walks_by_length(graphs, codes, len(self.levels) - 1))
+        numbers: list[np.ndarray] = []
+        for walk, level in zip(walks, self.levels, strict=True):
             known = (level.prefix * codes.n_edge_labels + level.edge) * codes.n_node_labels
-            numbers[here] = _compiled_paths.look_up_keys(
-                walks.keys_given(numbers, here), known + level.node
-            )
-        return self._path_counts(walks, numbers, decay)
+            keys = walk.keys(numbers, codes)
+            numbers.append(pd.Index(known + level.node).get_indexer(keys))
+        return self._path_counts(walks, numbers, decay, len(graphs))
 
     @property
     def level_offsets(self) -> np.ndarray:
@@ -283,79 +303,99 @@ class WalkVocabulary:
             names += [f"{length}:{text}" for text in texts]
         return np.array(names, dtype=object)
 
-    def _path_counts(self, walks: _Walks, numbers: np.ndarray, decay: float) -> PathCounts:
-        level_offsets = self.level_offsets
-        patterns = np.where(numbers < 0, -1, numbers + level_offsets[walks.lengths])
-        weights = np.power(decay, np.arange(len(self.levels)))[walks.lengths]
+    def _path_counts(
+        self, walks: list[_Walks], numbers: list[np.ndarray], decay: float, n_graphs: int
+    ) -> PathCounts:
+        levels = self.level_offsets
+        patterns = [
+            np.where(found < 0, -1, found + first)
+            for found, first in zip(numbers, levels[:-1], strict=True)
+        ]
         return PathCounts(
-            walks.offsets, patterns.astype(np.int32), walks.counts, weights, level_offsets
+            np.concatenate([walk.graphs for walk in walks]),
+            np.concatenate(patterns),
+            np.concatenate([walk.counts for walk in walks]),
+            np.repeat(decay ** np.arange(len(walks), dtype=float), [len(x) for x in numbers]),
+            levels,
+            n_graphs,
         )
 
 
 class _Walks(NamedTuple):
-    """The distinct label sequences of every graph, each after its prefix."""
+    """The distinct label sequences of one length in every graph, graph by graph, sorted."""
 
-    offsets: np.ndarray  # (n_graphs + 1,)
-    lengths: np.ndarray  # (n_entries,) steps
-    parents: np.ndarray  # (n_entries,) entry of the sequence without its last step
+    graphs: np.ndarray  # (n_entries,)
+    parents: np.ndarray  # (n_entries,) entry of the sequence without its last step, one length less
     step_keys: np.ndarray  # (n_entries,) edge code * n_node_labels + node code of the last step
     counts: np.ndarray  # (n_entries,) number of walks
-    n_step_keys: int
+    n_steps: int  # along arcs, so far and to the next length
 
-    def keys_given(self, numbers: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Return the keys of the entries of one length, given the numbers of their prefixes.
+    def keys(self, numbers: list[np.ndarray], codes: LabelCodes) -> np.ndarray:
+        """Return keys of the sequences, given the numbers of the shorter ones.
 
         The key is negative, hence unknown, if the prefix is unknown (number -1).
         """
-        if not len(entries) or self.lengths[entries[0]] == 0:
-            return self.step_keys[entries]
-        prefix = numbers[self.parents[entries]].astype(np.int64)
-        return prefix * self.n_step_keys + self.step_keys[entries]
+        if not numbers:
+            return self.step_keys
+        n_step_keys = codes.n_edge_labels * codes.n_node_labels
+        return numbers[-1][self.parents] * n_step_keys + self.step_keys
 
 
-def steps_of_walks(
+def has_few_walks(
     graphs: GraphCollection, max_length: int, edge_labels: bool, most_steps: int
-) -> int:
-    """Return the number of steps along arcs to count all walks; stop after ``most_steps``."""
+) -> bool:
+    """Return whether counting all walks takes at most so many steps along arcs."""
     _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
-    return _compiled_paths.steps_of_walks(
-        graphs.node_offsets, codes.neighbor_offsets, codes.neighbors,
-        *_walk_keys(graphs, codes), max_length, most_steps,
-    )  # fmt: skip
+    n_walks, bound = np.ones(graphs.n_nodes), 0.0  # that start in each node; of all lengths
+    for _ in range(max_length):
+        reached = np.append(0.0, np.cumsum(n_walks[_targets(graphs, codes)]))
+        n_walks = np.diff(reached[codes.neighbor_offsets])
+        bound += n_walks.sum()
+    if bound <= most_steps:
+        return True
+    walks = _walks_by_length(graphs, codes, max_length, most_steps)
+    return max(walk.n_steps for walk in walks) <= most_steps
 
 
-def _walk_keys(graphs: GraphCollection, codes: LabelCodes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of starting at a node (n_nodes,) and of a step to a neighbour (n_steps,)."""
-    graph_starts = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
-    arc_starts = np.repeat(graph_starts, np.diff(codes.neighbor_offsets))  # (n_steps,)
-    node_keys = codes.nodes.astype(np.int64)
-    arc_keys = node_keys[arc_starts + codes.neighbors]
-    return node_keys, arc_keys + codes.edges.astype(np.int64) * codes.n_node_labels
+def _targets(graphs: GraphCollection, codes: LabelCodes) -> np.ndarray:
+    """Return the node that each arc leads to, numbered in the whole collection."""
+    first_nodes = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # of the graph of each node
+    return np.repeat(first_nodes, np.diff(codes.neighbor_offsets)) + codes.neighbors
 
 
-def _count_walks(
-    graphs: GraphCollection, codes: LabelCodes, max_length: int, n_jobs: int
-) -> _Walks:
-    node_keys, arc_keys = _walk_keys(graphs, codes)
+def _walks_by_length(
+    graphs: GraphCollection, codes: LabelCodes, max_length: int, most_steps: float = np.inf
+) -> Iterator[_Walks]:
+    """Count the walks of each length by the labels along them, all graphs at once.
 
-    def share(first: int, last: int) -> Any:
-        return _compiled_paths.walks_of_graphs(
-            first, last, graphs.node_offsets, codes.neighbor_offsets, codes.neighbors, node_keys,
-            arc_keys, max_length,
-        )  # fmt: skip
-
-    offsets, lengths, parents, step_keys, counts = _joined(
-        run_in_shares(share, len(graphs), n_jobs)
-    )
-    parents = parents + np.repeat(offsets[:-1], np.diff(offsets))  # within the whole list
-    n_step_keys = codes.n_edge_labels * codes.n_node_labels
-    return _Walks(offsets, lengths, parents, step_keys, counts, n_step_keys)
-
-
-def _joined(parts: list[Any]) -> list[np.ndarray]:
-    """Join the arrays of the shares; the first array of each are offsets."""
-    starts = np.cumsum([0, *(part[0][-1] for part in parts)])
-    offsets = [part[0][:-1] + start for part, start in zip(parts, starts, strict=False)]
-    others = zip(*(part[1:] for part in parts), strict=True)
-    joined = [arrays[0] if len(arrays) == 1 else np.concatenate(arrays) for arrays in others]
-    return [np.concatenate([*offsets, starts[-1:]]).astype(np.int64), *joined]
+    Of every sequence only the nodes in which its walks end are kept, with the number of walks in
+    each. So each distinct sequence is met once. After ``most_steps`` nothing more is counted.
+    """
+    n_step_keys = max(1, codes.n_edge_labels * codes.n_node_labels)
+    degrees, targets = np.diff(codes.neighbor_offsets), _targets(graphs, codes)
+    arc_keys = codes.edges.astype(np.int64) * codes.n_node_labels + codes.nodes[targets]
+    owners = np.repeat(np.arange(len(graphs)), graphs.sizes)
+    ends, amounts, n_steps = np.arange(graphs.n_nodes), np.ones(graphs.n_nodes), 0
+    keys = owners * n_step_keys + codes.nodes  # of a sequence: its prefix (or graph) and last step
+    for length in range(max_length + 1):
+        order = np.lexsort((ends, keys))
+        keys, ends = keys[order], ends[order]
+        is_new = np.ones(len(keys), dtype=bool)  # sequence
+        is_new[1:] = keys[1:] != keys[:-1]
+        begins = is_new.copy()  # sequence or end node
+        begins[1:] |= ends[1:] != ends[:-1]
+        starts = np.flatnonzero(begins)
+        amounts = np.add.reduceat(amounts[order], starts) if len(starts) else amounts
+        ends, places = ends[starts], (np.cumsum(is_new) - 1)[starts]
+        parents, step_keys = np.divmod(keys[is_new], n_step_keys)
+        owners = parents if length == 0 else owners[parents]
+        counts = np.bincount(places, amounts, minlength=len(parents))
+        repeats = degrees[ends]
+        n_steps += int(repeats.sum()) if length < max_length else 0
+        yield _Walks(owners, parents, step_keys, counts, n_steps)
+        if length == max_length or n_steps > most_steps:
+            return
+        arcs = np.repeat(codes.neighbor_offsets[ends] - offsets_of(repeats)[:-1], repeats)
+        arcs += np.arange(len(arcs))
+        keys = np.repeat(places, repeats) * n_step_keys + arc_keys[arcs]
+        ends, amounts = targets[arcs], np.repeat(amounts, repeats)

@@ -8,6 +8,7 @@ together with the node's own colour they are its pattern one depth further.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,8 +45,9 @@ class PatternLevel:
     def __len__(self) -> int:
         return len(self.own)
 
+    @cached_property
     def signatures(self) -> np.ndarray:
-        """Return a 64-bit hash of every pattern: own colour, number of children, sum of mixed keys.
+        """A 64-bit hash of every pattern: own colour, number of children, sum of mixed keys.
 
         A sum needs no sorting, and the mixing keeps its terms from cancelling.
         """
@@ -55,32 +57,38 @@ class PatternLevel:
         own = self.own.astype(np.int64) + 1 + (np.diff(self.child_offsets) << 32)
         return _mix(totals ^ _mix(own)) & HASH_MASK
 
-    def numbered(self, n_known: int, add: bool, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Return the colours of the patterns after the first ``n_known``, and all founders.
+    def numbered(
+        self, others: PatternLevel, add: bool, n_jobs: int = 1
+    ) -> tuple[np.ndarray, PatternLevel]:
+        """Return the colours of other patterns, and the level with those that are new.
 
-        The known ones differ and have the colours 0, 1, ... A new pattern gets the next with
-        ``add``, else -1. Founders are the positions of the first pattern of each colour.
+        The patterns of this level differ, and have the colours 0, 1, ... A new pattern gets the
+        next colour with ``add``, else -1.
         """
-        room = len(self) if add else n_known
+        n_known, n = len(self), len(self) + len(others)
+        both = PatternLevel(
+            np.concatenate([self.own, others.own]),
+            np.concatenate([self.child_offsets, others.child_offsets[1:] + self.child_offsets[-1]]),
+            np.concatenate([self.child_keys, others.child_keys]),
+        )
+        signatures = np.concatenate([self.signatures, others.signatures])
+        room = n if add else n_known
         slots = np.full(1 << max(4, int(2 * room - 1).bit_length()), _compiled.UNSEEN, np.int32)
-        founders, colors = np.empty(room, np.int32), np.empty(len(self), np.int32)
-        signatures = self.signatures()
+        founders, colors = np.empty(room, np.int32), np.empty(n, np.int32)
 
-        def number(first: int, last: int, n: int, more: bool) -> int:
+        def number(first: int, last: int, n_founders: int, more: bool) -> int:
             return _compiled.number_patterns(
-                first, last, more, n, self.own, self.child_offsets, self.child_keys, signatures,
-                slots, founders, colors,
+                first, last, more, n_founders, both.own, both.child_offsets, both.child_keys,
+                signatures, slots, founders, colors,
             )  # fmt: skip
 
-        n_founders = number(0, n_known, 0, True)
-        if add:
-            n_founders = number(n_known, len(self), n_founders, True)
-        else:
+        n_founders = number(0, n if add else n_known, 0, True)
+        if not add:
             run_in_shares(
                 lambda first, last: number(n_known + first, n_known + last, n_founders, False),
-                len(self) - n_known, n_jobs,
+                len(others), n_jobs,
             )  # fmt: skip
-        return colors[n_known:], founders[:n_founders]
+        return colors[n_known:], both.take(founders[:n_founders]) if add else self
 
     def check(self, n_below: int, n_edge_labels: int) -> None:
         """Raise ``ValueError`` unless own colours and child keys exist one depth down."""
@@ -88,16 +96,8 @@ class PatternLevel:
         n_keys = n_below * n_edge_labels
         check_array(self.child_keys, "child_keys", np.int64, (None,), 0, n_keys)
         check_offsets(self.child_offsets, "child_offsets", len(self), len(self.child_keys))
-        if len(self.numbered(0, True)[1]) < len(self):
+        if len(PatternLevel.empty().numbered(self, True)[1]) < len(self):
             raise ValueError("the patterns of one depth must differ from each other")
-
-    def followed_by(self, other: PatternLevel) -> PatternLevel:
-        """Return these patterns followed by others of the same depth and kind."""
-        return PatternLevel(
-            np.concatenate([self.own, other.own]),
-            np.concatenate([self.child_offsets, other.child_offsets[1:] + self.child_offsets[-1]]),
-            np.concatenate([self.child_keys, other.child_keys]),
-        )
 
     def take(self, positions: np.ndarray) -> PatternLevel:
         """Return some of the patterns."""
@@ -157,11 +157,10 @@ def refine(
             unseen = (keys < 0) | (edge_codes < 0)
             keys = np.where(unseen, _compiled.UNSEEN, keys * n_edge_labels + edge_codes)
         _sort_runs(offsets, keys, n_jobs)
-        known_and_nodes = level.followed_by(PatternLevel(refined[h], offsets, keys))
-        refined[h + 1], founders = known_and_nodes.numbered(len(level), extend, n_jobs)
-        if extend:
-            new_levels.append(known_and_nodes.take(founders))
-    return refined, tuple(new_levels) if extend else levels
+        nodes = PatternLevel(refined[h], offsets, keys)
+        refined[h + 1], wider = level.numbered(nodes, extend, n_jobs)
+        new_levels.append(wider)
+    return refined, tuple(new_levels)
 
 
 def _sort_runs(offsets: np.ndarray, keys: np.ndarray, n_jobs: int) -> None:

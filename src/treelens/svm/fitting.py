@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import warnings
-<<<<<<< HEAD
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-=======
-from dataclasses import replace
->>>>>>> 74e2181 (Count cells of attributes in one place; number patterns in one compiled loop)
 from typing import Any
 
 import numpy as np
