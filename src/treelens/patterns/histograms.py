@@ -134,6 +134,10 @@ class PatternHistograms:
         return len(self.level_offsets) - 1
 
     @property
+    def first_depth(self) -> int:
+        return int(self.level_depths[0])
+
+    @property
     def n_full_depths(self) -> float:
         """The number of depths, levels counted by their shares."""
         return float(self.level_shares.sum())

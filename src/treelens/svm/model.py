@@ -108,7 +108,7 @@ class FittedSVM:
             len(self.classes), histograms.n_graphs, self.decision.basis_indices,
         )  # fmt: skip
         offsets = self.patterns.forest.level_offsets
-        if not 0 <= first < len(offsets) - 1 or histograms.level_depths[0] != first:
+        if not 0 <= first < len(offsets) - 1 or histograms.first_depth != first:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
         if not np.array_equal(histograms.level_offsets, offsets[first:] - offsets[first]):
             raise ValueError("the histograms must count the patterns of the vocabulary")
