@@ -170,19 +170,9 @@ def test_blocks_that_change_between_two_readings_are_refused(data, change):
         tl.GraphRegressor(**SETTINGS).fit(blocks)
 
 
-def test_an_empty_block_changes_nothing(data):
-    graphs, classes, _ = data
-    codes = (classes == classes[0]).astype(int)
-    blocks = [(graphs[:50], codes[:50]), (graphs[:0], []), (graphs[50:], codes[50:])]
-    sample = sample_of_blocks(blocks, 40, seed=0)
-    assert sample.all_targets.dtype.kind == "i"
-    assert sample.part_sizes == [50, 0, len(graphs) - 50]
-
-
 @pytest.mark.parametrize(
     ("blocks", "words"),
     [
-        ([(slice(1), [1.0])], "hold 1 graphs: at least two"),
         ([(slice(2), [1, 2]), (slice(2), ["a", "b"])], "give all of them one kind"),
         (
             [(slice(2), np.array(["a", None], dtype=object))],

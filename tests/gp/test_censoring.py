@@ -257,13 +257,3 @@ def test_densities_of_limits_are_probabilities():
     np.testing.assert_allclose(
         found, [stats.norm.logpdf(0.0, 0.7, np.sqrt(2.0)), np.log(above), np.log(1 - above)]
     )
-
-
-@pytest.mark.parametrize(
-    ("limits", "words"),
-    [(["=", ">="], "position 1"), ([0, 2], "position 1"), ([0], "shape"), ([1, 0], "at least 2"),
-     ([0.0, np.nan], "position 1"), (["=", None], "position 1")],
-)  # fmt: skip
-def test_what_is_wrong_with_limits_is_named(limits, words):
-    with pytest.raises(ValueError, match=words):
-        check_limits(limits, 2)

@@ -10,11 +10,9 @@ import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 import treelens as tl
 from treelens import GraphSVC
@@ -71,15 +69,6 @@ def test_a_killed_worker_changes_nothing(many, tmp_path, monkeypatch):
     with two_workers() as client, one_worker_killed(client, tmp_path):
         model.fit(blocks, executor=DaskExecutor(client))
     assert_same_process(model, alone)
-
-
-def test_cross_validation_runs_on_the_workers(mutag, client):
-    graphs, y = mutag
-    model = GraphSVC("wwl", 1, 0, 1.0, 10.0, cv=2, random_state=0)
-    here = cross_val_score(model, graphs, y, cv=3)
-    with joblib.parallel_config("dask", client=client):
-        there = cross_val_score(model, graphs, y, cv=3, n_jobs=2)
-    np.testing.assert_array_equal(here, there)
 
 
 def test_a_bad_row_on_a_worker_is_named(tmp_path, client):
