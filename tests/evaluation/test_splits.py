@@ -16,7 +16,6 @@ from treelens.evaluation.splits import (
     copy_keys,
     murcko_scaffolds,
     time_splits,
-    without_copies,
 )
 from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.errors import GraphDataError
@@ -145,12 +144,6 @@ def test_random_folds_are_stratified_by_class(graphs):
     y = np.array([0] * 56 + [1] * 8)
     for _, test in DistinctKFold(4, random_state=0).split(graphs, y):
         assert y[test].sum() == 2
-
-
-def test_test_molecules_with_a_copy_in_training_can_be_left_out():
-    keys = np.array(["a", "b", "a", "c"])
-    kept, n_left_out = without_copies([(np.array([0, 1]), np.array([2, 3]))], keys)
-    assert (kept[0][1].tolist(), n_left_out) == ([3], 1)
 
 
 def test_the_past_is_trained_on_and_what_came_next_tested():

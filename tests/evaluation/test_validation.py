@@ -13,8 +13,6 @@ from treelens.evaluation.validation import (
     holm,
     mean_scores,
     paired_tests,
-    positive_class,
-    predicted_numbers,
 )
 
 
@@ -83,8 +81,7 @@ def test_means_are_over_what_is_known():
 
 def test_classes_are_compared_as_texts():
     assert codes_among(np.array([10, 9]), np.array(["10", "9"])).tolist() == [0, 1]
-    assert positive_class(np.array([1, 0, 0])) == 1
-    assert positive_class(np.array([0, 1, 2])) is None
+    assert codes_among(np.array(["10", "9", "x"]), np.array([9, 10])).tolist() == [1, 0, -1]
 
 
 class Named(ClassifierMixin, BaseEstimator):
@@ -126,19 +123,6 @@ def test_the_second_class_of_all_is_the_positive_one():
     assert found["b"]["scores"]["recall"] == [1.0]
     found = cross_validate({"b": Named()}, np.arange(11), y, split, positive="a")
     assert found["b"]["scores"]["recall"] == [0.0]
-
-
-def test_numbers_come_with_deviations_where_a_model_has_them():
-    class Sure:
-        def predict(self, graphs, return_std=False):
-            return (np.ones(2), np.zeros(2)) if return_std else np.ones(2)
-
-    class Plain:
-        def predict(self, graphs):
-            return np.ones(2)
-
-    assert predicted_numbers(Sure(), None)[1].tolist() == [0.0, 0.0]
-    assert predicted_numbers(Plain(), None)[1] is None
 
 
 class FirstTarget(RegressorMixin, BaseEstimator):

@@ -135,15 +135,7 @@ def class_scores(
 def sure_predictions(
     codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, least: float = 0.9
 ) -> dict[str, Any] | None:
-    """How often predictions of a high probability are right; None where there are none.
-
-    Examples
-    --------
-    >>> chances = np.array([[0.95, 0.05], [0.6, 0.4], [0.02, 0.98], [0.01, 0.99]])
-    >>> found = sure_predictions(np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1]), chances)
-    >>> found["n"], found["share"], round(found["accuracy"], 3)
-    (3, 0.75, 0.667)
-    """
+    """How often predictions of a high probability are right; None where there are none."""
     sure = probabilities[np.arange(len(codes)), predicted] >= least
     if not sure.any():
         return None
@@ -156,11 +148,5 @@ def sure_predictions(
 
 
 def rarer_code(codes: np.ndarray) -> int:
-    """Of the classes 0 and 1 the rarer one; the second where both are as frequent.
-
-    Examples
-    --------
-    >>> rarer_code(np.array([1, 1, 0])), rarer_code(np.array([0, 1]))
-    (0, 1)
-    """
+    """Of the classes 0 and 1 the rarer one; the second where both are as frequent."""
     return int((codes == 1).sum() <= (codes == 0).sum())

@@ -160,7 +160,14 @@ class ClusterKFold(_Folds):
         self.similarity = similarity
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
-        counts = _compared_counts(as_graph_collection(X))
+        graphs = as_graph_collection(X)
+        if {"smiles", "mol"} & set(graphs.graph_data):
+            counts = presence(fingerprint_counts(molecules_behind(graphs)))
+        else:
+            from treelens.patterns.forest import PatternForest, usual_trees
+
+            forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
+            counts = forest.count(colors).to_sparse()
         return self._assign(butina_clusters(counts, self.similarity), "clusters")
 
 
@@ -224,13 +231,6 @@ def copy_keys(graphs: GraphCollection) -> np.ndarray:
     return np.arange(len(graphs))
 
 
-def without_copies(splits: Sequence[Split], keys: np.ndarray) -> tuple[list[Split], int]:
-    """The splits without test graphs that have a copy in training, and how many these were."""
-    codes = np.unique(keys, return_inverse=True)[1]
-    kept = [(train, test[~np.isin(codes[test], codes[train])]) for train, test in splits]
-    return kept, sum(len(test) for _, test in splits) - sum(len(test) for _, test in kept)
-
-
 def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:
     """A fold per graph, whole groups together and folds of about the same size.
 
@@ -263,16 +263,6 @@ def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
     return [MurckoScaffoldSmiles(mol=molecule) for molecule in molecules]
 
 
-def _compared_counts(graphs: GraphCollection) -> Any:
-    """Counts that graphs are clustered by, as a sparse table."""
-    if {"smiles", "mol"} & set(graphs.graph_data):
-        return presence(fingerprint_counts(molecules_behind(graphs)))
-    from treelens.patterns.forest import PatternForest, usual_trees
-
-    forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
-    return forest.count(colors).to_sparse()
-
-
 def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
     """Butina's clusters (1999): the row with most neighbours takes them, then the next row.
 
@@ -288,7 +278,11 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
         Number of the cluster, in the order in which they were found. Of rows with equally many
         neighbours the last one comes first, as in RDKit's ``ClusterData``.
     """
-    neighbours = _neighbour_lists(counts, similarity)
+    neighbours: list[np.ndarray] = []  # of each row, itself among them
+    for start in range(0, counts.shape[0], _BLOCK):
+        rows = tanimoto_matrix(counts[start : start + _BLOCK], counts)
+        rows[np.arange(len(rows)), start + np.arange(len(rows))] = 1.0  # whatever rounding did
+        neighbours += [np.flatnonzero(row >= similarity) for row in rows]
     sizes = np.array([len(found) for found in neighbours])
     clusters = np.full(len(sizes), -1, dtype=np.int64)
     n_found = 0
@@ -298,16 +292,6 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
             clusters[members[clusters[members] < 0]] = n_found
             n_found += 1
     return clusters
-
-
-def _neighbour_lists(counts: Any, similarity: float) -> list[np.ndarray]:
-    """For each row the rows at least so similar, including itself."""
-    found: list[np.ndarray] = []
-    for start in range(0, counts.shape[0], _BLOCK):
-        rows = tanimoto_matrix(counts[start : start + _BLOCK], counts)
-        rows[np.arange(len(rows)), start + np.arange(len(rows))] = 1.0  # whatever rounding did
-        found += [np.flatnonzero(row >= similarity) for row in rows]
-    return found
 
 
 # --- splits of a table -------------------------------------------------------------------------
@@ -334,44 +318,42 @@ def table_splits(
 ) -> list[Split]:
     """Return training and test positions of every fold; copies never stand on both sides."""
     check_split(split)
-    _check_sizes(table, n_folds, split)
+    y = table.y
+    assert y is not None
+    if len(y) < 2 * n_folds:
+        raise GraphDataError(
+            f"There are {len(y)} graphs: with {n_folds} folds some would have less than two. "
+            f"Use {max(2, len(y) // 2)} folds, or more graphs."
+        )
+    if table.task != "regression" and split == "random":
+        classes, counts = np.unique(y, return_counts=True)
+        if (rarest := int(counts.min())) < n_folds:
+            raise GraphDataError(
+                f"The class {classes[counts.argmin()].item()!r} has {rarest} members: with "
+                f"{n_folds} folds some would have none. Use {max(2, rarest)} folds, or more of it."
+            )
     kind, _, column = split.partition("=")
     if kind in ("time", "column"):
         made = _by_column(table, kind, column, n_folds, seed)
         if n_repeats > 1:
             notes.append(f"{n_repeats} repeats are not used: there is one split by {column!r}.")
     else:
-        y = None if table.task == "regression" else table.y
         made = []
         for k in range(n_repeats):
             folds = _FOLDS[split](n_folds, random_state=seed + k)
-            made += list(folds.split(table.graphs, y))
-    made, n_copies = without_copies(made, copy_keys(table.graphs))
-    if n_copies:
-        notes.append(
-            f"{n_copies} test molecules have a copy in their training part; they were left out."
-        )
-    _check_parts(table, made, split)
-    return made
-
-
-def _check_sizes(table: MoleculeTable, n_folds: int, split: str) -> None:
-    """Raise on too few graphs, or too few of a class, for so many folds."""
-    assert table.y is not None
-    if len(table.y) < 2 * n_folds:
-        raise GraphDataError(
-            f"There are {len(table.y)} graphs: with {n_folds} folds some would have less than two. "
-            f"Use {max(2, len(table.y) // 2)} folds, or more graphs."
-        )
-    if table.task == "regression" or split != "random":
-        return
-    classes, counts = np.unique(table.y, return_counts=True)
-    rarest = int(counts.min())
-    if rarest < n_folds:
-        raise GraphDataError(
-            f"The class {classes[counts.argmin()].item()!r} has {rarest} members: with {n_folds} "
-            f"folds some would have none. Use {max(2, rarest)} folds, or more of it."
-        )
+            made += list(folds.split(table.graphs, None if table.task == "regression" else y))
+    codes = np.unique(copy_keys(table.graphs), return_inverse=True)[1]
+    kept = [(train, test[~np.isin(codes[test], codes[train])]) for train, test in made]
+    if n := sum(len(test) for _, test in made) - sum(len(test) for _, test in kept):
+        notes.append(f"{n} test molecules have a copy in their training part; they were left out.")
+    for number, (train, test) in enumerate(kept, start=1):
+        n_classes = 2 if table.task == "regression" else len(np.unique(y[train]))
+        if not len(test) or len(train) < 2 or n_classes < 2:
+            raise GraphDataError(
+                f"split {split}: split {number} has {len(train)} training graphs, {len(test)} test "
+                "graphs, or one class only to learn from. Use fewer folds, or another split."
+            )
+    return kept
 
 
 def _by_column(
@@ -379,7 +361,13 @@ def _by_column(
 ) -> list[Split]:
     """Merged rows are as late as their latest, and train where one of them is."""
     merged = [np.array([row]) for row in table.rows] if table.merged is None else table.merged
-    texts = _texts(table, column, np.concatenate(merged))
+    rows = np.concatenate(merged)
+    texts = np.array([text.strip() for text in table.column(column, rows)])
+    if len(empty := rows[texts == ""] + 1):
+        raise GraphDataError(
+            f"{table.source}: {column!r} is empty in {len(empty)} rows, the first row {empty[0]}: "
+            "fill it in, or remove these rows."
+        )
     ends = np.cumsum([len(rows) for rows in merged])[:-1]
     if kind == "time":
         return time_splits(np.array([max(t) for t in np.split(_as_times(texts), ends)]), n_folds)
@@ -401,17 +389,6 @@ def _by_column(
     return list(folds.split(groups, None, groups))
 
 
-def _texts(table: MoleculeTable, column: str, rows: np.ndarray) -> np.ndarray:
-    texts = np.array([text.strip() for text in table.column(column, rows)])
-    empty = rows[texts == ""] + 1
-    if len(empty):
-        raise GraphDataError(
-            f"{table.source}: {column!r} is empty in {len(empty)} rows, the first row {empty[0]}: "
-            "fill it in, or remove these rows."
-        )
-    return texts
-
-
 def _as_times(texts: np.ndarray) -> np.ndarray:
     """Numbers where all are, else dates where pandas knows all of them, else texts in order."""
     import pandas as pd
@@ -421,19 +398,3 @@ def _as_times(texts: np.ndarray) -> np.ndarray:
         return numbers.to_numpy(dtype=float)
     dates = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed")
     return texts if dates.isna().any() else dates.to_numpy().astype(np.int64)
-
-
-def _check_parts(table: MoleculeTable, made: Sequence[Any], split: str) -> None:
-    """Raise where a part leaves nothing to learn or to test."""
-    assert table.y is not None
-    for number, (train, test) in enumerate(made, start=1):
-        if not len(test) or len(train) < 2:
-            raise GraphDataError(
-                f"split {split}: split {number} has {len(train)} training and {len(test)} test "
-                "graphs. Use fewer folds, or another split."
-            )
-        if table.task != "regression" and len(np.unique(table.y[train])) < 2:
-            raise GraphDataError(
-                f"split {split}: the training part of split {number} holds one class only. Use "
-                "fewer folds, or another split."
-            )

@@ -59,6 +59,8 @@ def cross_validate(
     from sklearn.base import clone, is_regressor
 
     found: dict[str, dict[str, Any]] = {}
+    every = np.unique(y)
+    named = every[1:2] if positive is None else np.array([positive])  # the second, as scikit-learn
     for name, model in models.items():
         start = time.perf_counter()
         rows, means = [], []
@@ -69,8 +71,12 @@ def cross_validate(
                 means.append(mean)
                 rows.append(number_scores(y[test], mean, std))
             else:
-                named = positive_class(y) if positive is None else positive
-                rows.append(_class_scores_of(fitted, graphs[test], y[test], named))
+                classes = fitted.classes_
+                code = codes_among(named, classes)[0] if len(classes) == len(every) == 2 else None
+                predicted = codes_among(fitted.predict(graphs[test]), classes)
+                truth = codes_among(y[test], classes)
+                chances = fitted.predict_proba(graphs[test])
+                rows.append(class_scores(truth, predicted, chances, code))
         seconds = time.perf_counter() - start
         names = [score for score in (*NUMBER_SCORES, *CLASS_SCORES) if score in rows[0]]
         found[name] = {
@@ -86,13 +92,6 @@ def cross_validate(
     return found
 
 
-def _class_scores_of(fitted: Any, graphs: Any, truth: np.ndarray, positive: Any) -> dict[str, Any]:
-    classes = fitted.classes_
-    code = int(codes_among(np.array([positive]), classes)[0]) if len(classes) == 2 else None
-    predicted = codes_among(fitted.predict(graphs), classes)
-    return class_scores(codes_among(truth, classes), predicted, fitted.predict_proba(graphs), code)
-
-
 def predicted_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Predicted numbers and, where the model has them, standard deviations."""
     if "return_std" in inspect.signature(model.predict).parameters:
@@ -101,27 +100,9 @@ def predicted_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray |
 
 
 def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Positions among classes, compared as strings; -1 for a value that is not there.
-
-    Examples
-    --------
-    >>> codes_among(np.array(["10", "9", "x"]), np.array([9, 10])).tolist()
-    [1, 0, -1]
-    """
+    """Positions among classes, compared as strings; -1 for a value that is not there."""
     places = {str(name): code for code, name in enumerate(classes.tolist())}
     return np.array([places.get(str(value), -1) for value in values.tolist()], dtype=np.int64)
-
-
-def positive_class(y: np.ndarray) -> Any:
-    """The second of two classes, as elsewhere in scikit-learn; None for more classes.
-
-    Examples
-    --------
-    >>> positive_class(np.array(["active", "inactive", "inactive"]))
-    'inactive'
-    """
-    classes = np.unique(y).tolist()
-    return classes[1] if len(classes) == 2 else None
 
 
 def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
