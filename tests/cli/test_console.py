@@ -1,13 +1,17 @@
-"""What commands print: nothing in it acts on a terminal."""
+"""The command itself: help, exit codes, and output that does nothing to a terminal."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
+import treelens as tl
 from cli.conftest import QUICK, run, write_csv
-from treelens.cli.console import visible, with_options
+from treelens.cli import main
+from treelens.cli.console import STOPPED, visible, with_options
+from treelens.cli.main import COMMANDS
 
 
 def test_names_of_classes_do_nothing_to_a_terminal(strange_model, tmp_path):
@@ -53,3 +57,25 @@ def test_what_can_be_seen_stays():
     text = "naïve 化合物 ± 5 %\tC(=O)\n🧪"
     assert visible(text) == text
     assert visible("a\x9bb\u202ec\x7f") == "a\\x9bb\\u202ec\\x7f"
+
+
+def test_help_lists_the_commands_and_the_exit_codes():
+    top = run("--help")
+    for name in (*COMMANDS, "datasets"):
+        assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
+    assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
+    assert run("--version").out == f"treelens {tl.__version__}\n"
+    for name, function in COMMANDS.items():
+        shown = " ".join(run(name, "--help").out.split())
+        assert function.__doc__.split(".")[0][:40] in shown
+        assert "Exit codes: 0 done" in shown
+
+
+def test_ctrl_c_before_a_command_began_has_its_exit_code(monkeypatch):
+    def stopped():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "app", stopped)
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert caught.value.code == STOPPED

@@ -139,4 +139,4 @@ def test_a_cell_that_is_no_number_is_named_by_its_row(measured, model, tmp_path,
         monkeypatch.setattr(predict, "CHUNK_ROWS", rows)
         done = run("predict", model, wrong, "--out", out, "--jobs", 1)
         assert done.code == 2
-        assert "'temperature' holds numbers in the training graphs; here row 9 holds" in done.err
+        assert "row 9: 'warm'" in done.err

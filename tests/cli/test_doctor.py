@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import treelens as tl
 from cli.conftest import run
 from treelens.cli import doctor
@@ -56,14 +54,3 @@ def test_a_model_that_learns_nothing_is_a_problem(monkeypatch):
     assert problems == [
         "A tiny GraphClassifier learned nothing: please report it with this output."
     ]
-
-
-def test_a_folder_that_is_not_there_yet_is_as_writable_as_the_one_above(tmp_path, monkeypatch):
-    assert doctor._writable(tmp_path / "not" / "yet")
-
-    def refuse(dir: Path) -> None:
-        assert dir == tmp_path
-        raise PermissionError
-
-    monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refuse)
-    assert not doctor._writable(tmp_path / "not" / "yet")

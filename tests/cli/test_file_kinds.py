@@ -62,7 +62,8 @@ def test_fit_and_predict_at_the_command_line(name, tmp_path, expected):
     done = run("predict", model, new, "--target", "value", "--out", out)
     assert done.code == 0, done.err
     table = pd.read_csv(out)
-    assert table["prediction"].tolist() == pytest.approx(expected, rel=1e-9)
+    # These numbers have no noise, so the search for scales ends within rounding of descriptors.
+    assert table["prediction"].tolist() == pytest.approx(expected, rel=1e-5)
     assert table.iloc[:, 1].tolist() == ["n1", "n2"]  # what names the rows, whatever it is called
     assert table["smiles"].tolist() == ["CCCCO", "CCCN"]
     assert "RMSE" in done.err

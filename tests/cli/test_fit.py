@@ -285,6 +285,21 @@ def test_a_threshold_is_for_classes(numbers, tmp_path):
     refused(run("fit", numbers, "-o", tmp_path / "m", "--threshold", "0.3"), "is for classes")
 
 
+def test_the_demo_has_molecules_to_learn_from():
+    data, story = demo.demo_data()
+    assert len(data.graphs) == 1017
+    assert f"pIC50, from {data.y.min():g} to {data.y.max():g}" in story
+    assert data.task == "regression"
+    assert np.median(data.y) == 6.44
+
+
+def test_without_rdkit_the_demo_has_made_up_graphs(monkeypatch):
+    monkeypatch.setattr(demo, "_rdkit_examples", lambda: None)
+    data, story = demo.demo_data()
+    assert len(data.graphs) == 160
+    assert "pip install 'treelens[chem]'" in story
+
+
 def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
     full, story = demo.demo_data()
     small = full.pick(np.arange(60))

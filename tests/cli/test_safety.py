@@ -52,8 +52,7 @@ def alias(request, tmp_path):
 
 @pytest.mark.parametrize(
     ("command", "which"),
-    [("fit", "data"), ("predict", "model"), ("predict", "data"), ("explain", "model"),
-     ("explain", "data"), ("patterns", "model")],
+    [("fit", "data"), ("predict", "model"), ("explain", "data"), ("patterns", "model")],
 )  # fmt: skip
 def test_commands_do_not_write_over_what_they_read(
     command, which, alias, own_model, molecules, tmp_path

@@ -13,7 +13,6 @@ import treelens as tl
 from treelens.decisions.acquisition import STRATEGIES
 from treelens.decisions.suggest import _likely_values
 from treelens.graphs.errors import GraphDataError
-from treelens.storage.archive import is_model_file
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +144,6 @@ def test_rows_of_a_table_are_counted_with_those_that_cannot_be_read(model, pool,
 def test_a_model_from_a_file_suggests_the_same(model, pool, tmp_path):
     path = tmp_path / "model.treelens"
     model.save(path)
-    assert is_model_file(path)
     found = tl.suggest(tl.load(path), pool, 6)
     assert found["index"].tolist() == tl.suggest(model, pool, 6)["index"].tolist()
 

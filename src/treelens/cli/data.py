@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.tables import Table
 
-MODEL_ENDING = ".treelens"
-
 
 def kind_of(source: str) -> str:
     """Return what a source is: "table", "sdf", "tu", "name", "stdin" or "smiles"."""
@@ -38,12 +36,6 @@ def kind_of(source: str) -> str:
         return kind
     if source in DATASETS:
         return "name"
-    if not kind and is_a_model(source):
-        what = "a model" if path.exists() else "called like a model, and there is no such file"
-        raise ValueError(
-            f"{source} is in the place of the data, but is {what}. Models come first, the data "
-            "last."
-        )
     if path.exists():
         raise ValueError(
             f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
@@ -80,20 +72,16 @@ def files_behind(source: str) -> Iterator[Path]:
     from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
 
     path = Path(source).expanduser()
-    found = [path]
-    if path.is_dir():
-        found = [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")]
-    elif not path.exists():
+    if path.is_dir() or path.name.endswith("_A.txt"):
+        for file in [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")] if path.is_dir() else [path]:
+            stem = file.name.removesuffix("A.txt")
+            yield from (file.with_name(f"{stem}{p}.txt") for p in REQUIRED_PARTS + OPTIONAL_PARTS)
+    elif path.exists():
+        yield path
+    else:
         for row in list_datasets():
             if row["name"] == source and row["path"]:
                 yield from files_behind(str(row["path"]))
-        return
-    for file in found:
-        if file.name.endswith("_A.txt"):
-            stem = file.name.removesuffix("A.txt")
-            yield from (file.with_name(f"{stem}{p}.txt") for p in REQUIRED_PARTS + OPTIONAL_PARTS)
-        else:
-            yield file
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -209,23 +197,11 @@ def read_for_model(
 # --- models -------------------------------------------------------------------------------------
 
 
-def is_a_model(source: str) -> bool:
-    """By the content of a file, whatever it is called; by the name where there is no such file."""
-    from treelens.storage.archive import is_model_file
-
-    exists = Path(source).expanduser().exists()
-    return is_model_file(source) if exists else source.endswith(MODEL_ENDING)
-
-
 def load_model(path: Path, jobs: int = -1) -> AnyModel:
-    """Return the model of a command that takes data too, which may be in its place."""
+    """Return the model of a file, which will use so many threads."""
     from treelens.estimators.files import load
-    from treelens.storage.archive import OtherFileError
 
-    try:
-        model = load(path)
-    except OtherFileError as error:
-        raise ValueError(f"{error} If these are the data, they come after the model.") from error
+    model = load(path)
     model.n_jobs = jobs
     return model
 

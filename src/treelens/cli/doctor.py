@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -79,32 +78,14 @@ def _version(package: str) -> str | None:
 
 
 def _folders(problems: list[str]) -> dict[str, Any]:
-    """Return where data and compiled code are kept."""
+    """Return where data is kept."""
     from treelens.graphs.datasets import cache_folder, list_datasets
 
     data = os.environ.get("TREELENS_DATA")
     if data and not Path(data).expanduser().is_dir():
         problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
-    compiled = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parents[1])
-    return {
-        "TREELENS_DATA": data,
-        "downloads": str(cache_folder()),
-        "downloads_writable": _writable(cache_folder()),
-        "compiled_code": compiled,
-        "compiled_code_writable": _writable(Path(compiled)),
-        "data_sets_here": [row["name"] for row in list_datasets() if row["path"] is not None],
-    }
-
-
-def _writable(folder: Path) -> bool:
-    """Whether files can be made in a folder, or in the nearest one above it that exists."""
-    while not folder.is_dir() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+    known = [row["name"] for row in list_datasets() if row["path"] is not None]
+    return {"TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": known}
 
 
 def _try_to_learn(problems: list[str]) -> float:

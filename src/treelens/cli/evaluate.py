@@ -211,6 +211,7 @@ def evaluate_models(
 ) -> dict[str, Any]:
     """Return scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
+    from sklearn.dummy import DummyClassifier, DummyRegressor
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
@@ -230,6 +231,9 @@ def evaluate_models(
         models, graphs, y, splits, positive=named,
         progress=lambda name, seconds: progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
+    reference = "rmse" if numbers else "accuracy"  # of the mean, or of the most frequent class
+    dummy = DummyRegressor() if numbers else DummyClassifier()
+    simple = cross_validate({"": dummy}, graphs, y, splits)
     names = list(models)
     return {
         "source": table.source,
@@ -241,7 +245,7 @@ def evaluate_models(
         "n_tested": int(np.mean([len(test) for _, test in splits])),
         "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
-        **_without_a_model(y, numbers, splits),
+        "mean_rmse" if numbers else "majority": float(np.mean(simple[""]["scores"][reference])),
         "models": [
             {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
         ],
@@ -252,19 +256,6 @@ def evaluate_models(
             lambda name: rival_of(name, names),
         ),
     }
-
-
-def _without_a_model(y: Any, numbers: bool, splits: Sequence[Split]) -> dict[str, float]:
-    """Return the score of predicting the mean, or most frequent class, of the training part."""
-    import numpy as np
-
-    if numbers:
-        errors = [np.sqrt(np.mean((y[test] - y[train].mean()) ** 2)) for train, test in splits]
-        return {"mean_rmse": float(np.mean(errors))}
-    classes, codes = np.unique(y, return_inverse=True)
-    most = [np.bincount(codes[train], minlength=len(classes)).argmax() for train, _ in splits]
-    hits = [np.mean(codes[test] == m) for m, (_, test) in zip(most, splits, strict=True)]
-    return {"majority": float(np.mean(hits))}
 
 
 # --- printing ---------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
 from treelens.cli.data import (
     files_behind,
-    is_a_model,
     kind_of,
     load_models,
     noun_of,
@@ -79,11 +78,7 @@ def predict_cli(
     from treelens.storage.files import checked_target, whole_file
 
     if not models:
-        raise ValueError(
-            f"DATA is missing: {data} is a model, and the molecules to predict come after it."
-            if is_a_model(data)
-            else f"MODEL is missing: name a model before {data}."
-        )
+        raise ValueError(f"Expected a MODEL and then DATA, and there is {data} alone.")
     kind, place = kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, files_behind(data)))

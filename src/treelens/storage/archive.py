@@ -48,10 +48,6 @@ class ModelFileError(ValueError):
     """A file that cannot be read as a model; the message says what is wrong with it."""
 
 
-class OtherFileError(ModelFileError):
-    """A file of another kind, rather than a damaged model file."""
-
-
 class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
     """A model file that does not exist; also a ``FileNotFoundError``."""
 
@@ -109,7 +105,7 @@ def read_archive(path: str | Path) -> Contents:
         raise ModelFileNotFoundError(f"The model file {path} does not exist.")
     with path.open("rb") as file:  # no permission to read is an error of its own
         if file.peek(2)[:2] not in (b"PK", b""):
-            raise OtherFileError(
+            raise ModelFileError(
                 f"{path} cannot be read as a model file: it is of another format. Expected a file "
                 "written by 'treelens fit' or by the save method of a model."
             )
@@ -128,18 +124,6 @@ def read_archive(path: str | Path) -> Contents:
         for name, content in members.items()
     }
     return Contents(data, arrays)
-
-
-def is_model_file(path: str | Path) -> bool:
-    """Whether a file looks like a model from outside, whatever its name; nothing is unpacked."""
-    path = Path(path).expanduser()
-    if not path.is_file():  # a pipe would be emptied
-        return False
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return {MANIFEST, MODEL} <= set(archive.namelist())
-    except _ZIP_ERRORS:
-        return False
 
 
 def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""What ``treelens info`` shows of a model file."""
+"""``treelens explain``, ``fragments``, ``patterns`` and ``info``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,26 @@ import pytest
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
+
+SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
+          *("C" * k + "c1ccccc1O" for k in range(1, 9))]  # fmt: skip
+
+
+def test_patterns(model, tmp_path):
+    done = run("patterns", model, "--top", 4, "--json")
+    shown = done.data["patterns"]
+    differences = [row["difference"] for row in shown]
+    assert differences == sorted(differences, key=abs, reverse=True)
+    assert differences == [row["frequency amine"] - row["frequency alcohol"] for row in shown]
+    assert min(differences) < 0 < max(differences)
+    assert "amine - alcohol" in run("patterns", model).out
+    assert {"O", "N"} <= {row["pattern"] for row in shown}
+    by_support = run("patterns", model, "--sort", "support", "--json").data["patterns"]
+    assert by_support[0]["pattern"] == "C"
+    done = run("patterns", model, "--out", tmp_path / "patterns.csv")
+    assert "C(-C,-O)" in done.out
+    assert len(pd.read_csv(tmp_path / "patterns.csv")) == len(tl.load(model).patterns_)
+    assert run("patterns", model, "--sort", "beauty").code == 2
 
 
 def test_info_of_a_support_vector_machine(molecules, tmp_path):
@@ -63,3 +83,38 @@ def test_weights_of_levels_are_listed_where_they_differ(weights, shown, molecule
     out = tmp_path / "m"
     assert run("fit", molecules, "-o", out, *SMALL, "--weights", weights).code == 0
     assert ("Weight of levels" in run("info", out).out) == shown
+
+
+def test_fragments_as_a_table_as_json_and_as_csv(tmp_path):
+    y = [1] * 8 + [0] * 8
+    tl.GraphClassifier(depth=1).fit(SMILES, np.array(y)).save(tmp_path / "m")
+    data = write_csv(tmp_path / "x.csv", list(zip(SMILES, y, strict=True)), "smiles,class")
+    shown = run("fragments", tmp_path / "m", data, "--csv", tmp_path / "f.csv")
+    assert shown.code == 0, shown.err
+    assert "nitro" in shown.out
+    assert "Size, apart from structure" in shown.out
+    assert (tmp_path / "f.csv").read_text().splitlines()[0].startswith("rank,name,smarts")
+    found = run("fragments", tmp_path / "m", data, "--json", "--target", "class", "--top", 3).data
+    assert len(found["fragments"]) <= 3
+    assert found["left_out"]
+    assert found["fragments"][0]["support 1"] + found["fragments"][0]["support 0"] > 0
+
+
+def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):
+    """Molecules with contradictory classes are not learned, and no test of the model either."""
+    rows = [(s, "acid" if k < 8 else "base") for k, s in enumerate(SMILES)]
+    rows += [(s, "base") for s in SMILES[:3]]
+    data = write_csv(tmp_path / "x.csv", rows)
+    model, given = tmp_path / "m.treelens", []
+    assert run("fit", data, "-o", model, *SMALL, "--fragments", 0).code == 0
+    monkeypatch.setattr(
+        tl.GraphClassifier, "report", lambda self, path, X, y, **_: given.append((X, y))
+    )
+    done = run("explain", model, data, "--target", "label", "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    ((graphs, y),) = given
+    fitted = tl.load(model)
+    assert len(graphs) == len(y) == len(fitted.train_codes_) == 13
+    assert y.tolist() == fitted.classes_[fitted.train_codes_].tolist()
+    one = write_csv(tmp_path / "one.csv", [("CCO", "acid")])  # too little to learn, not to explain
+    assert run("explain", model, one, "--target", "label", "-o", tmp_path / "r.html").code == 0
