@@ -107,26 +107,18 @@ def landmarks_for(
     return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
 
 
-def bytes_needed(n_graphs: int, n_learning: int, n_landmarks: int | None) -> int:
-    """Return the size of the largest matrices that exist at once, in bytes.
+def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
+    """Refuse, before any work, what the available memory cannot hold.
 
     Learning takes two matrices of the graphs that weights are learned from; the exact posterior
     three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
     two of graphs by landmarks while they are chosen.
     """
-    learning = 2 * n_learning**2
-    if n_landmarks is None:
-        conditioning = 3 * n_graphs**2
-    else:
+    conditioning = 3 * n_graphs**2
+    if n_landmarks is not None:
         kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
         conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
-    return _BYTES * max(learning, conditioning)
-
-
-def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
-    """Refuse, before any work, what the available memory cannot hold."""
-    available = available_bytes()
-    needed = bytes_needed(n_graphs, n_learning, n_landmarks)
+    needed, available = _BYTES * max(2 * n_learning**2, conditioning), available_bytes()
     if needed > available:
         raise MemoryError(
             f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
