@@ -9,7 +9,7 @@ import treelens as tl
 from treelens.evaluation.metrics import NINETY
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
-from treelens.report.predicted import PredictedGraphs, class_codes, graph_name
+from treelens.report.predicted import PredictedGraphs, class_codes, graph_name, predict_graphs
 
 
 @pytest.mark.parametrize("name", ["numbers", "svm"])
@@ -39,6 +39,16 @@ def test_through_landmarks_all_training_graphs_are_known(molecules):
     graphs, y = molecules
     model = tl.GraphRegressor(depth=1, exact_size=10, n_landmarks=5, random_state=0)
     assert model.fit(graphs[::2], y[::2]).summary(graphs[::2], y[::2])["scores"] is None
+
+
+@pytest.mark.parametrize("name", ["numbers", "classes"])
+def test_variances_of_training_graphs_have_a_closed_form(cases, name):
+    model, graphs, _ = cases[name]
+    given = predict_graphs(model, graphs, None)
+    assert given.inverse is not None
+    expected = model.model_.decide(graphs, variance=True).variance
+    np.testing.assert_allclose(given.predictions.variance, expected, rtol=1e-9)
+    assert predict_graphs(model, graphs[:3], None).inverse is None
 
 
 @pytest.mark.parametrize("name", ["numbers", "classes", "svm"])

@@ -28,10 +28,11 @@ def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, ampl
                       nodes, weights, start, end, per_shared, per_own):  # fmt: skip
     """Follow the mixture kernel of every pair from no known pattern to the whole graph.
 
-    The first arguments are those of ``KernelSums``, ``nodes`` and ``weights`` a quadrature rule on
-    [0, 1]; the four arrays of ``PathSlopes`` are written. Where nothing is shared, the slope of
-    the Tanimoto part in the shared sum has no use and is left out.
+    The first arguments are those of ``KernelSums``, ``nodes`` and ``weights`` the lower half of a
+    symmetric quadrature rule on [0, 1]; the four arrays of ``PathSlopes`` are written. Where
+    nothing is shared, the slope of the Tanimoto part in the shared sum has no use and is left out.
     """
+    near, far = share * amplitude, (1.0 - share) * amplitude
     for g in range(first, sums.shape[0], step):
         for i in range(sums.shape[1]):
             shared = sums[g, i]
@@ -42,33 +43,34 @@ def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, ampl
             gap = abs(log_end - log_start)
             fall = -np.expm1(-gap) / gap if gap > 0.0 else 1.0
             mean = np.exp(max(log_start, log_end)) * fall
-            far = (1.0 - share) * amplitude
             by_shared = far * 2.0 * rho * mean
             by_own = -far * rho * mean
-            # The Tanimoto part, by quadrature in s with 1 + r t = exp(s log(1 + r)).
-            near = share * amplitude
             if p <= 0.0:
                 p = 1.0
             ratio = max(known[g] - shared, 0.0) / p
-            start[g, i] = far * np.exp(log_start) + near * np.exp(-gamma)
             tanimoto = shared / (p * (1.0 + ratio))
-            end[g, i] = far * np.exp(log_end) + near * np.exp(-gamma * (1.0 - tanimoto))
+            whole = np.exp(-gamma * (1.0 - tanimoto))
+            start[g, i] = far * np.exp(log_start) + near * np.exp(-gamma)
+            end[g, i] = far * np.exp(log_end) + near * whole
             if shared > 0.0 and near > 0.0:
-                stretch = np.log1p(ratio)
-                slope_shared, slope_own = 0.0, 0.0
+                # The slope in the own sum, by quadrature in s with 1 + r t = exp(s log(1 + r)).
+                # That in the shared sum follows, since both together make up the rise. The nodes s
+                # and 1 - s take one exponential.
+                slope, stretch, reach = 0.0, np.log1p(ratio), gamma * shared / p
                 for k in range(len(nodes)):
                     if ratio < 1e-12:
-                        t, growth, dt = nodes[k], 1.0, 1.0
+                        one, other = nodes[k], 1.0 - nodes[k]
                     else:
-                        rise = np.expm1(stretch * nodes[k])
-                        t, growth = rise / ratio, 1.0 + rise
-                        dt = stretch / ratio * growth
-                    kernel = np.exp(-gamma * (1.0 - shared * t / (p * growth)))
-                    factor = gamma * weights[k] * dt * kernel / (p * growth) ** 2
-                    slope_shared += factor * (p + known[g] * t)
-                    slope_own -= factor * shared * t
-                by_shared += near * slope_shared
-                by_own += near * slope_own
+                        left = np.expm1(-stretch * nodes[k])
+                        one = -left / ratio  # (1 - exp(-s log(1 + r))) / r
+                        other = (1.0 + left / ratio + left) / ((1.0 + ratio) * (1.0 + left))
+                    slope += weights[k] * (
+                        one * np.exp(reach * one - gamma) + other * np.exp(reach * other - gamma)
+                    )
+                slope *= reach / p * (stretch / ratio if ratio >= 1e-12 else 1.0)
+                rise = -whole * np.expm1(-gamma * tanimoto)
+                by_shared += near * (rise + known[g] * slope) / shared
+                by_own -= near * slope
             per_shared[g, i] = by_shared
             per_own[g, i] = by_own
 

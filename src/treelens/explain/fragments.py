@@ -118,6 +118,7 @@ def fragment_table(
     min_support: int | None = None,
     n_jobs: int = 1,
     seen: RefinedGraphs | None = None,
+    inverse: np.ndarray | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
@@ -126,11 +127,12 @@ def fragment_table(
     :mod:`treelens.explain.effects`. ``targets`` are class codes or values of the graphs. Positive
     effects favour ``class_label``, by default with two classes the second; with more, the table has
     fragments of all of them and each row's class. ``min_support`` is by default 0.4 % of the
-    graphs, at least 3; ``seen`` are the refined graphs, if at hand; ``smarts``: whether to write
-    fragments of molecules as SMARTS.
+    graphs, at least 3; ``seen`` and ``inverse`` are the refined graphs and the inverse covariance,
+    if at hand; ``smarts``: whether to write fragments of molecules as SMARTS.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
+    inverse = inverse_covariance(expansion, n_jobs) if inverse is None else inverse
+    classes = expansion.classes
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
     parts, size, left_out = [], {}, True

@@ -60,7 +60,7 @@ def fragment_section(
         least = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
         table = fragment_table(
             model.expansion, graphs, truth, n_fragments=_MOST_OF_GIVEN, min_support=least,
-            seen=seen, **options,
+            seen=seen, inverse=given.inverse, **options,
         )  # fmt: skip
     if (table is None or not len(table)) and train is not None:
         of_given, shown, truth = False, train, model.training.targets

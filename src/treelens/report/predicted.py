@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.decode import with_label_names
+from treelens.explain.effects import inverse_covariance, training_copies
 from treelens.gp.domain import Domain, expected_error
+from treelens.gp.evidence import JITTER
 from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
@@ -18,8 +20,11 @@ from treelens.graphs.targets import LIMITS
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers
+from treelens.patterns.features import select_features
 from treelens.patterns.histograms import PatternHistograms
 
+_MANY = 1 / 3  # of the training graphs, for the inverse of their covariance to pay
+_BLOCK = 2048  # graphs whose kernel rows are in memory at a time
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 
 
@@ -38,6 +43,7 @@ class PredictedGraphs:
     domain: Domain | None = None  # None for a model without a domain of applicability
     expected_error: np.ndarray | None = None
     in_domain: np.ndarray | None = None
+    inverse: np.ndarray | None = None  # the inverse covariance of the training graphs, if at hand
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -154,10 +160,11 @@ def predict_graphs(
         truth = check_numbers(y, len(graphs))
     elif y is not None:
         truth = class_codes(y, model.classes, len(graphs))
-    domain, expected, inside = None, None, None
+    domain, expected, inside, inverse = None, None, None, None
     found: Any
     if isinstance(model, FittedGP):
-        found, domain = model.decide(graphs, variance=True, n_jobs=n_jobs), estimator.domain_
+        found, inverse = _with_variances(model, graphs, n_jobs)
+        domain = estimator.domain_
         around = domain.around(found.graphs.features, n_jobs)
         nearest, similarity = around.nearest, around.similarity
         expected = expected_error(np.sqrt(found.variance), around)
@@ -174,8 +181,39 @@ def predict_graphs(
     known = [key in trained for key in histogram_keys(found.graphs.histograms)]
     return PredictedGraphs(
         graphs, with_label_names(graphs, names), truth, found, model.classes, nearest, similarity,
-        np.array(known, dtype=bool), domain, expected, inside,
+        np.array(known, dtype=bool), domain, expected, inside, inverse,
     )  # fmt: skip
+
+
+def _with_variances(
+    model: FittedGP, graphs: GraphCollection, n_jobs: int
+) -> tuple[Predictions, np.ndarray | None]:
+    """Return predictions with variances; the inverse covariance where many graphs were trained on.
+
+    Of a training graph with noise ``d`` the latent variance is ``d - d^2 inv(A)_gg``: the inverse
+    serves the fragments as well, and solving for all graphs would take as long again.
+    """
+    training, least = model.training, _MANY * len(model.basis_indices)
+    assert training is not None
+    if len(graphs) < least or model.sample_weights is None or training.limits is not None:
+        return model.decide(graphs, variance=True, n_jobs=n_jobs), None
+    found, variance = model.decide(graphs, n_jobs=n_jobs), np.empty(len(graphs))
+    copies = training_copies(model.expansion, found.graphs)
+    known, inverse = np.array([len(group) > 0 for group in copies]), None
+    if known.sum() < least:
+        known[:] = False
+    else:
+        inverse = inverse_covariance(model.expansion, n_jobs)
+        noise = model.noise / model.sample_weights + JITTER * model.kernel.variance
+        left = noise - noise**2 * np.asarray(inverse).diagonal()
+        first = [group[0] for group in copies if group]
+        variance[known] = model.variances(model.kernel.variance - left[first])
+    new = np.flatnonzero(~known)
+    for start in range(0, len(new), _BLOCK):
+        part = new[start : start + _BLOCK]
+        rows = model.kernel_rows(select_features(found.graphs.features, part), n_jobs)
+        variance[part] = model.variances(model._full_posterior(n_jobs).reduction(rows, n_jobs))
+    return replace(found, variance=variance), inverse
 
 
 def class_codes(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
