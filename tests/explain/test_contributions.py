@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,9 @@ from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from naive import explain as naive
-from treelens.explain import _compiled, contributions
-from treelens.explain.contributions import Explanation, explain, outputs_of, spread_over_graph
+from treelens.explain import _compiled
+from treelens.explain.contributions import explain, outputs_of, spread_over_graph
 from treelens.graphs.build import build_collection
-from treelens.graphs.collection import Graph
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_random_graphs
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
@@ -349,56 +349,17 @@ def test_usual_unseen_share_is_that_of_leaving_one_out():
     assert usual_out_of_vocabulary(histograms) == pytest.approx(expected)
 
 
-# --- notebooks ----------------------------------------------------------------------------------
-
-
-def explanation(**changes) -> Explanation:
-    rows = [
-        {"contribution": 1.5 - k, "pattern": f"p{k}", "depth": k, "count": 2} for k in range(12)
-    ]
-    table = changes.pop("pattern_contributions", pd.DataFrame(rows))
-    values = {
-        "decision": 1.25, "base": -0.5, "class_label": "yes", "predicted_class": "yes",
-        "graph": Graph(("a", "b"), ((0, 1),)), "node_contributions": np.array([1.0, 0.75]),
-        "edge_contributions": np.zeros(1), "out_of_vocabulary": 0.0,
-        "node_out_of_vocabulary": np.zeros(2), "warning": None, "covariates": 0.0,
-        "pattern_ids": None, "pattern_counts": None, "pattern_values": None, "_expansion": None,
-        "_neighbors": None,
-    }  # fmt: skip
-    found = Explanation(**(values | changes))
-    vars(found)["pattern_contributions"] = table
-    return found
-
-
-def test_base_and_nodes_add_up_in_words_and_colours_have_a_meaning() -> None:
-    classifier, regressor = explanation(), explanation(class_label=None)
-    assert classifier.sentence == (
-        "Predicted yes; decision +1.250 for yes: base -0.500, nodes together +1.750."
-    )
-    assert regressor.sentence == "Predicted 1.250: base -0.500, nodes together +1.750."
-    assert "for yes" in classifier._repr_html_()
-    assert "raises" in regressor._repr_html_()
-
-
-def test_the_strongest_patterns_are_listed_and_no_more() -> None:
-    page = explanation()._repr_html_()
-    assert page.count("<tr>") == 1 + contributions._MOST_PATTERNS
-    assert "<td>+1.500</td><td><code>p0</code></td><td>0</td><td>2</td>" in page
-    assert f"p{contributions._MOST_PATTERNS}</code>" not in page
-
-
-@pytest.mark.parametrize(("n_nodes", "drawn"), [(0, 0), (1, 1), (400, 1), (401, 0)])
-def test_graphs_are_drawn_up_to_a_size(n_nodes: int, drawn: int) -> None:
-    graph = Graph(("a",) * n_nodes, tuple((k, k + 1) for k in range(n_nodes - 1)))
-    page = explanation(graph=graph, node_contributions=np.ones(n_nodes))._repr_html_()
-    assert page.count("<svg") == drawn
-
-
-def test_all_text_from_data_is_escaped() -> None:
-    table = pd.DataFrame([{"contribution": 1.0, "pattern": EVIL, "depth": 0, "count": 1}])
-    page = explanation(
-        class_label=EVIL, predicted_class=EVIL, pattern_contributions=table,
-        graph=Graph((EVIL, "b"), ((0, 1),)),
-    )._repr_html_()  # fmt: skip
+def test_notebooks_show_a_drawing_and_escaped_text(training):
+    """The sentence says how base and nodes add up to the decision."""
+    star = ([(0, 1), (0, 2)], {0: EVIL, 1: "b", 2: EVIL})
+    path = ([(0, 1), (1, 2)], {0: "b", 1: EVIL, 2: "b"})
+    model = tl.GraphClassifier(depth=1).fit([star, path] * 4, [EVIL, "plain"] * 4)
+    found = model.explain(star)
+    page = found._repr_html_()
+    assert page.count("<svg") == 1
     assert EVIL not in page
     assert "&lt;script&gt;" in page
+    numbers = re.findall(r"[+-]\d+\.\d+", found.sentence)
+    assert float(numbers[1]) + float(numbers[2]) == pytest.approx(float(numbers[0]), abs=2e-3)
+    regressor = tl.GraphRegressor(depth=1).fit(*training)
+    assert "raises" in regressor.explain(training[0][0])._repr_html_()

@@ -104,11 +104,6 @@ def test_node_shares_divide_effects_among_carriers(data, model):
     np.testing.assert_allclose(found.base + per_graph, found.decisions)
 
 
-def test_the_same_bits_for_any_number_of_threads(data, model):
-    one, three = (effects_of_graphs(model.model_.expansion, data[0], n_jobs=n) for n in (1, 3))
-    assert np.array_equal(one.rows.values, three.rows.values)
-
-
 @pytest.mark.parametrize("order", ["reversed", "shuffled", "with new ones"])
 def test_training_graphs_are_left_out_in_any_order(data, model, order, rng):
     chosen = {

@@ -18,7 +18,6 @@ from treelens.explain.fragment_search import (
     other_carriers,
     search_fragments,
     subtract_effect,
-    support_cap,
 )
 from treelens.patterns.forest import PatternForest
 
@@ -81,11 +80,6 @@ def test_the_same_data_three_times_has_the_same_order(monkeypatch):
     np.testing.assert_allclose(ratios, np.sqrt(3), rtol=1e-6)
 
 
-def test_support_counts_up_to_a_share_of_many_graphs():
-    assert support_cap(188) == support_cap(3000) == 60
-    assert support_cap(10**6) == 20_000
-
-
 def test_numbers_are_the_naive_ones():
     seen = seen_of(SMILES, lambda g, n: 0.1 * n + is_nitro_atom(g, n))
     graphs = [_neighbors(graph) for graph in seen.graphs]
@@ -114,16 +108,6 @@ def test_rows_are_ordered_and_significant():
         assert abs(f.beyond.mean) > 2 * f.beyond.error
         assert np.sign(f.beyond.mean) == np.sign(f.effect.mean) == np.sign(f.score)
         assert f.depth >= 1
-
-
-def test_a_negative_effect_has_its_sign():
-    seen = seen_of(SMILES, lambda g, n: -is_nitro_atom(g, n))
-    assert search_fragments(seen, 3, 3, 2)[0].effect.mean < 0
-
-
-def test_no_candidates_no_rows():
-    seen = seen_of(["C", "O"], lambda g, n: 1.0)
-    assert search_fragments(seen, 3, 2, 2) == []
 
 
 def test_means_of_labels_are_subtracted():
@@ -192,10 +176,6 @@ def test_balls_are_naive_balls():
         for root in range(first.n_nodes):
             expected = naive.ball(neighbors, root, depth)
             assert set(np.flatnonzero(balls[root]).tolist()) == expected
-
-
-def test_one_graph_has_no_error():
-    assert np.isnan(mean_over_graphs(np.ones(3), np.zeros(3, dtype=int)).error)
 
 
 def test_all_scores_at_once_are_those_of_one_by_one():

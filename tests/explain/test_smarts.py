@@ -135,19 +135,6 @@ def test_smarts_of_patterns():
     assert pattern_smarts(vocabulary, methyl) == ("[$([#6;D1]-[$([#7;D3](-[#6])(-[#8])=[#8])])]")
 
 
-def test_charge_and_aromaticity_count_where_labels_have_them():
-    smiles = ["C[O-]", "CO", "c1ccco1"]
-    oxygens = {"element": ("[#8]", 3), "element+charge": ("[#8;-1]", 1),
-               "element+aromatic": ("[#8;a]", 1)}  # fmt: skip
-    labels = {"element": "O", "element+charge": "O-1", "element+aromatic": "o"}
-    for kind, (smarts, n_atoms) in oxygens.items():
-        graphs = smiles_to_collection(smiles, atom_label=kind)
-        vocabulary, _ = PatternVocabulary.fit(graphs, depth=0)
-        found = pattern_smarts(vocabulary, vocabulary.node_alphabet.index(labels[kind]), kind)
-        assert found == smarts
-        assert len(atoms_matched(molecules_of(graphs), found)) == n_atoms
-
-
 # --- forests ------------------------------------------------------------------------------------
 
 

@@ -47,15 +47,3 @@ def test_signs():
     assert units.signed(-0.01) == "+0.0"  # no minus before a zero
     assert units(None) == units.signed(None) == "–"
     assert Units.of(None) == Units.of({"std": float("nan")}) == Units(2)
-
-
-@pytest.mark.parametrize("decimals", [-1, 0, 2])
-def test_rest_and_part_as_written_make_up_the_whole_as_written(decimals):
-    units, rng = Units(decimals), np.random.default_rng(0)
-
-    def value(text: str) -> float:
-        return float(text.replace("−", "-").replace(",", ""))
-
-    for whole, part in rng.normal(0, 50, (200, 2)):
-        total = value(units.rest(whole, part)) + value(units(part))
-        assert total == pytest.approx(value(units(whole)), abs=1e-9)

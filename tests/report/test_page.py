@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -44,32 +43,22 @@ def test_well_formed_and_self_contained(summaries, name):
     assert render(summaries[name]) == page
 
 
-class Pictures(HTMLParser):
-    """Outermost drawings: their attributes and the elements inside."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.level, self.found = 0, []
-
-    def handle_starttag(self, tag, attributes):
-        if self.level:
-            self.found[-1]["inside"].add(tag)
-        elif tag == "svg":
-            self.found.append({**dict(attributes), "inside": set()})
-        self.level += tag == "svg"
-
-    def handle_endtag(self, tag):
-        self.level -= tag == "svg"
+@pytest.mark.parametrize("name", KINDS)
+def test_every_drawing_has_a_text(summaries, name):
+    page = render(summaries[name])
+    drawings = re.findall(r'<svg[^>]*role="img"[^>]*>\s*(<title>)?', page)
+    assert len(drawings) > 20
+    assert all(drawings)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_drawing_has_a_text(summaries, name):
-    pictures = Pictures()
-    pictures.feed(render(summaries[name]))
-    assert len(pictures.found) > 20
-    for picture in pictures.found:
-        hidden = picture.get("aria-hidden") == "true"
-        assert hidden or "aria-label" in picture or "title" in picture["inside"]
+@pytest.mark.parametrize("n_given", [0, 1, 5])
+def test_pages_without_truth(cases, name, n_given):
+    model, graphs, _ = cases[name]
+    page = render(model.summary(graphs[1 : 1 + n_given] if n_given else None))
+    outline = outline_of(page)
+    assert ("cards" in outline.ids) == bool(n_given)
+    assert "Test set" not in page
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -106,16 +95,6 @@ def test_new_molecules_come_first(cases):
     assert page.index("<h1>") < page.index('id="cards"') < page.index('id="glance"')
     page = render(model.summary(graphs[1::2], y[1::2]))
     assert page.index('id="glance"') < page.index('id="cards"')
-
-
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("n_given", [0, 1, 5])
-def test_pages_without_truth(cases, name, n_given):
-    model, graphs, _ = cases[name]
-    page = render(model.summary(graphs[1 : 1 + n_given] if n_given else None))
-    outline = outline_of(page)
-    assert ("cards" in outline.ids) == bool(n_given)
-    assert "Test set" not in page
 
 
 def test_training_graphs_are_no_test_set(cases):

@@ -7,9 +7,11 @@ import pytest
 
 import treelens as tl
 from treelens.evaluation.metrics import NINETY
+from treelens.graphs.targets import LIMITS
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
 from treelens.report.predicted import PredictedGraphs, class_codes, graph_name, predict_graphs
+from treelens.report.render import render
 
 
 @pytest.mark.parametrize("name", ["numbers", "svm"])
@@ -60,6 +62,20 @@ def test_similarity_is_the_same_everywhere(summaries, name):
         nearest = row["neighbors"][0]
         assert nearest["similarity"] == pytest.approx(columns["similarity"][row["index"]])
         assert nearest["similarity"] == pytest.approx(row["similarity"])
+
+
+def test_limits_have_their_sign_and_no_error(molecules):
+    graphs, y = molecules
+    limits = np.where(y > 1.0, 1, 0)
+    model = tl.GraphRegressor(depth=1).fit(graphs, np.minimum(y, 1.0), limits=limits)
+    near = model.explain(graphs[0], n_neighbors=60).neighbors
+    assert set(near["limit"]) == {"", ">"}
+    assert (near.loc[near["limit"] == ">", "value"] == 1.0).all()
+    new = tl.as_graph_collection(["CCCCO", "CCC(C)O"]).with_data({LIMITS: [0, -1]})
+    summary = model.summary(new, [0.5, 2.0])
+    assert summary["predictions"]["limit"] == ["", "<"]
+    assert "measured <strong>&lt;2.00</strong>" in render(summary)
+    assert any(near["sign"] == ">" for row in summary["cards"]["rows"] for near in row["neighbors"])
 
 
 def predicted(truth=None, classes=None, **more) -> PredictedGraphs:

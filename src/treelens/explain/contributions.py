@@ -181,8 +181,7 @@ class Explanation:
         drawing = ""
         if 0 < self.graph.n_nodes <= _LARGEST_DRAWN:
             toward = None if self.class_label is None else str(self.class_label)
-            ends = ("lowers", "raises") if toward is None else None
-            style = Style(title=self.sentence, toward=toward, ends=ends)
+            style = Style(title=self.sentence, toward=toward)
             drawing = draw_graph(self.graph, self.node_contributions, style=style)
         rows = "".join(
             f"<tr><td>{row['contribution']:+.3f}</td><td><code>{escape(str(row['pattern']))}"

@@ -74,14 +74,12 @@ class Style:
     legend : bool
         Whether to explain the colours, where there are any.
     toward : str or None
-        The class that positive numbers favour, for the legend.
+        The class that positive numbers favour, for the legend; None: numbers are predicted.
     title : str
         For screen readers.
     limit : float or None
         The contribution that gets the full colour; None: the largest of the graph. Set it to make
         several drawings comparable.
-    ends : tuple of str or None
-        What the legend calls negative and positive numbers; None: against and for ``toward``.
     """
 
     width: int = 320
@@ -90,11 +88,10 @@ class Style:
     toward: str | None = None
     title: str = "graph"
     limit: float | None = None
-    ends: tuple[str, str] | None = None
 
     def legend_at(self, top: float, limit: float) -> list[Mark]:
-        side = "" if self.toward is None else f" {self.toward}"
-        ends = (f"against{side}", f"for{side}") if self.ends is None else self.ends
+        toward = self.toward
+        ends = ("lowers", "raises") if toward is None else (f"against {toward}", f"for {toward}")
         return legend_marks(self.width, top, limit, ends)
 
     def limit_of(self, *contributions: np.ndarray | None) -> float:

@@ -39,11 +39,16 @@ _LEAST_CAP, _CAP_SHARE = 60, 0.02
 _SIGNIFICANT = 2.0  # standard errors
 
 
-class Fragment(NamedTuple):
-    """A pattern that moves predictions; ``beyond`` is the conditional effect.
+class GraphMeans(NamedTuple):
+    """A number averaged within graphs, then over them."""
 
-    The latter is measured after the fragments found before were subtracted.
-    """
+    mean: float
+    error: float  # standard error over graphs; NaN with fewer than two
+    n_graphs: int
+
+
+class Fragment(NamedTuple):
+    """A pattern that moves predictions."""
 
     patterns: tuple[int, ...]  # the strongest first; others differ in fine labels only
     depth: int
@@ -51,7 +56,7 @@ class Fragment(NamedTuple):
     score: float  # what it was ordered by, with its sign
     effect: GraphMeans
     total: float  # over all occurrences in a graph, each node once
-    beyond: GraphMeans
+    beyond: GraphMeans  # the conditional effect, without the fragments found before
 
     @property
     def is_significant(self) -> bool:
@@ -83,9 +88,15 @@ def _search_depth(
     explained: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """Fragments among patterns of one depth; from ``phi`` shallower ones are subtracted."""
-    candidates, coarse = Candidates.of(explained, patterns), _coarser(explained, patterns)
+    forest, candidates = explained.forest, Candidates.of(explained, patterns)
+    coarse = np.full(len(patterns), -1)  # the same patterns with coarser labels, where a tree has
+    for k, pattern in enumerate(patterns.tolist()):
+        level = forest.coarser_level(*forest.levels[explained.level_of(pattern)])
+        if level >= 0:
+            color = explained.colors.colors[level, explained.carriers(pattern)[0]]
+            coarse[k] = forest.level_offsets[level] + color
     # Patterns of one parent that coarser labels do not distinguish are of one kind.
-    keys = [explained.forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
+    keys = [forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
     kinds = np.unique(np.column_stack(keys), axis=0, return_inverse=True)[1].ravel()
     effects = candidates.effects(explained.all_balls[candidates.depth] @ explained.phi)
     taken: list[Fragment] = []
@@ -127,17 +138,6 @@ def sizes_for_ranking(values: np.ndarray) -> np.ndarray:
     """Absolute values relative to the largest, rounded: the last digits do not decide ties."""
     sizes = np.abs(values)
     return np.round(sizes / max(sizes.max(initial=0.0), np.finfo(float).tiny), 6)
-
-
-def _coarser(explained: ExplainedGraphs, patterns: np.ndarray) -> np.ndarray:
-    """The same pattern with coarser labels, -1 where no tree has them: (n_candidates,)."""
-    forest, found = explained.forest, np.full(len(patterns), -1)
-    for k, pattern in enumerate(patterns.tolist()):
-        level = forest.coarser_level(*forest.levels[explained.level_of(pattern)])
-        if level >= 0:
-            color = explained.colors.colors[level, explained.carriers(pattern)[0]]
-            found[k] = forest.level_offsets[level] + color
-    return found
 
 
 def find_candidates(explained: ExplainedGraphs, min_support: int, depth: int) -> np.ndarray:
@@ -198,14 +198,6 @@ def _fragment_of(
 
 
 # --- scores of all candidates at once ---------------------------------------------------------
-
-
-def support_cap(n_graphs: int) -> float:
-    """The support beyond which a pattern is better known, but not more important.
-
-    With many graphs it is a share of them, so that duplicating all data keeps the order.
-    """
-    return max(_LEAST_CAP, _CAP_SHARE * n_graphs)
 
 
 def _significant(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -306,7 +298,10 @@ class Candidates(NamedTuple):
         certain = _significant(beyond, square + usual_square)
         agreed = np.sign(mean) * (certain & (np.sign(mean) == np.sign(beyond)))
         per_node = np.minimum(np.abs(mean), np.abs(beyond)) / self.size
-        known = np.minimum(self.own.support, support_cap(len(explained.graphs)))
+        # Beyond some support a pattern is better known, but not more important. With many graphs
+        # that is a share of them, so that duplicating all data keeps the order.
+        most = max(_LEAST_CAP, _CAP_SHARE * len(explained.graphs))
+        known = np.minimum(self.own.support, most)
         # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
         size = mean**2 + square * self.own.support
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
@@ -398,22 +393,8 @@ class ExplainedGraphs:
         return np.unique(self.balls(roots, depth).indices)
 
 
-class GraphMeans(NamedTuple):
-    """A number averaged within graphs, then over them."""
-
-    mean: float
-    error: float  # standard error over graphs; NaN with fewer than two
-    n_graphs: int
-
-
 def mean_over_graphs(values: np.ndarray, graphs: np.ndarray) -> GraphMeans:
-    """The mean over graphs of the means within them, and its standard error.
-
-    Examples
-    --------
-    >>> mean_over_graphs(np.array([1.0, 3.0, 4.0]), np.array([0, 0, 5]))
-    GraphMeans(mean=3.0, error=1.0, n_graphs=2)
-    """
+    """The mean over graphs of the means within them, and its standard error."""
     _, place, counts = np.unique(graphs, return_inverse=True, return_counts=True)
     per_graph = np.bincount(place, weights=values, minlength=len(counts)) / counts
     n = len(per_graph)

@@ -84,28 +84,23 @@ class FragmentTable(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         """Rows with drawings, for notebooks; all text is escaped."""
-        needed = {"name", "pattern", "effect", "error", "support"}
-        if not needed <= set(self.columns) or self.pictures is None:
+        pictures = self.pictures or {}
+        if not {"name", "pattern", "effect", "error", "support"} <= set(self.columns):
             return str(pd.DataFrame(self).to_html(max_rows=60, notebook=True))
-        columns = [c for c in self.columns if c not in ("error", "conditional_error")]
-        head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in ["", *columns])
-        rows = "".join(
-            f"<tr><td>{self.draw(rank) if rank in self.pictures else ''}</td>"
-            + "".join(f"<td>{escape(self._cell(rank, c))}</td>" for c in columns)
-            + "</tr>"
-            for rank in self.index[:_MOST_SHOWN]
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        shown = pd.DataFrame(self).head(_MOST_SHOWN).map(_cell)
+        for effect, error in (("effect", "error"), ("conditional_effect", "conditional_error")):
+            if effect in shown and error in shown:
+                shown[effect] += " ± " + shown.pop(error).str.lstrip("+")
+        shown.columns = [escape(str(column)) for column in shown.columns]
+        shown.insert(0, "", [self.draw(k) if k in pictures else "" for k in shown.index])
+        with pd.option_context("display.max_colwidth", None):
+            return str(shown.to_html(escape=False, index=False))
 
-    def _cell(self, rank: int, column: str) -> str:
-        value: Any = self.loc[rank, column]
-        errors = {"effect": "error", "conditional_effect": "conditional_error"}
-        if column in errors and errors[column] in self.columns:
-            error: Any = self.loc[rank, errors[column]]
-            return f"{value:+.3f} ± {error:.3f}"
-        if isinstance(value, float):
-            return f"{value:+.3f}"
-        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:+.3f}"
+    return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def fragment_table(

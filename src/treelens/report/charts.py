@@ -12,7 +12,7 @@ from treelens.report.formats import Units
 Range = tuple[float, float]
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 10.0, 10.0, 38.0
 _SQUARE = (360.0, 340.0)
-_PARITY = (820.0, 760.0)
+_PARITY = (540.0, 500.0)
 
 
 class Chart:
@@ -91,7 +91,7 @@ def _parity(points: Mapping[str, Any], units: Units, noun: str) -> Chart:
     ends = [*points["measured"], *points["predicted"]]
     low, high = min(ends), max(ends)
     room = 0.06 * (high - low) or 1.0
-    chart = Chart((low - room, high + room), _PARITY, radius=3.0)
+    chart = Chart((low - room, high + room), _PARITY, radius=2.5)
     columns = (points[name] for name in ("index", "measured", "predicted", "half_width"))
     for index, measured, predicted, half in zip(*columns, strict=True):
         text = f"{noun} {index}: measured {units(measured)}, predicted {units(predicted)}"

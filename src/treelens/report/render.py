@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from treelens.explain.decode import Occurrence, TreeNode
 from treelens.explain.draw import Style, draw_graph, tree_scene
-from treelens.explain.scene import LEGEND_HEIGHT, Scene, legend_marks
+from treelens.explain.scene import LEGEND_HEIGHT, Scene
 from treelens.graphs.collection import Graph
 from treelens.report.charts import charts_of
 from treelens.report.formats import Units, number, percent
@@ -196,13 +196,8 @@ def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
     if not cards or not limit:
         return None
     toward = {row["toward"] for row in cards}
-    if toward == {None}:
-        ends = ("lowers", "raises")
-    elif len(toward) == 1:
-        ends = (f"against {cards[0]['toward']}", f"for {cards[0]['toward']}")
-    else:
-        ends = ("against", "for the class")
-    marks = legend_marks(_CARD[0], 0.0, limit, ends)
+    style = Style(_CARD[0], toward=toward.pop() if len(toward) == 1 else "the class")
+    marks = style.legend_at(0.0, limit)
     return Markup(Scene(_CARD[0], LEGEND_HEIGHT, "Colour scale", marks).to_svg())
 
 
