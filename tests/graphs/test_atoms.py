@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from treelens.graphs.atoms import ATOM_PARTS, FINE_PARTS, atom_parts, different_keys, ordered_name
-from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
+from treelens.graphs.atoms import ATOM_PARTS, FINE_PARTS, atom_parts, ordered_name
+from treelens.graphs.molecules import smiles_to_collection
 from treelens.patterns.forest import usual_trees
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
@@ -61,18 +61,6 @@ def test_fine_labels_refine_the_labels() -> None:
         assert graphs[0].fine_labels == tuple(naive_label(a, expected) for a in molecule.GetAtoms())
 
 
-def test_mirror_images_differ_only_with_chirality() -> None:
-    pair = ["C[C@H](N)O", "C[C@@H](N)O"]
-    plain = smiles_to_collection(pair)
-    assert plain[0].node_labels == plain[1].node_labels
-    chiral = smiles_to_collection(pair, atom_label="element+chirality")
-    assert {chiral[0].node_labels[1], chiral[1].node_labels[1]} == {"C_R", "C_S"}
-    of_molecules = molecules_to_collection(
-        [Chem.MolFromSmiles(s) for s in pair], atom_label="element+chirality"
-    )
-    assert [g.node_labels for g in of_molecules] == [g.node_labels for g in chiral]
-
-
 def test_sides_of_double_bonds() -> None:
     smiles = ["C/C=C/C", r"C/C=C\C", "CC=CC", "c1ccccc1"]
     graphs = smiles_to_collection(smiles, bond_label="order+stereo")
@@ -94,16 +82,6 @@ def test_names_are_put_in_order_and_checked() -> None:
             smiles_to_collection(["C"], atom_label=bad)
     with pytest.raises(ValueError, match=r"bond_label must be one of 'order'.*got 'type'"):
         smiles_to_collection(["C"], bond_label="type")
-
-
-@pytest.mark.parametrize("largest", [1 << 10, 1 << 23, 1 << 40])
-def test_different_keys_are_those_of_numpy(largest) -> None:
-    keys = np.random.default_rng(0).integers(0, largest, 500)
-    for found, expected in zip(
-        different_keys(keys), np.unique(keys, return_inverse=True), strict=True
-    ):
-        assert found.tolist() == expected.tolist()
-    assert [len(part) for part in different_keys(keys[:0])] == [0, 0]
 
 
 def invariant(z, degree, hydrogens, charge, mass, ring) -> np.ndarray:

@@ -39,15 +39,3 @@ def test_what_is_no_number_is_missing(given, monkeypatch) -> None:
     found = rdkit_descriptors([Chem.MolFromSmiles("C")])
     assert np.isnan(found[0, 0])
     assert found[0, 1] == 1.0
-
-
-def test_no_molecules_no_rows() -> None:
-    assert rdkit_descriptors([], ["MolWt"]).shape == (0, 1)
-
-
-def test_other_mistakes_are_not_hidden(monkeypatch) -> None:
-    from rdkit.Chem import Descriptors
-
-    monkeypatch.setattr(Descriptors, "_descList", [("wrong", lambda molecule: molecule.nothing())])
-    with pytest.raises(AttributeError):
-        rdkit_descriptors([Chem.MolFromSmiles("C")])

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from graphs.test_convert import (
     EDGE_LABELS,
     NODE_LABELS,
-    PATH_INDEX,
     FakeIgraph,
     FakeTensor,
     assert_is_path,
@@ -68,14 +67,6 @@ def test_networkx_directed_and_multigraphs_follow_the_rule() -> None:
         as_graph_collection([directed, multi], directed=True)
     assert graphs[0].edges == ((0, 1), (1, 0), (1, 2))
     assert graphs[1].edges == ((0, 1), (1, 0), (1, 2), (2, 1), (2, 2))  # both ways
-
-
-def test_networkx_two_labels_for_one_edge() -> None:
-    graph = nx.DiGraph()
-    graph.add_edge(0, 1, label="to")
-    graph.add_edge(1, 0, label="fro")
-    with pytest.raises(GraphDataError, match=r"Edge 0 - 1 of graph 0 is listed with two labels"):
-        as_graph_collection([graph], directed=False)
 
 
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
@@ -178,12 +169,6 @@ def test_geometric_named_attributes_come_first() -> None:
     assert_is_path(as_graph_collection([graph], node_label="z")[0], (6, 7, 6), None)
     with pytest.raises(GraphDataError, match="node_label='q'"):
         as_graph_collection([graph], node_label="q")
-
-
-def test_geometric_without_features_gets_degrees() -> None:
-    with pytest.warns(DegreeLabelsWarning):
-        graphs = as_graph_collection([SimpleNamespace(edge_index=PATH_INDEX, x=None)])
-    assert graphs[0].node_labels == (1, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,6 @@ def test_atoms_and_bonds_are_as_rdkit_has_them(smiles, hydrogens) -> None:
     assert dict(zip(graph.edges, graph.edge_labels, strict=True)) == expected
 
 
-def test_many_molecules_are_each_as_if_alone() -> None:
-    together = smiles_to_collection(MOLECULES)
-    for i, smiles in enumerate(MOLECULES):
-        alone = smiles_to_collection([smiles])[0]
-        assert (together[i].node_labels, together[i].edges) == (alone.node_labels, alone.edges)
-        assert together[i].edge_labels == alone.edge_labels
-        assert together[i].data["smiles"] == smiles
-
-
 @pytest.mark.parametrize("smiles", ["C~C", "[Na]~[Cl]"])
 def test_bonds_without_an_order_are_kept(smiles) -> None:
     graph = smiles_to_collection([smiles])[0]

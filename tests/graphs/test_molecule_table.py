@@ -13,7 +13,6 @@ from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import transform_named
 from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column, unit_in
-from treelens.graphs.targets import looks_measured
 
 pytest.importorskip("rdkit")
 
@@ -235,15 +234,6 @@ def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
     assert numbers_in(tmp_path, ["no", "yes"] * 20).task == "classification"
 
 
-def test_when_numbers_are_measured():
-    assert looks_measured(np.arange(40))
-    assert looks_measured(np.arange(12) * 7)
-    assert not looks_measured(np.arange(300) % 7)
-    assert not looks_measured(np.array(["a", "b"]))
-    assert looks_measured(np.linspace(0, 1, 50))
-    assert not looks_measured(np.arange(100) % 2 * 0.5)
-
-
 @pytest.mark.parametrize(
     ("cells", "asked", "words"),
     [(["a"] * 20, {}, "one class only"), (["1.5"] * 20, {"task": "regression"}, "one value only"),
@@ -256,12 +246,6 @@ def test_when_numbers_are_measured():
 def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):
     with pytest.raises(GraphDataError, match=words):
         numbers_in(tmp_path, cells, **asked)
-
-
-def test_classes_that_differ_in_capitals_are_pointed_out(tmp_path):
-    graphs, y = numbers_in(tmp_path, ["active", "inactive", "Active", "inactive"] * 10)
-    with pytest.warns(UserWarning, match="'Active' and 'active' differ in capitals"):
-        tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
 
 
 # --- transforms -----------------------------------------------------------------------------------

@@ -27,19 +27,6 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("atom_label", "expected"),
-    [
-        ("element", ("C", "N", "C", "C", "C", "C", "O")),
-        ("element+charge", ("C", "N+1", "C", "C", "C", "C", "O-1")),
-        ("element+aromatic", ("c", "n", "c", "c", "c", "c", "O")),
-    ],
-)
-def test_atom_labels(atom_label, expected) -> None:
-    graph = smiles_to_collection(["c1[nH+]cccc1[O-]"], atom_label=atom_label)
-    assert graph[0].node_labels == expected
-
-
 def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
     parsed = [Chem.MolFromSmiles(smiles) for smiles in MOLECULES]
     collections = [
@@ -52,15 +39,6 @@ def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
         for graph in graphs:
             atoms = molecule_of(graph).GetAtoms()
             assert tuple(atom.GetSymbol() for atom in atoms) == graph.node_labels
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"atom_label must be of 'element'.*got 'colour'"):
-        smiles_to_collection(["C"], atom_label="colour")
-    with pytest.raises(ValueError, match=r"on_invalid must be one of 'raise', 'skip'; got 'no'"):
-        smiles_to_collection(["C"], on_invalid="no")
-    with pytest.raises(ValueError, match="on_invalid"):
-        read_smiles("any.csv", on_invalid="drop")
 
 
 # --- files ----------------------------------------------------------------------------------
@@ -117,17 +95,6 @@ def test_smi_files_have_no_header(tmp_path) -> None:
     assert graphs.names.tolist() == ["ethanol", "water", ""]
     with pytest.raises(GraphDataError, match=r"no columns named 'label'.*'smiles', 'name'"):
         read_smiles(path)
-
-
-def test_parquet(tmp_path) -> None:
-    pytest.importorskip("pyarrow", reason="needs pyarrow to write Parquet")
-    import pandas as pd
-
-    frame = pd.DataFrame({"smiles": ["CCO", "O", None], "label": [1, 0, 1]})
-    frame.to_parquet(tmp_path / "x.parquet")
-    with pytest.warns(InvalidMoleculesWarning, match="row 3"):
-        graphs, y = read_smiles(tmp_path / "x.parquet", on_invalid="skip")
-    assert (len(graphs), y.tolist()) == (2, [1, 0])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "parquet.gz"])
@@ -242,12 +209,6 @@ def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
         read_smiles(path)
 
 
-def test_long_lists_of_bad_rows_are_cut(tmp_path) -> None:
-    path = write(tmp_path / "x.csv", "smiles,label\nC,1\n" + "C1CC,0\n" * 50)
-    with pytest.warns(InvalidMoleculesWarning, match="and 45 more"):
-        read_smiles(path, on_invalid="skip")
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -338,19 +299,3 @@ def test_ptc_molecules_are_the_graphs_of_the_tu_set(data_folder) -> None:
     assert sorted(molecules.sizes) == sorted(graphs.sizes)
     assert molecules.n_edges == graphs.n_edges
     assert len(molecules.node_alphabet) == len(graphs.node_alphabet)
-
-
-def test_molecules_that_ship_with_rdkit() -> None:
-    """Molecules that the rdkit wheel carries, against RDKit's own counts."""
-    from rdkit import RDConfig
-
-    folder = Path(RDConfig.RDContribDir) / "FreeWilson" / "data"
-    path = folder / "CHEMBL2321810.smi"
-    if not path.is_file():
-        pytest.skip("this rdkit does not carry Contrib/FreeWilson/data")
-    graphs, _ = read_smiles(path, target=None, names="name")
-    molecules = [Chem.MolFromSmiles(graph.data["smiles"]) for graph in graphs]
-    assert len(graphs) > 100
-    assert graphs.sizes.tolist() == [molecule.GetNumAtoms() for molecule in molecules]
-    assert [len(graph.edges) for graph in graphs] == [x.GetNumBonds() for x in molecules]
-    assert graphs.names[0] == "1520012"

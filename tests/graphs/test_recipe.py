@@ -125,11 +125,6 @@ def test_two_functions_of_one_name_are_two() -> None:
         as_graph_collection([*first, *second])
 
 
-def test_an_error_says_which_call_to_make() -> None:
-    own = smiles_to_collection(SMILES, atom_label=charge_of, hydrogens=True).recipe
-    assert own.settings() == "atom_label=charge_of, hydrogens=True"
-
-
 @pytest.mark.parametrize(
     "settings",
     [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},

@@ -10,7 +10,6 @@ from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import (
     SUBSTRUCTURES,
-    TEST_SUBSTRUCTURES,
     TRAINING_SUBSTRUCTURES,
     make_random_graphs,
     make_synthetic,
@@ -66,13 +65,6 @@ def pattern_nodes(graph: Graph) -> list[int]:
     return [v for v, color in enumerate(colors_by_depth(graph, 1)[1]) if color == PATTERN]
 
 
-def test_eight_substructures_with_the_classes_of_the_study():
-    assert tuple(SUBSTRUCTURES) == (1, 2, 3, 4, 5, 6, 7, 8)
-    assert (TRAINING_SUBSTRUCTURES, TEST_SUBSTRUCTURES) == ((1, 2, 3, 4), (5, 6, 7, 8))
-    for number, graph in SUBSTRUCTURES.items():
-        assert graph.data["class"] == (1 if number in POSITIVE else -1)
-
-
 def test_negative_substructures_do_not_have_the_pattern():
     for number in NEGATIVE:
         assert pattern_nodes(SUBSTRUCTURES[number]) == list(SUBSTRUCTURES[number].data["planted"])
@@ -115,11 +107,6 @@ def test_more_weight_on_the_pattern_breaks_each_tie_the_right_way(test, pair):
     graph = SUBSTRUCTURES[test]
     assert metric_distance(graph, own, 1) == metric_distance(graph, other, 1)
     assert metric_distance(graph, own, 3) < metric_distance(graph, other, 3)
-
-
-def test_label_counts_are_equal_for_all_substructures():
-    counts = {tuple(sorted(graph.node_labels)) for graph in SUBSTRUCTURES.values()}
-    assert len(counts) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -205,14 +192,13 @@ def test_a_choice_of_substructures():
     graphs, y = make_synthetic(3, substructures=(7, 5), random_state=0)
     assert graphs.graph_data["substructure"].tolist() == [7, 7, 7, 5, 5, 5]
     assert y.tolist() == [-1, -1, -1, 1, 1, 1]
-    assert [len(part) for part in make_synthetic(0)] == [0, 0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"substructures": (1, 9)}, "there is no 9"),
-        ({"n_per_substructure": -1}, "n_per_substructure must be 0 or more"),
+        ({"substructures": (1, 9)}, "substructures of 1 to 8"),
+        ({"n_per_substructure": -1}, "n_per_substructure must be 1 or more"),
         ({"noise_nodes": (4, 2)}, "noise_nodes must be"),
         ({"noise_edges": (-1, 2)}, "noise_edges must be"),
         ({"noise_nodes": (0, 0), "noise_edges": (99, 99)}, "No place is left"),
@@ -245,12 +231,3 @@ def test_random_graphs_follow_seed_and_sizes():
     assert set(small.sizes) == {1, 2, 3}
     assert small.n_edges == small.n_nodes - len(small)
     assert len(make_random_graphs(0)) == 0
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{"n_graphs": -1}, {"n_graphs": 1, "n_labels": 0}, {"n_graphs": 1, "n_nodes": (0, 3)}],
-)
-def test_random_graphs_refuse_senseless_numbers(arguments):
-    with pytest.raises(GraphDataError):
-        make_random_graphs(**arguments)

@@ -157,7 +157,7 @@ def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> Mole
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
-    from treelens.graphs.datasets import dataset_info, load_by_recipe
+    from treelens.graphs.datasets import dataset_info, load_dataset
     from treelens.graphs.errors import InvalidMoleculesWarning
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.tudataset import read_tudataset
@@ -170,7 +170,7 @@ def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> Mole
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InvalidMoleculesWarning)
-            graphs, y = load_by_recipe(source, recipe)
+            graphs, y = load_dataset(source, recipe=recipe)
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
     n_rows = len(graphs) if info is None else info.n_graphs
     unreadable = np.setdiff1d(np.arange(n_rows), rows)

@@ -7,6 +7,7 @@ packed into one integer, its *key*. Names are made for the few hundred different
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,49 +115,29 @@ def names_of_keys(
 AtomAttributes = str | Iterable[str] | Callable[[Any], Mapping[str, Any]]
 
 
-def _gasteiger(molecule: Any) -> dict[str, Any]:
-    from rdkit.Chem.rdPartialCharges import ComputeGasteigerCharges
-
-    copy = type(molecule)(molecule)  # charges are written to the atoms
-    ComputeGasteigerCharges(copy)
-    charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in copy.GetAtoms()])
-    # Elements without parameters have no finite charge.
-    return {"gasteiger": np.where(np.isfinite(charges), charges, np.nan)}
+# Partial charges; contributions to logP and molar refractivity, to the topological polar surface
+# and to the approximate surface; electrotopological state.
+ATOM_ATTRIBUTES = ("gasteiger", "crippen", "tpsa", "labute", "estate")
 
 
-def _crippen(molecule: Any) -> dict[str, Any]:
-    from rdkit.Chem.rdMolDescriptors import _CalcCrippenContribs
-
-    contributions = np.array(_CalcCrippenContribs(molecule)).reshape(-1, 2)
-    return {"crippen logP": contributions[:, 0], "crippen MR": contributions[:, 1]}
-
-
-def _tpsa(molecule: Any) -> dict[str, Any]:
-    from rdkit.Chem.rdMolDescriptors import _CalcTPSAContribs
-
-    return {"tpsa": _CalcTPSAContribs(molecule)}
-
-
-def _labute(molecule: Any) -> dict[str, Any]:
-    from rdkit.Chem.rdMolDescriptors import _CalcLabuteASAContribs
-
-    return {"labute": list(_CalcLabuteASAContribs(molecule)[0])}
-
-
-def _estate(molecule: Any) -> dict[str, Any]:
+def _atom_numbers(molecule: Any, name: str) -> dict[str, Any]:
+    from rdkit.Chem import rdMolDescriptors, rdPartialCharges
     from rdkit.Chem.EState import EStateIndices
 
+    if name == "gasteiger":
+        copy = type(molecule)(molecule)  # charges are written to the atoms
+        rdPartialCharges.ComputeGasteigerCharges(copy)
+        charges = np.array([atom.GetDoubleProp("_GasteigerCharge") for atom in copy.GetAtoms()])
+        # Elements without parameters have no finite charge.
+        return {"gasteiger": np.where(np.isfinite(charges), charges, np.nan)}
+    if name == "crippen":
+        parts = np.array(rdMolDescriptors._CalcCrippenContribs(molecule)).reshape(-1, 2)
+        return {"crippen logP": parts[:, 0], "crippen MR": parts[:, 1]}
+    if name == "tpsa":
+        return {"tpsa": rdMolDescriptors._CalcTPSAContribs(molecule)}
+    if name == "labute":
+        return {"labute": list(rdMolDescriptors._CalcLabuteASAContribs(molecule)[0])}
     return {"estate": EStateIndices(molecule)}
-
-
-_KNOWN: dict[str, Callable[[Any], Mapping[str, Any]]] = {
-    "gasteiger": _gasteiger,  # partial charges
-    "crippen": _crippen,  # contributions to logP and molar refractivity
-    "tpsa": _tpsa,  # to the topological polar surface
-    "labute": _labute,  # to the approximate surface
-    "estate": _estate,  # electrotopological state
-}
-ATOM_ATTRIBUTES = tuple(_KNOWN)
 
 
 def checked_attributes(wanted: AtomAttributes | None) -> tuple[str, ...]:
@@ -177,7 +158,8 @@ class AtomTable:
     def __init__(
         self, names: Iterable[str], function: Callable[[Any], Mapping[str, Any]] | None
     ) -> None:
-        self.functions = [_KNOWN[name] for name in names] if function is None else [function]
+        own: list[Any] = [partial(_atom_numbers, name=name) for name in names]
+        self.functions = own if function is None else [function]
         self.names: tuple[str, ...] | None = None
         self.parts: list[np.ndarray] = []  # (n_atoms, n_names) for each molecule
 
@@ -234,35 +216,34 @@ def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
     return tuple(step for step in STEPS if step in given)
 
 
-class Standardizer:
-    """Applies the steps to a molecule, and returns which of them changed it.
+def standardizer(steps: tuple[str, ...]) -> Callable[[Any], tuple[str | None, str]]:
+    """Return a function from a molecule to the SMILES of its standard form, and steps.
 
-    Examples
-    --------
-    >>> from rdkit import Chem
-    >>> salt = Chem.MolFromSmiles("CC(=O)[O-].[Na+]")
-    >>> Standardizer(("fragment", "uncharge"))(salt)
-    ('CC(=O)O', 'fragment+uncharge')
+    The SMILES is None where there is none; the steps are those that changed the molecule.
     """
+    from rdkit import Chem
+    from rdkit.Chem.MolStandardize import rdMolStandardize
 
-    def __init__(self, steps: tuple[str, ...]) -> None:
-        from rdkit.Chem.MolStandardize import rdMolStandardize
+    chooser = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
+    uncharger = rdMolStandardize.Uncharger()
+    enumerator = rdMolStandardize.TautomerEnumerator()
+    enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
 
-        self._names = checked_steps(steps)
-        self._chooser = rdMolStandardize.LargestFragmentChooser(preferOrganic=True)
-        self._uncharger = rdMolStandardize.Uncharger()
-        self._enumerator = rdMolStandardize.TautomerEnumerator()
-        self._enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
+    def step(name: str, molecule: Any) -> Any:
+        if name == "fragment":
+            return chooser.choose(molecule) if len(Chem.GetMolFrags(molecule)) > 1 else molecule
+        if name == "tautomer":
+            return enumerator.Canonicalize(molecule)
+        if any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
+            molecule = uncharger.uncharge(molecule)
+            Chem.SanitizeMol(molecule)
+        return molecule
 
-    def __call__(self, molecule: Any) -> tuple[str | None, str]:
-        """Return the SMILES of the standard form (None where there is none), and the steps."""
-        from rdkit import Chem
-
-        changed = []
-        before: str = Chem.MolToSmiles(molecule)
-        for name in self._names:
+    def standardize(molecule: Any) -> tuple[str | None, str]:
+        changed, before = [], Chem.MolToSmiles(molecule)
+        for name in checked_steps(steps):
             try:
-                molecule = getattr(self, f"_{name}")(molecule)
+                molecule = step(name, molecule)
             except (ValueError, RuntimeError):  # RDKit found no valid molecule on its way
                 return None, name
             if molecule is None or not molecule.GetNumAtoms():
@@ -273,21 +254,7 @@ class Standardizer:
             before = after
         return before, "+".join(changed)
 
-    def _fragment(self, molecule: Any) -> Any:
-        from rdkit import Chem
-
-        return self._chooser.choose(molecule) if len(Chem.GetMolFrags(molecule)) > 1 else molecule
-
-    def _uncharge(self, molecule: Any) -> Any:
-        from rdkit import Chem
-
-        if any(atom.GetFormalCharge() for atom in molecule.GetAtoms()):
-            molecule = self._uncharger.uncharge(molecule)
-            Chem.SanitizeMol(molecule)
-        return molecule
-
-    def _tautomer(self, molecule: Any) -> Any:
-        return self._enumerator.Canonicalize(molecule)
+    return standardize
 
 
 def changes_in_words(changes: Iterable[str]) -> dict[str, int]:

@@ -46,9 +46,9 @@ _LINES_AT_ONCE = 2**16
 
 
 class Block(NamedTuple):
-    """Some graphs (None when none is left), their targets, and warnings about them."""
+    """Some graphs, perhaps none, their targets, and warnings about them."""
 
-    graphs: GraphCollection | None
+    graphs: GraphCollection
     y: np.ndarray | None
     messages: tuple[Warning, ...] = ()
 
@@ -359,7 +359,7 @@ def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
     for part in parts_of(blocks, recipe):
         block = part.load()
         repeat_messages(block.messages)
-        if block.graphs is not None and len(block.graphs):
+        if len(block.graphs):
             yield block
 
 
@@ -392,7 +392,6 @@ def block_name(number: int) -> str:
 
 def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
     """Return the name of a graph in a message: its place in the block, in all, in its table."""
-    assert block.graphs is not None
     rows = block.graphs.graph_data.get("row")
     row = None if rows is None else rows[graph]
     place = f", row {row + 1} of its table" if isinstance(row, (int, np.integer)) else ""

@@ -20,8 +20,8 @@ def build_collection(
     edges: np.ndarray,
     node_labels: Sequence[Any] | np.ndarray | None,
     edge_labels: Sequence[Any] | np.ndarray | None = None,
-    names: Sequence[Any] | None = None,
-    graph_data: Mapping[str, Any] | None = None,
+    names: Any = None,
+    graph_data: Any = None,
     recipe: GraphRecipe | None = None,
     *,
     node_attributes: Any = None,
@@ -99,8 +99,8 @@ def build_collection(
     return GraphCollection(
         node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - graph_of_arc_start,
         node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
-        recipe, node_attributes=node_attributes, attribute_names=attribute_names,
-        edge_attributes=edge_attributes, edge_attribute_names=edge_attribute_names,
+        recipe, node_attributes=node_attributes, attribute_names=tuple(attribute_names),
+        edge_attributes=edge_attributes, edge_attribute_names=tuple(edge_attribute_names),
         directions=directions,
     )  # fmt: skip
 

@@ -74,15 +74,7 @@ _ROWS_SHOWN = 5
 
 
 def why_unreadable(smiles: str) -> str:
-    """Return what is wrong with a SMILES, in RDKit's words where it has any.
-
-    Examples
-    --------
-    >>> why_unreadable("CN(C)(C)C")
-    'Explicit valence for atom # 1 N, 4, is greater than permitted'
-    >>> why_unreadable("C(C"), why_unreadable(""), why_unreadable("CCO CCN")
-    ('no SMILES: RDKit cannot parse it', 'an empty cell', 'a blank in the SMILES')
-    """
+    """Return what is wrong with a SMILES, in RDKit's words where it has any."""
     from rdkit import Chem
 
     if not smiles:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, overload
@@ -12,6 +12,9 @@ import numpy as np
 
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
+
+_OFFSETS = ("node_offsets", "neighbor_offsets")
+_CODES = ("neighbors", "node_codes", "edge_codes", "fine_codes")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Graph:
         return graph
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphCollection:
     """Many labelled graphs, with or without direction, in a few immutable arrays.
 
@@ -136,85 +140,48 @@ class GraphCollection:
     neighbor_offsets: np.ndarray
     neighbors: np.ndarray
     node_codes: np.ndarray
-    edge_codes: np.ndarray | None
-    fine_codes: np.ndarray | None
-    directions: np.ndarray | None
+    node_alphabet: tuple[Any, ...]
+    edge_codes: np.ndarray | None = None
+    edge_alphabet: tuple[Any, ...] | None = None
+    names: np.ndarray | None = None
+    graph_data: Mapping[str, np.ndarray] = field(default_factory=dict)
+    degree_labels: bool = False
+    recipe: GraphRecipe | None = None
+    _: KW_ONLY
+    fine_codes: np.ndarray | None = None
+    fine_alphabet: tuple[Any, ...] | None = None
+    node_attributes: np.ndarray | None = None
+    attribute_names: tuple[str, ...] = ()
+    edge_attributes: np.ndarray | None = None
+    edge_attribute_names: tuple[str, ...] = ()
+    directions: np.ndarray | None = None
+    _known_good: InitVar[bool] = False
 
-    def __init__(
-        self,
-        node_offsets: Any,
-        neighbor_offsets: Any,
-        neighbors: Any,
-        node_codes: Any,
-        node_alphabet: Sequence[Any],
-        edge_codes: Any = None,
-        edge_alphabet: Sequence[Any] | None = None,
-        names: Sequence[Any] | np.ndarray | None = None,
-        graph_data: Mapping[str, Any] | None = None,
-        degree_labels: bool = False,
-        recipe: GraphRecipe | None = None,
-        *,
-        fine_codes: Any = None,
-        fine_alphabet: Sequence[Any] | None = None,
-        node_attributes: Any = None,
-        attribute_names: Sequence[str] = (),
-        edge_attributes: Any = None,
-        edge_attribute_names: Sequence[str] = (),
-        directions: Any = None,
-        _known_good: bool = False,
-    ) -> None:
-        if (fine_codes is None) != (fine_alphabet is None) or (
-            (edge_codes is None) != (edge_alphabet is None)
+    def __post_init__(self, _known_good: bool) -> None:
+        if (self.fine_codes is None) != (self.fine_alphabet is None) or (
+            (self.edge_codes is None) != (self.edge_alphabet is None)
         ):
             raise GraphDataError("Give codes and their alphabet together, or neither.")
-        arrays = (
-            ("node_offsets", node_offsets, np.int64),
-            ("neighbor_offsets", neighbor_offsets, np.int64),
-            ("neighbors", neighbors, np.int32),
-            ("node_codes", node_codes, np.int32),
-            ("edge_codes", edge_codes, np.int32),
-            ("fine_codes", fine_codes, np.int32),
-            ("directions", directions, np.int8),
-        )
-        for name, values, dtype in arrays:
-            setattr(self, name, None if values is None else _integers(values, name, dtype))
-        self.node_alphabet = tuple(node_alphabet)
-        self.edge_alphabet = None if edge_alphabet is None else tuple(edge_alphabet)
-        self.fine_alphabet = None if fine_alphabet is None else tuple(fine_alphabet)
-        self.node_attributes = None if node_attributes is None else _floats(node_attributes)
-        self.attribute_names = tuple(attribute_names)
-        self.edge_attributes = None if edge_attributes is None else _floats(edge_attributes)
-        self.edge_attribute_names = tuple(edge_attribute_names)
-        self.names = None if names is None else _objects(names)
-        data = {key: _objects(values) for key, values in (graph_data or {}).items()}
-        self.graph_data: Mapping[str, np.ndarray] = MappingProxyType(data)
-        self.degree_labels = degree_labels
-        self.recipe = recipe
+        data = {key: _objects(values) for key, values in (self.graph_data or {}).items()}
+        object.__setattr__(self, "graph_data", MappingProxyType(data))
+        for name, convert in _CONVERT.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, convert(value))
         if not _known_good:
             self._check_arrays()
-        self._locked = True
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if getattr(self, "_locked", False):
-            raise AttributeError(
-                f"A GraphCollection is immutable; cannot set {name!r}. Build a new one instead."
-            )
-        super().__setattr__(name, value)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if not name.startswith("_")}
 
     def _replaced(self, **changes: Any) -> GraphCollection:
         """Return the same collection with some arguments of the constructor replaced."""
-        return GraphCollection(**(self._arguments() | changes))
+        return replace(self, **changes)
 
     def __reduce__(self) -> Any:
-        data = {key: np.array(x) for key, x in self.graph_data.items()}
-        return partial(GraphCollection, **(self._arguments() | {"graph_data": data})), ()
+        arguments = {field.name: getattr(self, field.name) for field in fields(self)}
+        arguments["graph_data"] = {key: np.array(x) for key, x in self.graph_data.items()}
+        return partial(GraphCollection, **arguments), ()
 
     def _check_arrays(self) -> None:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
-        for name in ("node_offsets", "neighbor_offsets"):
+        for name in _OFFSETS:
             offsets = getattr(self, name)
             if not len(offsets) or offsets[0] != 0:
                 raise GraphDataError(f"{name} must begin with 0 and end with the length.")
@@ -531,6 +498,17 @@ def _objects(values: Any) -> np.ndarray:
     return _frozen(values, object)
 
 
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    **{name: partial(_integers, name=name, dtype=np.int64) for name in _OFFSETS},
+    **{name: partial(_integers, name=name, dtype=np.int32) for name in _CODES},
+    "directions": partial(_integers, name="directions", dtype=np.int8),
+    **dict.fromkeys(("node_attributes", "edge_attributes"), _floats),
+    **dict.fromkeys(("node_alphabet", "edge_alphabet", "fine_alphabet"), tuple),
+    **dict.fromkeys(("attribute_names", "edge_attribute_names"), tuple),
+    "names": _objects,
+}
+
+
 def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """New offsets and the flat positions of ``offsets[p]:offsets[p + 1]`` for each pick."""
     lengths = offsets[picks + 1] - offsets[picks]
@@ -544,13 +522,7 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
 def translate_codes(
     codes: np.ndarray, alphabet: tuple[Any, ...], reference: tuple[Any, ...]
 ) -> np.ndarray:
-    """Translate codes of one alphabet into codes of another; unknown labels become -1.
-
-    Examples
-    --------
-    >>> translate_codes(np.array([0, 1, 1]), ("C", "N"), ("N", "O"))
-    array([-1,  0,  0], dtype=int32)
-    """
+    """Translate codes of one alphabet into codes of another; unknown labels become -1."""
     if alphabet == reference:
         return codes
     position = {label: code for code, label in enumerate(reference)}

@@ -11,9 +11,16 @@ import numpy as np
 
 from treelens.graphs import foreign
 from treelens.graphs.build import Asked, join
+from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.graphs.molecules import (
+    molecules_by_recipe,
+    molecules_of_table,
+    smiles_by_recipe,
+)
 from treelens.graphs.recipe import GraphRecipe, check_agreement
+from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix, is_sdf, read_sdf
 
 _EXPECTED = (
     "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
@@ -161,16 +168,11 @@ def _molecule_recipe(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
 
 
 def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.molecules import smiles_by_recipe
-
     return smiles_by_recipe(items, _molecule_recipe(recipe, "smiles"))
 
 
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
     """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
-    from treelens.graphs.chem import quiet, rdkit
-    from treelens.graphs.molecules import molecules_by_recipe
-
     if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
         with quiet():
             items = [
@@ -180,19 +182,15 @@ def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> Grap
 
 
 def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    from treelens.graphs.molecules import molecules_of_table
-    from treelens.graphs.tables import inner_suffix, read_sdf
-
-    if inner_suffix(path) not in (".sdf", ".sd"):
+    if not is_sdf(path):
         raise NotGraphsError(
             f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
             "treelens.read_smiles, which also returns the targets."
         )
     recipe = _molecule_recipe(recipe, "sdf")
     molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    graphs, _ = molecules_of_table(table, {"mol": molecules}, None, recipe=recipe, on_invalid=None)
-    assert graphs is not None, "only parts of a table may be empty"
-    return graphs
+    data = {"mol": molecules}
+    return molecules_of_table(table, data, None, recipe=recipe, on_invalid=None)[0]
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -286,30 +284,31 @@ def _listed(graphs: Any) -> list[Any]:
 
 def _problem_with(graphs: Any) -> str | None:
     """Return why this is no list of graphs, as the rest of a sentence, or None."""
+    from treelens.graphs.blocks import holds_blocks
+
     if isinstance(graphs, (set, frozenset)):
         return "a list of graphs; got a set, which has no order."
     if isinstance(graphs, np.ma.MaskedArray):
         return "a list of graphs; got a masked array. Pass graphs.compressed()."
-    if isinstance(graphs, str) and _is_path(graphs):
+    endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
+    if isinstance(graphs, str) and (
+        inner_suffix(Path(graphs)) in endings or os.path.isfile(graphs)  # of any length
+    ):
         return (
             f"a list of graphs; got {described(graphs)}, which looks like a path. Read tables with "
             "treelens.read_smiles, an SDF as a pathlib.Path, a model with treelens.load."
         )
-    single = kind_of(graphs)
-    if single is not None:
+    if (single := kind_of(graphs)) is not None:
         return (
             f"a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap it in a "
             "list: [graph]."
         )
-    from treelens.graphs.blocks import holds_blocks
-
-    is_array = isinstance(graphs, np.ndarray)
-    is_text = is_array and graphs.dtype.kind in "UT"
+    numeric = isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT"
     if (
         len(getattr(graphs, "shape", (0,))) != 1
         or isinstance(graphs, (Mapping, bytes))
         or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
-        or (is_array and graphs.dtype != object and not is_text)
+        or numeric
     ):
         return f"{_EXPECTED}; got {described(graphs)}."
     if hasattr(graphs, "load") or holds_blocks(graphs):
@@ -319,14 +318,6 @@ def _problem_with(graphs: Any) -> str | None:
             "graphs of a block are part.load().graphs."
         )
     return None
-
-
-def _is_path(text: str) -> bool:
-    """Whether a text is a path rather than a SMILES."""
-    from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix
-
-    endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
-    return inner_suffix(Path(text)) in endings or os.path.isfile(text)  # of any length
 
 
 def described(value: Any) -> str:

@@ -19,7 +19,7 @@ from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import table_of_bytes
+from treelens.graphs.tables import read_text_table
 from treelens.graphs.tudataset import (
     PARTS,
     REQUIRED_PARTS,
@@ -33,7 +33,11 @@ _DOWNLOAD_TIMEOUT_S = 60
 
 
 def load_dataset(
-    name: str, *, folder: str | Path | None = None, download: bool = True
+    name: str,
+    *,
+    folder: str | Path | None = None,
+    download: bool = True,
+    recipe: GraphRecipe | None = None,
 ) -> tuple[GraphCollection, np.ndarray]:
     """Load a data set by its name.
 
@@ -52,6 +56,8 @@ def load_dataset(
         Where to look first.
     download : bool, default=True
         Whether to fetch the official archive when no copy is found.
+    recipe : GraphRecipe, optional
+        How to read molecules; by default as :func:`treelens.read_smiles` does.
 
     Returns
     -------
@@ -67,32 +73,22 @@ def load_dataset(
     >>> graphs  # doctest: +SKIP
     GraphCollection(188 graphs, 3371 nodes, 3721 edges, 7 node labels, 4 edge labels)
     """
-    return load_by_recipe(name, GraphRecipe.of_molecules(), folder=folder, download=download)
-
-
-def load_by_recipe(
-    name: str, recipe: GraphRecipe, *, folder: str | Path | None = None, download: bool = True
-) -> tuple[GraphCollection, np.ndarray]:
-    """As :func:`load_dataset`; molecules are read by the recipe."""
     info = dataset_info(name)
     path = _locate(info, folder) or _download(info, folder, allowed=download)
     if info.kind == "smiles":
-        data = read_bytes(path)
-        _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
-        table = table_of_bytes(path, data)
+        _require_pins(info, path, _digests(info, path))
+        table = read_text_table(path)
         smiles = {"smiles": table.column("smiles", "smiles")}
+        recipe = recipe or GraphRecipe.of_molecules()
         graphs, y = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
-        assert graphs is not None, "only parts of a table may be empty"
         assert y is not None, "a target column was asked for"
         return graphs, y
     files = read_text_files(path)
     _require_pins(info, path, _digests(info, files))
     graphs, y = collection_from_text(files)
     if graphs.n_edges != info.n_edges:
-        raise GraphDataError(
-            f"{files.places['A']} has {graphs.n_edges:,} edges; {name} has {info.n_edges:,}. "
-            f"{_what_to_do(info, path)}"
-        )
+        found = f"{files.places['A']} has {graphs.n_edges:,} edges; {name} has {info.n_edges:,}"
+        raise _other_version(info, path, found)
     return graphs, y
 
 
@@ -329,35 +325,33 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
 
 def _digests(info: DatasetInfo, source: Path | TextFiles) -> dict[str, str]:
     """Return the SHA-256 of every text file of a data set, unpacked, by file name."""
-    if info.kind == "smiles":
-        assert isinstance(source, Path)
-        return {f"{info.file_stem}.csv": hashlib.sha256(read_bytes(source)).hexdigest()}
-    files = read_text_files(source) if isinstance(source, Path) else source
-    return {
-        f"{files.name}_{part}.txt": hashlib.sha256(data).hexdigest()
-        for part, data in files.contents.items()
-    }
+    if info.kind == "smiles" and isinstance(source, Path):
+        contents = {f"{info.file_stem}.csv": read_bytes(source)}
+    else:
+        files = read_text_files(source) if isinstance(source, Path) else source
+        contents = {f"{files.name}_{part}.txt": data for part, data in files.contents.items()}
+    return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
 
 
 def _require_pins(info: DatasetInfo, path: Path, found: dict[str, str]) -> None:
-    for file, expected in info.sha256.items():
-        if found.get(file) != expected:
-            raise GraphDataError(
-                f"{file} in {path} is not the file that {info.name} is known by: expected SHA-256 "
-                f"{expected}, got {found.get(file, 'no such file')}. {_what_to_do(info, path)}"
-            )
+    """Raise where a file of a known data set is another, is missing or was added."""
     required = {f"{info.file_stem}_{part}.txt" for part in REQUIRED_PARTS}
-    added = sorted(set(found) - set(info.sha256) - required)
-    if added:
-        raise GraphDataError(
-            f"{added[0]} in {path} is no file of {info.name}: expected {', '.join(info.sha256)}. "
-            f"{_what_to_do(info, path)}"
-        )
+    for file in sorted({*info.sha256, *found} - (required - set(info.sha256))):
+        expected = info.sha256.get(file)
+        if found.get(file) == expected:
+            continue
+        problem = f"is no file of {info.name}: expected {', '.join(info.sha256)}"
+        if expected is not None:
+            problem = (
+                f"is not the file that {info.name} is known by: expected SHA-256 {expected}, got "
+                f"{found.get(file, 'no such file')}"
+            )
+        raise _other_version(info, path, f"{file} in {path} {problem}")
 
 
-def _what_to_do(info: DatasetInfo, path: Path) -> str:
+def _other_version(info: DatasetInfo, path: Path, problem: str) -> GraphDataError:
     reader = "read_tudataset" if info.kind == "tu" else "read_smiles"
-    return (
-        "The copy is damaged or another version: delete it and fetch it again, or read it as it "
-        f"is with treelens.{reader}({str(path)!r})."
+    return GraphDataError(
+        f"{problem}. The copy is damaged or another version: delete it and fetch it again, or read "
+        f"it as it is with treelens.{reader}({str(path)!r})."
     )

@@ -106,13 +106,7 @@ _FEWEST = 10  # degrees of freedom that a spread of replicates is estimated from
 
 
 def same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
-    """Return groups, by their first graph, of the same molecule under the same covariates.
-
-    Examples
-    --------
-    >>> same_measurements(np.array([0, 0, 0]), [["25", "25.0", "60"]]).tolist()
-    [0, 0, 2]
-    """
+    """Return groups, by their first graph, of the same molecule under the same covariates."""
 
     def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
         cell = str(text).strip()
@@ -147,13 +141,7 @@ def contradictions(
 
 
 def merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent class of each group, and which groups have no tie.
-
-    Examples
-    --------
-    >>> merged_classes(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 0, 3, 3]))
-    (array(['b', 'a'], dtype='<U1'), array([ True, False]))
-    """
+    """Return the most frequent class of each group, and which groups have no tie."""
     classes, codes = np.unique(y, return_inverse=True)
     votes = np.array([np.bincount(codes[p], minlength=len(classes)) for p in members(groups)])
     clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
@@ -167,13 +155,6 @@ def merged_numbers(
 
     Between a lower and an upper limit their mean counts as a value. Also returned are the signs of
     the limits, and which rows (n,) make the value of their group.
-
-    Examples
-    --------
-    >>> y, limits = np.array([5.0, 7.0, 4.0, 10.0, 20.0]), np.array([0, 0, 1, 1, 1])
-    >>> values, signs, counted = merged_numbers(y, limits, np.array([0, 0, 0, 3, 3]))
-    >>> values.tolist(), signs.tolist(), counted.tolist()
-    ([6.0, 20.0], [0, 1], [True, True, False, False, True])
     """
     parts = members(groups)
     values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
@@ -200,11 +181,6 @@ def noise_of_means(
     pooled over all groups: with the two or three values that most groups have, their own spread
     says little. The pooled variance is a median over groups, so that single mistakes (a wrong unit)
     do not count. Equal values are one measurement that was copied.
-
-    Examples
-    --------
-    >>> noise_of_means(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), np.array([0.6, 0.8, 1.0]))
-    array([0.5, 1. ])
     """
     parts = members(groups)
     if known is not None:

@@ -12,12 +12,12 @@ from treelens.graphs.atoms import (
     AROMATIC,
     FINE_PARTS,
     AtomTable,
-    Standardizer,
     atom_parts,
     different_keys,
     fine_key,
     full_key,
     names_of_keys,
+    standardizer,
 )
 from treelens.graphs.build import encode_labels
 from treelens.graphs.chem import quiet, rdkit
@@ -60,7 +60,7 @@ class Molecules:
         self.key_of: dict[int, int] = {}  # from invariants
         self.with_sides = recipe.bond_label == "order+stereo"
         self.needs_stereo = self.with_sides or "chirality" in self.parts
-        self.standardizer = Standardizer(recipe.standardize) if recipe.standardize else None
+        self.standardizer = standardizer(recipe.standardize) if recipe.standardize else None
         self.attributes: AtomTable | None = None
         if recipe.atom_attributes:
             self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)

@@ -124,11 +124,9 @@ def read_smiles(
     else:
         table = read_text_table(path)
         data = {"smiles": table.column(smiles, "smiles")}
-    graphs, y = molecules_of_table(
+    return molecules_of_table(
         table, data, target, names, on_invalid=on_invalid, on_missing=on_missing, recipe=recipe
     )
-    assert graphs is not None, "only parts of a table may be empty"
-    return graphs, y
 
 
 def molecules_of_table(
@@ -141,11 +139,8 @@ def molecules_of_table(
     on_invalid: str | None,
     on_missing: str = "raise",
     may_be_empty: bool = False,
-) -> tuple[GraphCollection | None, np.ndarray | None]:
-    """Return the molecules in ``data`` ("smiles" or "mol", aligned with the rows) and targets.
-
-    The graphs are None when all were left out and ``may_be_empty`` allows that.
-    """
+) -> tuple[GraphCollection, np.ndarray | None]:
+    """Return the molecules in ``data`` ("smiles" or "mol", aligned with the rows) and targets."""
     targets = None if target is None else table.column(target, "target")
     graph_names = None if names is None else table.column(names, "names")
     smiles = data.get("smiles")
@@ -161,7 +156,7 @@ def molecules_of_table(
         none_left = not kept and not may_be_empty
         _leave_out(found, "on_invalid", on_invalid, none_left, InvalidMoleculesWarning)
     if not kept and may_be_empty:
-        return None, None
+        return smiles_by_recipe(["C"], recipe)[:0], None if targets is None else as_target([])
     graphs = collected.build(
         {key: [values[i] for i in kept] for key, values in data.items()}
         | {"row": [table.first_row + i for i in kept]},
@@ -179,8 +174,6 @@ def molecules_of_table(
         _leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
         have = [k for k, i in enumerate(kept) if not is_missing(targets[i])]
         graphs, kept = graphs[have], [kept[k] for k in have]
-        if not kept:
-            return None, None
     return graphs, as_target([targets[i] for i in kept])
 
 
@@ -197,16 +190,12 @@ def _leave_out(
 
 
 def smiles_to_collection(
-    smiles: Sequence[str],
-    *,
-    on_invalid: str = "raise",
-    hydrogens: bool = False,
-    atom_label: AtomLabel = "element",
-    bond_label: str = "order",
-    standardize: bool | str | Sequence[str] = False,
-    atom_attributes: AtomAttributes | None = None,
+    smiles: Sequence[str], *, on_invalid: str = "raise", **settings: Any
 ) -> GraphCollection:
-    """Return a collection of SMILES strings; see :func:`read_smiles` for the parameters.
+    """Return a collection of SMILES strings.
+
+    ``settings`` are hydrogens, atom_label, bond_label, standardize and atom_attributes, as in
+    :func:`read_smiles`.
 
     Examples
     --------
@@ -218,17 +207,14 @@ def smiles_to_collection(
     >>> smiles_to_collection(["CCO"], atom_attributes=["gasteiger"]).node_attributes[:, 0].round(2)
     array([-0.04,  0.04, -0.4 ])
     """
-    recipe = GraphRecipe.of_molecules(
-        "smiles", atom_label, hydrogens, bond_label, standardize, atom_attributes
-    )
-    return smiles_by_recipe(smiles, recipe, on_invalid)
+    check_choice("on_invalid", on_invalid, ("raise", "skip"))
+    return smiles_by_recipe(smiles, GraphRecipe.of_molecules("smiles", **settings), on_invalid)
 
 
 def smiles_by_recipe(
     smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str | None = None
 ) -> GraphCollection:
     """Return a collection of SMILES strings, read by a recipe; by default all must be readable."""
-    check_choice("on_invalid", on_invalid or "raise", ("raise", "skip"))
     collected = Molecules(recipe).extend(map(smiles_parser(keep=True), smiles))
     kept = collected.kept
     if collected.invalid:
@@ -239,24 +225,13 @@ def smiles_by_recipe(
     return collected.build({"smiles": [smiles[i] for i in kept], "row": kept})
 
 
-def molecules_to_collection(
-    molecules: Sequence[Any],
-    *,
-    hydrogens: bool = False,
-    atom_label: AtomLabel = "element",
-    bond_label: str = "order",
-    standardize: bool | str | Sequence[str] = False,
-    atom_attributes: AtomAttributes | None = None,
-) -> GraphCollection:
+def molecules_to_collection(molecules: Sequence[Any], **settings: Any) -> GraphCollection:
     """Return a collection of RDKit molecules; node ``i`` is atom ``i`` of the molecule.
 
-    Explicit hydrogens of a molecule are kept, also with ``hydrogens=False``, unless molecules are
-    standardised.
+    ``settings`` are those of :func:`smiles_to_collection`. Explicit hydrogens of a molecule are
+    kept, also with ``hydrogens=False``, unless molecules are standardised.
     """
-    recipe = GraphRecipe.of_molecules(
-        "rdkit", atom_label, hydrogens, bond_label, standardize, atom_attributes
-    )
-    return molecules_by_recipe(molecules, recipe)
+    return molecules_by_recipe(molecules, GraphRecipe.of_molecules("rdkit", **settings))
 
 
 def molecules_by_recipe(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphCollection:

@@ -38,14 +38,7 @@ _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize")
 
 @dataclass(frozen=True)
 class TableRecord:
-    """What a model keeps of the table that molecules and targets were read from.
-
-    Examples
-    --------
-    >>> record = TableRecord("x.csv", "Structure", "IC50", transform="log10", units="nM")
-    >>> record.target_in_words
-    "log10 of 'IC50' (nM)"
-    """
+    """What a model keeps of the table that molecules and targets were read from."""
 
     source: str | None = None  # the name of the file, without its folder
     smiles: str | None = None  # columns
@@ -67,12 +60,6 @@ class Transform(NamedTuple):
     """A scale that numbers are learned on; ``base`` is the base of the logarithm.
 
     It increases, so that lower limits stay lower limits.
-
-    Examples
-    --------
-    >>> scale = transform_named("log10")
-    >>> scale.forward(np.array([100.0])).tolist(), scale.inverse(np.array([2.0])).tolist()
-    ([2.0], [100.0])
     """
 
     name: str

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -31,13 +32,11 @@ TRAINING_SUBSTRUCTURES = (1, 2, 3, 4)
 TEST_SUBSTRUCTURES = (5, 6, 7, 8)
 NODE_LABELS = (0, 1, 2, 3)
 
-Tail = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
-
 # Labels of a star: its centre, two leaves, and the leaf that carries the tail.
 _STARS = {0: (0, 1, 2, 0), 1: (1, 0, 2, 0), 2: (2, 0, 1, 0)}
 # Labels and edges of a tail; its first node hangs on the star. The first nodes of tails 1 and 3,
 # and of 2 and 4, are the same: that is what makes the ties exact.
-_TAILS: Mapping[int, Tail] = {
+_TAILS = {
     1: ((3, 2, 1, 3, 3), ((0, 1), (1, 2), (2, 3), (2, 4))),
     2: ((1, 3, 2, 3, 3), ((0, 1), (1, 2), (2, 3), (2, 4))),
     3: ((3, 2, 3, 3, 1), ((0, 1), (1, 2), (2, 3), (3, 4))),
@@ -118,11 +117,11 @@ def make_synthetic(
     >>> [graph.node_labels[node] for node in graph.data["planted"]]
     [0, 0, 1, 2]
     """
-    if n_per_substructure < 0:
-        raise GraphDataError(f"n_per_substructure must be 0 or more; it is {n_per_substructure}.")
-    unknown = [k for k in substructures if k not in SUBSTRUCTURES]
-    if unknown:
-        raise GraphDataError(f"substructures are numbered 1 to 8; there is no {unknown[0]!r}.")
+    if n_per_substructure < 1 or not set(substructures) <= set(SUBSTRUCTURES):
+        raise GraphDataError(
+            "n_per_substructure must be 1 or more and substructures of 1 to 8; they are "
+            f"{n_per_substructure} and {substructures}."
+        )
     _check_range("noise_nodes", noise_nodes)
     _check_range("noise_edges", noise_edges)
     rng = np.random.default_rng(random_state)
@@ -134,18 +133,9 @@ def make_synthetic(
             growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
         for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
             growing.add_edge(rng)
-        copies.append(growing.shuffled(SUBSTRUCTURES[k].data["planted"], rng))
-    sizes = np.array([copy.n_nodes for copy in copies], dtype=np.int64)
-    starts = np.cumsum(sizes) - sizes
-    edges = [np.array(copy.edges) + start for copy, start in zip(copies, starts, strict=True)]
-    graphs = build_collection(
-        sizes,
-        np.concatenate([np.empty((0, 2), dtype=np.int64), *edges]),
-        np.array([label for copy in copies for label in copy.node_labels], dtype=np.int64),
-        graph_data={"substructure": numbers, "planted": [copy.data["planted"] for copy in copies]},
-    )
+        copies.append(growing.shuffled(SUBSTRUCTURES[k].data, rng))
     y = np.array([SUBSTRUCTURES[k].data["class"] for k in numbers.tolist()], dtype=np.int64)
-    return graphs, y
+    return from_treelens(copies), y
 
 
 def _check_range(name: str, bounds: tuple[int, int], at_least: int = 0) -> None:
@@ -200,14 +190,15 @@ class _GrowingGraph:
             )
         self._join(*pairs[rng.integers(len(pairs))])
 
-    def shuffled(self, planted: tuple[int, ...], rng: np.random.Generator) -> Graph:
+    def shuffled(self, data: Mapping[str, Any], rng: np.random.Generator) -> Graph:
         """Return the graph with its nodes in random order."""
         number = rng.permutation(len(self.labels)).tolist()
         labels = [label for _, label in sorted(zip(number, self.labels, strict=True))]
         pairs = ((u, v) for v, us in enumerate(self.neighbors) for u in us if u < v)
         edges = sorted(tuple(sorted((number[u], number[v]))) for u, v in pairs)
-        data = {"planted": tuple(number[node] for node in planted)}
-        return Graph(tuple(labels), tuple(edges), data=data)
+        planted = tuple(number[node] for node in data["planted"])
+        facts = {"substructure": data["substructure"], "planted": planted}
+        return Graph(tuple(labels), tuple(edges), data=facts)
 
 
 # --- directed graphs --------------------------------------------------------------------------

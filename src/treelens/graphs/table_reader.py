@@ -16,7 +16,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import molecules_of_table, smiles_by_recipe
+from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import (
     Table,
@@ -125,7 +125,18 @@ def read_table(
         atom_attributes,
     )  # fmt: skip
     known = None if recipe is None else recipe.table
-    read = read_rows(path, own, smiles, names, wanted, known)
+    if not is_sdf(path):
+        table, molecules = read_text_table(path), None
+    elif smiles is not None:
+        raise GraphDataError(
+            f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
+        )
+    else:
+        molecules, table = read_sdf(path, keep_hydrogens=bool(own.hydrogens))
+    if not table.rows:
+        raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
+    read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
+    read.notes.extend(about_standardizing(read.graphs))
     check_unreadable(read, on_invalid, max_invalid)
     if model is None:
         read.notes.extend(about_salts(read.graphs))
@@ -136,30 +147,6 @@ def read_table(
         None if target == "auto" else target, task=task, transform=transform, unit=unit,
         duplicates=duplicates, on_missing=on_missing, qualifier=qualifier, noise=noise,
     )  # fmt: skip
-
-
-def read_rows(
-    path: Path,
-    recipe: GraphRecipe,
-    smiles: str | None = None,
-    names: str | Sequence[str] | None = None,
-    covariates: Sequence[str] = (),
-    known: TableRecord | None = None,
-) -> MoleculeTable:
-    """Return the molecules of a file without targets; ``known`` is the record of a model."""
-    if not is_sdf(path):
-        table, molecules = read_text_table(path), None
-    elif smiles is not None:
-        raise GraphDataError(
-            f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
-        )
-    else:
-        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    if not table.rows:
-        raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
-    read = rows_of_table(table, molecules, recipe, smiles, names, covariates, known)
-    read.notes.extend(about_standardizing(read.graphs))
-    return read
 
 
 def rows_of_table(
@@ -188,7 +175,6 @@ def rows_of_table(
             table, data, None, ids[0] if ids else None, recipe=recipe, on_invalid="skip",
             may_be_empty=may_be_empty,
         )  # fmt: skip
-    graphs = smiles_by_recipe(["C"], recipe)[:0] if graphs is None else graphs
     rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
     columns = {
         name: table.column(find_column(table.columns, name, "covariates", table.source), name)

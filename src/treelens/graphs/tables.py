@@ -440,13 +440,7 @@ def listed(columns: Sequence[str]) -> str:
 
 
 def unit_in(column: str | None) -> str | None:
-    """Return the unit that the name of a column has in brackets.
-
-    Examples
-    --------
-    >>> unit_in("IC50 (nM)"), unit_in("logS [mol/L]"), unit_in("logS")
-    ('nM', 'mol/L', None)
-    """
+    """Return the unit that the name of a column has in brackets."""
     found = re.search(r"[(\[]([^()\[\]]{1,20})[)\]]\s*$", column or "")
     return None if found is None else found[1].strip()
 

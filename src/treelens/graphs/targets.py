@@ -47,26 +47,12 @@ MISSING = frozenset(
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell says that there is no value.
-
-    Examples
-    --------
-    >>> [is_missing(text) for text in ("", "NaN", "n.d.", "0", "none of these")]
-    [True, True, True, False, False]
-    """
+    """Whether a cell says that there is no value."""
     return text.lower() in MISSING
 
 
 def as_target(values: Sequence[str]) -> np.ndarray:
-    """Integers where all are whole numbers, floats where all are numbers, else strings.
-
-    Examples
-    --------
-    >>> as_target(["1", "2.0"]).dtype.kind, as_target(["1", "2.5"]).dtype.kind
-    ('i', 'f')
-    >>> as_target(["1", "01"]).tolist()
-    ['1', '01']
-    """
+    """Integers where all are whole numbers, floats where all are numbers, else strings."""
     if all(map(is_integer, values)):
         return np.array([int(x) for x in values], dtype=np.int64)
     if not all(map(is_number, values)):
@@ -80,14 +66,7 @@ def as_target(values: Sequence[str]) -> np.ndarray:
 
 
 def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct classes and a code per graph, or raise an error about ``y``.
-
-    Examples
-    --------
-    >>> classes, codes = check_classes(["b", "a", "b"], 3)
-    >>> classes.tolist(), codes.tolist()
-    (['a', 'b'], [1, 0, 1])
-    """
+    """Return the distinct classes and a code per graph, or raise an error about ``y``."""
     from sklearn.utils.multiclass import check_classification_targets
 
     if y is None:
@@ -157,13 +136,7 @@ def check_kind(y: Any) -> None:
 
 
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
-    """Return the position of the first graph without a class, and words about it.
-
-    Examples
-    --------
-    >>> first_without_class(np.array(["a", None], dtype=object))
-    (1, 'y holds no class (None)')
-    """
+    """Return the position of the first graph without a class, and words about it."""
     if y.dtype.kind in "iubU":  # which have no word for nothing
         return None
     for position, value in enumerate(y.tolist()):
@@ -304,13 +277,7 @@ def note_qualifier_columns(table: Table, notes: list[str]) -> None:
 
 
 def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] = ()) -> str:
-    """Return how many values are limits, and which ones.
-
-    Examples
-    --------
-    >>> limits_in_words(np.array([3.0, 10.0, 10.0, 0.5]), np.array([0, 1, 1, -1]))
-    '2 of 4 values are lower limits (>10) and 1 is an upper limit (<0.5): used as limits.'
-    """
+    """Return how many values are limits, and which ones."""
     parts: list[str] = []
     for sign, kind, mark in ((1, "a lower", ">"), (-1, "an upper", "<")):
         counted = Counter(y[signs == sign].tolist()).most_common()
