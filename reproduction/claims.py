@@ -56,7 +56,9 @@ class Evidence:
         rows = table2_rows(folder)
         self.accuracy = summarize(rows)
         self.folds: dict[str, dict[str, Folds]] = folds_of(rows)
-        self.synthetic = summarize_synthetic(rows_of(folder, "synthetic"))
+        self.synthetic = summarize_synthetic(
+            [row for row in rows_of(folder, "synthetic") if row["noise"] == "usual"]
+        )
         self.runtime = rows_of(folder, "runtime")
         self.bounds = rows_of(folder, "bounds")
 

@@ -1,22 +1,272 @@
-"""Speed and cost: a fit and its predictions of every line, each in a process of its own."""
+"""Speed and cost: a fit and its predictions of every line, each in a process of its own.
+
+``python -m reproduction.cost SET METHOD [LIMIT]`` runs one line and prints what it cost as a line
+of JSON. Rivals are imported where they are used; without one, the study says what to install.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
 import signal
 import subprocess
 import sys
-from typing import Any
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
-from reproduction.cost_lines import CLASS_SETS, NUMBER_SETS, lines_of
-from reproduction.data import StudyOptions
+import numpy as np
+from sklearn.svm import SVC
 
+import treelens as tl
+from reproduction.data import StudyOptions, load_molecules, random_splits
+from reproduction.protocol import outer_split
+from reproduction.rivals import fit_rival
+from treelens.graphs.molecules import smiles_to_collection
+
+CLASS_SETS = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS", "NCI1")
+NUMBER_SETS = ("FreeSolv", "ESOL", "Lipophilicity")
+# One setting for every support vector machine.
+DEPTH, GAMMA, C, WEIGHT_RADIUS = 3, 1.0, 10.0, 1.0
+N_WARM_UP = 40
 LIMIT = 300  # seconds of processor time after which a rival is stopped
 OURS = "treelens"
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+SHORT, N_TIMES = 1.0, 3  # what takes less than a second is run three times
+
+Fit = Callable[[Any, np.ndarray, Any], Callable[[], np.ndarray]]
+
+
+class Line(NamedTuple):
+    """A line of the tables."""
+
+    title: str
+    # takes training graphs, their targets and test graphs; returns what predicts the latter
+    fit: Fit
+    convert: Callable[[Any], Any] = lambda graphs: graphs  # to what the library reads; not timed
+    packages: tuple[str, ...] = ()  # of the rival; the first is imported by its name in lower case
+    twin: str | None = None  # the line of ours that does the same work
+
+
+# --- ours ---------------------------------------------------------------------------------------
+
+
+def _classifier(weights: str = "auto") -> Fit:
+    def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
+        model = tl.GraphClassifier(weights=weights, n_jobs=1, random_state=0).fit(train, y)
+        return lambda: model.predict(test)
+
+    return fit
+
+
+def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
+    def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
+        model = tl.GraphSVC(
+            kernel, DEPTH, weight_radius, GAMMA, C, edge_labels=False, class_weight=None,
+            n_jobs=1, random_state=0, progress=False,
+        )  # fmt: skip
+        model.fit(train, y)
+        return lambda: model.predict(test)
+
+    return fit
+
+
+def _regressor(weights: str = "auto") -> Fit:
+    def fit(train: list[str], y: np.ndarray, test: list[str]) -> Callable[[], np.ndarray]:
+        model = tl.GraphRegressor(weights=weights, n_jobs=1, random_state=0)
+        model.fit(smiles_to_collection(train), y)
+        return lambda: model.predict(smiles_to_collection(test))
+
+    return fit
+
+
+# --- rivals -------------------------------------------------------------------------------------
+
+
+def _as_grakel(graphs: tl.GraphCollection) -> list[Any]:
+    """Adjacency lists and node labels: the form that GraKeL reads fastest."""
+    from benchmarks.bench_kernels import as_grakel
+
+    return as_grakel(graphs)
+
+
+def _as_igraph(graphs: tl.GraphCollection) -> list[Any]:
+    import igraph
+
+    return [
+        igraph.Graph(n=graph.n_nodes, edges=list(graph.edges),
+                     vertex_attrs={"label": list(graph.node_labels)})
+        for graph in graphs
+    ]  # fmt: skip
+
+
+def _grakel(name: str, **options: Any) -> Fit:
+    def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
+        kernel = getattr(import_module("grakel"), name)(n_iter=DEPTH, **options)
+        matrix = kernel.fit_transform(train)
+        machine = SVC(kernel="precomputed", C=C / np.diagonal(matrix).mean()).fit(matrix, y)
+        return lambda: machine.predict(kernel.transform(test))
+
+    return fit
+
+
+def _wwl(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
+    """The package compares graphs of one list only, so that test graphs are in the fit."""
+    from wwl import pairwise_wasserstein_distance
+
+    distances = pairwise_wasserstein_distance([*train, *test], num_iterations=DEPTH)
+    kernel = np.exp(-GAMMA * distances)
+    n = len(train)
+    machine = SVC(kernel="precomputed", C=C).fit(kernel[:n, :n], y)
+    return lambda: machine.predict(kernel[n:, :n])
+
+
+def _fingerprints(method: str) -> Fit:
+    return partial(fit_rival, method)
+
+
+CLASS_LINES = {
+    "treelens": Line("`GraphClassifier`, default", _classifier()),
+    "treelens_uniform": Line("`GraphClassifier`, uniform weights", _classifier("uniform")),
+    "svc_wl": Line("`GraphSVC`, WL subtree", _machine("wl-subtree-cosine")),
+    "svc_wl_oa": Line("`GraphSVC`, WL-OA", _machine("wl-oa")),
+    "svc_wwl": Line("`GraphSVC`, WWL", _machine("wwl")),
+    "svc_wwl_learned": Line("`GraphSVC`, WWL, learned weights", _machine("wwl", WEIGHT_RADIUS)),
+    "grakel_wl": Line(
+        "GraKeL WL subtree, `SVC`", _grakel("WeisfeilerLehman", normalize=True), _as_grakel,
+        ("GraKeL",), "svc_wl",
+    ),
+    "grakel_wl_oa": Line(
+        "GraKeL WL-OA, `SVC`", _grakel("WeisfeilerLehmanOptimalAssignment"), _as_grakel,
+        ("GraKeL",), "svc_wl_oa",
+    ),
+    "wwl": Line("wwl, `SVC`", _wwl, _as_igraph, ("wwl", "igraph", "POT"), "svc_wwl"),
+}  # fmt: skip
+NUMBER_LINES = {
+    "treelens": Line("`GraphRegressor`, default", _regressor()),
+    "treelens_uniform": Line("`GraphRegressor`, uniform weights", _regressor("uniform")),
+    "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", _fingerprints("ecfp_gp")),
+    "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", _fingerprints("ecfp4_gp")),
+    "ecfp4_rbf_gp": Line("ECFP4 counts, scikit-learn's GP", _fingerprints("ecfp4_rbf_gp")),
+    "ecfp_forest": Line("ECFP4 counts, forest", _fingerprints("ecfp_forest")),
+    "ecfp_boosting": Line("ECFP4 counts, boosted trees", _fingerprints("ecfp_boosting")),
+}
+
+
+def lines_of(name: str) -> dict[str, Line]:
+    """The lines that a set has."""
+    return NUMBER_LINES if name in NUMBER_SETS else CLASS_LINES
+
+
+# --- one run ------------------------------------------------------------------------------------
+
+
+class Split(NamedTuple):
+    """The first split of a set."""
+
+    train: Any
+    y_train: np.ndarray
+    test: Any
+    y_test: np.ndarray
+
+
+def first_split(name: str) -> Split:
+    """The first fold of the study of evidence, or the first split of that of regression."""
+    if name in NUMBER_SETS:
+        data = load_molecules(name)
+        _, train, test = next(random_splits(len(data.values), 1))
+        smiles = np.array(data.smiles, dtype=object)
+        return Split(list(smiles[train]), data.values[train], list(smiles[test]), data.values[test])
+    graphs, y = tl.load_dataset(name)
+    y = np.asarray(y)
+    train, test = outer_split(np.unique(y, return_inverse=True)[1], 0, 0, seed=0)
+    return Split(graphs[train], y[train], graphs[test], y[test])
+
+
+def measure(line: Line, split: Split, limit: int | None = None) -> dict[str, Any]:
+    """What a fit and its predictions cost, after a small one that compiles and imports.
+
+    After ``limit`` seconds of processor time the process is killed by ``SIGXCPU``.
+    """
+    train, test = line.convert(split.train), line.convert(split.test)
+    some = _some_of_each(split.y_train)
+    few = split.train[some] if hasattr(split.train, "recipe") else [split.train[i] for i in some]
+    line.fit(line.convert(few), split.y_train[some], line.convert(split.test[:2]))()
+    if limit is not None:
+        most = math.ceil(processor_seconds()) + limit
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
+    before = kilobytes("VmRSS")
+    runs = [_run(line.fit, train, split.y_train, test)]
+    while len(runs) < N_TIMES and runs[0][0]["wall"] < SHORT:
+        runs.append(_run(line.fit, train, split.y_train, test))
+    spent, predicted = min(runs, key=lambda run: run[0]["fit_cpu"] + run[0]["predict_cpu"])
+    memory = {"megabytes": kilobytes("VmHWM") / 1024, "megabytes_before": before / 1024}
+    sizes = {"n_train": len(split.y_train), "n_test": len(split.y_test), "n_runs": len(runs)}
+    return {**spent, **memory, **sizes, **_score(split.y_test, predicted)}
+
+
+def _some_of_each(y: np.ndarray) -> np.ndarray:
+    """A few training graphs, of every class where there are classes."""
+    if y.dtype.kind == "f":
+        return np.arange(N_WARM_UP)
+    classes = np.unique(y)
+    each = -(-N_WARM_UP // len(classes))
+    return np.sort(np.concatenate([np.flatnonzero(y == c)[:each] for c in classes]))
+
+
+def _run(fit: Fit, train: Any, y: np.ndarray, test: Any) -> tuple[dict[str, float], np.ndarray]:
+    start, wall = processor_seconds(), time.perf_counter()
+    predict = fit(train, y, test)
+    fitted = processor_seconds()
+    predicted = predict()
+    spent = {
+        "fit_cpu": fitted - start,
+        "predict_cpu": processor_seconds() - fitted,
+        "wall": time.perf_counter() - wall,
+    }
+    return spent, np.asarray(predicted)
+
+
+def _score(y: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    if y.dtype.kind == "f":
+        return {"rmse": float(np.sqrt(np.mean((y - predicted) ** 2)))}
+    return {"accuracy": float(np.mean(y == predicted))}
+
+
+def processor_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
+
+
+def kilobytes(field: str) -> int:
+    """Memory of this process: ``VmRSS`` is what it holds, ``VmHWM`` the most that it has held.
+
+    The maximum of ``getrusage`` would carry over from the parent.
+    """
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def main(name: str, method: str, limit: str | None = None) -> None:
+    """Measure one line and print it as the last line."""
+    line = lines_of(name)[method]
+    for package in line.packages[:1]:
+        import_module(package.lower())
+    warnings.simplefilter("ignore")
+    found = measure(line, first_split(name), None if limit is None else int(limit))
+    print(json.dumps({**found, "rival": {p: version(p) for p in line.packages}}))
+
+
+# --- the study ----------------------------------------------------------------------------------
 
 
 def run(options: StudyOptions) -> None:
@@ -37,7 +287,7 @@ def run(options: StudyOptions) -> None:
 def measured(name: str, method: str) -> dict[str, Any]:
     """Return the cost of one line, that it was stopped, or which package is missing."""
     ours = not lines_of(name)[method].packages and method.startswith((OURS, "svc"))
-    command = [sys.executable, "-m", "reproduction.cost_lines", name, method]
+    command = [sys.executable, "-m", "reproduction.cost", name, method]
     done = subprocess.run(
         command if ours else [*command, str(LIMIT)],
         capture_output=True, text=True, env={**os.environ, **_ONE_THREAD},
@@ -51,3 +301,7 @@ def measured(name: str, method: str) -> dict[str, Any]:
     if done.returncode:
         raise RuntimeError(f"{method} on {name} ended with {done.returncode}: {last}")
     return json.loads(last)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,7 +1,7 @@
-"""The methods of Table 2 and the grids they choose from; a row names its grid.
+"""The methods of Table 2, the grids they choose from, and learners of the studies.
 
 A Weisfeiler-Lehman method is a list of kernels and whether its weights are learned; the others are
-lists of fixed kernels.
+lists of fixed kernels. A row names its grid.
 """
 
 from __future__ import annotations
@@ -9,34 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from treelens.estimators.weights import PairwiseWeights
+from treelens.patterns.pairs import PairFeatures
+
 # From this many training graphs on, a grid's second list of radii is tried.
 _MANY = 1500
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The values of every parameter that is chosen by cross-validation.
-
-    Attributes
-    ----------
-    depths, gammas, Cs : tuple
-        Of the Weisfeiler-Lehman methods; ``Cs`` of the others, too.
-    radii, radii_of_many : tuple of float
-        For training parts of fewer than 1,500 graphs, and for larger ones.
-    lengths, decays : tuple
-        Of the random walks.
-    first_depth : int
-        The shallowest patterns: 0 counts node labels.
-    """
+    """The values of every parameter that is chosen by cross-validation."""
 
     depths: tuple[int, ...]
     gammas: tuple[float, ...]
     Cs: tuple[float, ...]
-    radii: tuple[float, ...]
+    radii: tuple[float, ...]  # for training parts of fewer than 1,500 graphs
     radii_of_many: tuple[float, ...]
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()  # of the random walks
     decays: tuple[float, ...] = ()
-    first_depth: int = 0
+    first_depth: int = 0  # 0 counts node labels
 
     def radii_for(self, n_graphs: int) -> tuple[float, ...]:
         """The radii, beside 0, for a training part of this size."""
@@ -72,28 +67,14 @@ LEARNER: dict[str, Any] = {"tol": 1e-3, "max_iter": 60}
 
 @dataclass(frozen=True)
 class WLMethod:
-    """A Weisfeiler-Lehman method.
-
-    Attributes
-    ----------
-    title : str
-    kernels : tuple of str
-        Keys of ``treelens.kernels.table.KERNELS``.
-    uniform : str or None
-        For a learned method, the key of the same method with uniform weights, which is searched
-        first: learning is tried at its best depth.
-    learner : dict
-        Parameters of ``study_learner`` other than the radius.
-    members : tuple of str
-        For a method that chooses among others, by their score inside: their keys. It needs no run
-        of its own, since their rows say all.
-    """
+    """A Weisfeiler-Lehman method."""
 
     title: str
     kernels: tuple[str, ...] = ()
+    # of a learned method: the same with uniform weights, at whose best depth learning is tried
     uniform: str | None = None
-    learner: dict[str, Any] = field(default_factory=dict)
-    members: tuple[str, ...] = ()
+    learner: dict[str, Any] = field(default_factory=dict)  # parameters of `study_learner`
+    members: tuple[str, ...] = ()  # of a method that chooses among others, by their inner score
 
     @property
     def preset(self) -> bool:
@@ -201,3 +182,59 @@ def title_of(method: str) -> str:
     if method in EVIDENCE_METHODS:
         return EVIDENCE_METHODS[method]
     return {**WL_METHODS, **PAPER_METHODS}[method].title
+
+
+# The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
+PAPER: dict[str, Any] = {
+    "solver": "stochastic", "margins": (1.0, 0.5), "sigma": 0.1, "balance": False,
+    "n_steps": 500, "step_size": 1e-4, "halvings": 0, "average": False, "n_checks": 0,
+}  # fmt: skip
+
+
+def study_learner(
+    radius: float = 1.0, *, preset: str | None = None, random_state: Any = None, **settings: Any
+) -> PairwiseWeights | ReleasedCodeWeights:
+    """Return a learner of the library, with the paper's numbers or as in the released program."""
+    if preset == "released-code":
+        return ReleasedCodeWeights(radius, random_state=random_state)
+    if preset not in (None, "paper"):
+        raise ValueError(f"preset must be paper or released-code, got {preset!r}.")
+    fixed = PAPER if preset == "paper" else {}
+    return PairwiseWeights.from_flat(
+        {"radius": radius, "random_state": random_state, **settings, **fixed}
+    )
+
+
+class ReleasedCodeWeights(BaseEstimator):
+    """Weights as the program released with the paper learns them.
+
+    It runs 500 epochs over disjoint pairs with step 0.01 and keeps every weight in [0, 2]. Its
+    margins are 5 and -5, so that both hinges are always active and a step does not depend on the
+    weights: they drift until the box stops them. ``radius`` has no effect.
+    """
+
+    N_EPOCHS, STEP_SIZE = 500, 0.01
+
+    def __init__(self, radius: float = 1.0, *, random_state: Any = None) -> None:
+        self.radius = radius
+        self.random_state = random_state
+
+    def fit(self, features: PairFeatures, y: Any) -> ReleasedCodeWeights:
+        """Learn the weights."""
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        y, rows, half = np.asarray(y), features.rows, features.n_graphs // 2
+        bounds = list(zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True))
+        patterns = [rows.indices[a:b] for a, b in bounds]
+        values = [rows.values[a:b] for a, b in bounds]
+        combine = np.minimum if features.minimum else np.multiply
+        weights, other = np.ones(features.n_patterns), np.zeros(features.n_patterns)
+        for _ in range(self.N_EPOCHS):
+            order = rng.permutation(features.n_graphs)
+            for i, j in zip(order[:half].tolist(), order[half : 2 * half].tolist(), strict=True):
+                other[patterns[j]] = values[j]
+                z = combine(values[i], other[patterns[i]]) * features.scale[i] * features.scale[j]
+                step = self.STEP_SIZE if y[i] == y[j] else -self.STEP_SIZE
+                weights[patterns[i]] = (weights[patterns[i]] + step * z).clip(0.0, 2.0)
+                other[patterns[j]] = 0.0
+        self.weights_ = weights
+        return self

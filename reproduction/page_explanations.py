@@ -1,4 +1,4 @@
-"""The page about explanations: fidelity, deletion, toxicophores, fragments."""
+"""The page about explanations: fidelity, toxicophores, fragments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def write(out: Path) -> Path | None:
         "Three questions: do predictions rest on the atoms that explanations name, do atom "
         "contributions find known toxicophores, and do fragments name known groups?",
         *_fidelity_parts(fidelity),
-        *_deletion_parts(rows_of(out, "deletion")),
         *_toxicophore_parts(rows_of(out, "toxicophores")),
         *_fragment_parts(rows_of(out, "fragments")),
     ]
@@ -121,40 +120,7 @@ def _findings(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     return text
 
 
-# --- deletion, toxicophores -------------------------------------------------------------------
-
-
-def _deletion_parts(rows: Rows) -> list[str]:
-    """Return the summary of a closed study of support vector machines."""
-    if not rows:
-        return []
-    controls = ("scattered", "connected", "least")
-    ahead = dict.fromkeys(controls, 0)
-    for row in rows:
-        for control in controls:
-            gaps = np.array(row["falls"]["most"]) - np.array(row["falls"][control])
-            mean, error = mean_and_error(gaps)
-            ahead[control] += mean > SURE * (error or 0.0)
-    flips = {
-        kind: 100 * float(np.mean([np.mean(row["flips"][kind]) for row in rows]))
-        for kind in ("most", *controls)
-    }
-    worse = [
-        float(np.mean(np.array(row["falls"]["most"]) <= np.array(row["falls"]["scattered"])))
-        for row in rows
-    ]
-    return [
-        "## Support vector machines: deleting a fifth of the nodes",
-        f"{len(rows)} models (`GraphSVC`, all kernels, uniform and learned weights, on MUTAG, "
-        "PTC_MR and BBBP) decide again after a fifth of a graph's nodes is deleted. Deleting the "
-        "nodes with the largest contributions lowers the decision by more than two standard errors "
-        f"further than as many random nodes in {ahead['scattered']} models, than a connected "
-        f"random piece in {ahead['connected']}, than the nodes with the smallest contributions in "
-        f"{ahead['least']}. Predictions change in {flips['most']:.0f} % of the graphs after the "
-        f"largest, {flips['scattered']:.0f} % after random nodes, {flips['connected']:.0f} % after "
-        f"a random piece, {flips['least']:.0f} % after the smallest. Graph by graph the largest "
-        f"are no better than random nodes for {100 * np.mean(worse):.0f} %.",
-    ]
+# --- toxicophores -----------------------------------------------------------------------------
 
 
 def _toxicophore_parts(rows: Rows) -> list[str]:

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reproduction.bounds_page import bounds_parts
+from reproduction.bounds import bounds_parts
 from reproduction.methods import OTHER_METHODS, PAPER_METHODS, title_of
 from reproduction.pages import markdown_table, p_text, plus_minus, rows_of, signed, write_page
 from reproduction.pattern_study import pattern_parts
 from reproduction.protocol import N_OUTER
-from reproduction.published import PAPER, PAPER_BEST, published_accuracy, published_name
+from reproduction.published import (
+    PAPER,
+    PAPER_BEST,
+    published_accuracy,
+    published_name,
+    table1_parts,
+)
 from reproduction.runtime import runtime_parts
 from reproduction.synthetic_study import synthetic_parts
-from reproduction.table1 import table1_parts
 from reproduction.tables import (
     LINES,
     TWINS,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reproduction.data import StudyOptions
-from reproduction.learners import study_learner
-from reproduction.methods import LEARNER
-from reproduction.weight_stability import weight_stability
+from reproduction.methods import LEARNER, study_learner
 from treelens.explain.decode import named_forest, pattern_table
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
@@ -49,8 +48,32 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
 
     forest = named_forest(PatternForest.of_vocabulary(vocabulary), name)
     table = pattern_table(forest, histograms, learn(np.arange(len(graphs))), codes, classes)
-    stability = weight_stability(learn, histograms, codes, n_resamples=N_RESAMPLES, random_state=0)
-    return table.assign(error=stability.error[table.index - int(vocabulary.level_offsets[1])])
+    errors = jackknife_errors(learn, histograms, codes, N_RESAMPLES)
+    return table.assign(error=errors[table.index - int(vocabulary.level_offsets[1])])
+
+
+def jackknife_errors(
+    learn: Callable[[np.ndarray], np.ndarray], histograms: PatternHistograms, codes: np.ndarray,
+    n_folds: int,
+) -> np.ndarray:  # fmt: skip
+    """Return standard errors of the weights that ``learn`` finds for some training graphs.
+
+    Each of so many folds is left out in turn; those without a pattern say nothing about its weight,
+    whose error is NaN where fewer than two are left.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    fold = np.empty(len(codes), dtype=int)
+    fold[by_class] = np.arange(len(codes)) % n_folds  # classes are dealt out evenly
+    weights = np.full((n_folds, histograms.n_patterns), np.nan)
+    for k in range(n_folds):
+        kept = np.flatnonzero(fold != k)
+        found = histograms.select_graphs(kept).support > 0
+        weights[k, found] = learn(kept)[found]
+    n = (~np.isnan(weights)).sum(axis=0)
+    mean = np.nansum(weights, axis=0) / n.clip(1)
+    squares = np.nansum((weights - mean) ** 2, axis=0)
+    return np.where(n > 1, np.sqrt((n - 1) / n.clip(1) * squares), np.nan)
 
 
 def _records(table: Any) -> list[dict[str, Any]]:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-from reproduction.learners import study_learner
 from reproduction.methods import (
     CS,
     DEPTHS,
@@ -30,6 +29,7 @@ from reproduction.methods import (
     PAPER_METHODS,
     PAPER_RADII,
     WL_METHODS,
+    study_learner,
 )
 from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.graphs.build import build_collection
@@ -109,15 +109,22 @@ def run_wl_fold(
         chosen, inner_score = searches.choose(method)
         learner = WL_METHODS[method].learner
         final = _search(data, [(train, test)], learner, seed, final=True)
-        rows.append(
-            {
-                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": GRID,
-                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
-                "inner_score": inner_score, "seconds": round(time.perf_counter() - start, 3),
-            }
-        )  # fmt: skip
+        accuracy = final.run([chosen], race=False).scores[chosen][0]
+        rows.append({
+            "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+            "accuracy": accuracy, **_rest(GRID, test, seed, chosen._asdict(), inner_score, start),
+        })  # fmt: skip
     return rows
+
+
+def _rest(
+    grid: str, test: np.ndarray, seed: int, choice: dict[str, Any], score: float, start: float
+) -> dict[str, Any]:
+    """The fields that all rows have beside key and accuracy."""
+    return {
+        "grid": grid, "n_test": len(test), "seed": seed, "choice": choice, "inner_score": score,
+        "seconds": round(time.perf_counter() - start, 3),
+    }  # fmt: skip
 
 
 def run_paper_fold(
@@ -136,25 +143,20 @@ def run_paper_fold(
         result = kernel_search(data, inner, learner, first_depth=paper.first_depth).run(candidates)
         chosen = result.winner()
         final = kernel_search(data, [(train, test)], learner, True, paper.first_depth)
-        rows.append(
-            {
-                "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-                "accuracy": final.run([chosen], race=False).scores[chosen][0], "grid": "paper",
-                "n_test": len(test), "seed": seed, "choice": chosen._asdict(),
-                "inner_score": result.mean(chosen),
-                "seconds": round(time.perf_counter() - start, 3),
-            }
-        )  # fmt: skip
+        accuracy, score = final.run([chosen], race=False).scores[chosen][0], result.mean(chosen)
+        rows.append({
+            "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+            "accuracy": accuracy, **_rest("paper", test, seed, chosen._asdict(), score, start),
+        })  # fmt: skip
     return rows
 
 
 class _FoldSearches:
-    """The searches of one outer fold, each made when it is first asked for."""
+    """The searches of one outer fold; those with uniform weights are made once."""
 
     def __init__(self, data: DataSet, inner: list[Split], seed: int):
         self.data, self.inner, self.seed = data, inner, seed
         self._uniform: dict[str, SearchResult] = {}
-        self._learned: dict[str, SearchResult] = {}
 
     def choose(self, method: str) -> tuple[Candidate, float]:
         """The candidate that a method chooses on the training part, and its inner score."""
@@ -164,25 +166,16 @@ class _FoldSearches:
             chosen = result.winner()
             return chosen._replace(weight_radius=1.0), result.mean(chosen)
         if spec.uniform is not None:
-            result = self.learned(method)
+            learner = _learner(spec.learner, self.seed)
+            result = learned_search(self.data, self.inner, result, learner)
         chosen = result.winner()
         return chosen, result.mean(chosen)
 
     def uniform(self, family: str) -> SearchResult:
         if family not in self._uniform:
-            self._uniform[family] = uniform_search(
-                self.data, self.inner, WL_METHODS[family].kernels, self.seed
-            )
+            kernels = WL_METHODS[family].kernels
+            self._uniform[family] = uniform_search(self.data, self.inner, kernels, self.seed)
         return self._uniform[family]
-
-    def learned(self, method: str) -> SearchResult:
-        if method not in self._learned:
-            spec = WL_METHODS[method]
-            self._learned[method] = learned_search(
-                self.data, self.inner, self.uniform(str(spec.uniform)),
-                _learner(spec.learner, self.seed),
-            )  # fmt: skip
-        return self._learned[method]
 
 
 def uniform_search(
@@ -267,12 +260,10 @@ def run_fixed_fold(
     ).mean(axis=1)  # (n_settings, n_costs)
     setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
     final = path_scores(kernels[setting], data.codes, train, test)
+    choice = {**FIXED_METHODS[method][1][setting], "C": CS[cost]}
     return {
         "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": final[cost], "n_test": len(test), "seed": seed,
-        "choice": {**FIXED_METHODS[method][1][setting], "C": CS[cost]}, "grid": GRID,
-        "inner_score": float(scores[setting, cost]),
-        "seconds": round(time.perf_counter() - start, 3),
+        "accuracy": final[cost], **_rest(GRID, test, seed, choice, float(scores.max()), start),
     }  # fmt: skip
 
 

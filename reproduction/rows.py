@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,23 +72,16 @@ class RowFile:
         return self._key_of(row) in self._known
 
     def append(self, row: dict[str, Any]) -> None:
-        """Write one row to disk, the whole line or nothing of it."""
-        line = (json.dumps(row, sort_keys=True, default=_plain) + "\n").encode()
-        descriptor = self._file.fileno()
+        """Write one row to disk; a line that is cut short is dropped when the file is opened."""
+        line = (
+            json.dumps(row, sort_keys=True, default=lambda value: value.tolist()) + "\n"
+        ).encode()
         if self.shared:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        before = self.path.stat().st_size
-        try:
-            rest = memoryview(line)
-            while rest:  # a system call may write less than it was given
-                rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
-        except BaseException:  # a full disk, Ctrl-C
-            os.ftruncate(descriptor, before)
-            raise
-        finally:
-            if self.shared:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._file.write(line)
+        self._file.flush()
+        if self.shared:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
         self.rows.append(row)
         self._known.add(self._key_of(row))
 
@@ -158,22 +151,10 @@ def _drop_cut_line(path: Path) -> None:
         os.truncate(path, len(text) - len(rest))
 
 
-def _plain(value: Any) -> Any:
-    """Return a numpy scalar or array as numbers or lists."""
-    return value.tolist()
-
-
 def versions() -> dict[str, str]:
     """Return the versions that a row was made with."""
     names = ("treelens", "numpy", "scipy", "scikit-learn", "numba")
-    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # run from a source tree
-        return "unknown"
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
 class Work(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,9 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from reproduction.data import StudyOptions
-from reproduction.learners import study_learner
-from reproduction.methods import GRIDS
+from reproduction.methods import GRIDS, study_learner
 from reproduction.pages import Rows, grouped, markdown_table, rows_of, save_figure
 from reproduction.published import PAPER_SECONDS
-from reproduction.rows import RowFile, Work, run_all, versions
 from treelens.estimators.kernels import WassersteinWL
 from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
@@ -34,7 +32,6 @@ from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
 from treelens.pairwise.bounds import mean_pair_loss
 from treelens.pairwise.learn import LearnedWeights, learn_weights
-from treelens.pairwise.objective import Margins
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -61,7 +58,7 @@ TASK_LEARNERS: dict[str, dict[str, Any]] = {
 }
 _PAPER = GRIDS["paper"]
 PAPER_GRID: dict[str, Any] = {
-    "depth": _PAPER.depths, "radius": _PAPER.radii, "gamma": _PAPER.gammas, "C": _PAPER.Cs,
+    "depth": _PAPER.depths, "weight_radius": _PAPER.radii, "gamma": _PAPER.gammas, "C": _PAPER.Cs,
 }  # fmt: skip
 _LONG_ENOUGH = 0.5  # seconds; what takes less is timed three times
 
@@ -69,31 +66,25 @@ _LONG_ENOUGH = 0.5  # seconds; what takes less is timed three times
 def run(options: StudyOptions) -> None:
     """Measure what the folder lacks; with ``quick`` fewer graphs and one fold of two sets."""
     with options.rows("runtime", KEY) as file:
-        for title, works in (
-            ("Running time, synthetic graphs", _curve_works(options.quick, 0, file)),
-            ("Running time, real sets", _task_works(options.quick, 0, file)),
-        ):
-            for row in run_all(list(works), 1, title):  # one at a time
-                file.append({**row, "versions": versions()})
+        for place, function, *arguments in [*_curves(options.quick), *_tasks(options.quick)]:
+            file.add(dict(zip(KEY, place, strict=True)), function, *arguments)
 
 
-def _key(*values: Any) -> dict[str, Any]:
-    return dict(zip(KEY, values, strict=True))
-
-
-def _curve_works(quick: bool, seed: int, file: RowFile) -> Iterator[Work]:
+def _curves(quick: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield key, function and arguments of every measurement on synthetic graphs."""
     numbers, depths = (NUMBERS[:4], DEPTHS[:4]) if quick else (NUMBERS, DEPTHS)
     points = dict.fromkeys([*((n, DEPTH) for n in numbers), *((NUMBER, h) for h in depths)])
     for n_graphs, depth in points:
         for fold in range(1 if quick else N_REPETITIONS):
             for solver in SOLVERS:
-                for experiment, function in (("steps", time_steps), ("quality", time_to_quality)):
-                    key = _key(experiment, "synthetic", n_graphs, depth, solver, fold, seed)
-                    if key not in file and (experiment, solver) != ("steps", "quasi-newton"):
-                        yield Work(function, (n_graphs, depth, solver, fold, seed))
+                point = (n_graphs, depth, solver, fold)
+                if solver != "quasi-newton":
+                    yield ("steps", "synthetic", *point, 0), time_steps, *point
+                yield ("quality", "synthetic", *point, 0), time_to_quality, *point
 
 
-def _task_works(quick: bool, seed: int, file: RowFile) -> Iterator[Work]:
+def _tasks(quick: bool) -> Iterator[tuple[Any, ...]]:
+    """Yield the same for real data sets."""
     for name in DATASETS[:2] if quick else DATASETS:
         graphs, y = load_dataset(name)
         for experiment, function, n_folds, depth in (
@@ -102,9 +93,8 @@ def _task_works(quick: bool, seed: int, file: RowFile) -> Iterator[Work]:
         ):
             for fold in range(1 if quick else n_folds):
                 for solver in SOLVERS:
-                    key = _key(experiment, name, len(graphs), depth, solver, fold, seed)
-                    if key not in file:
-                        yield Work(function, (name, graphs, np.asarray(y), solver, fold, seed))
+                    place = (experiment, name, len(graphs), depth, solver, fold, 0)
+                    yield place, function, graphs, np.asarray(y), solver, fold
 
 
 # --- the clock --------------------------------------------------------------------------------
@@ -145,9 +135,9 @@ def made_features(n_graphs: int, depth: int, seed: int) -> tuple[PairFeatures, n
     return PairFeatures.from_histograms(counts.select_depths(1, depth)), y[some]
 
 
-def time_steps(n_graphs: int, depth: int, solver: str, fold: int, seed: int) -> dict[str, Any]:
+def time_steps(n_graphs: int, depth: int, solver: str, fold: int) -> dict[str, Any]:
     """What 500 steps cost, on single pairs or on all of them, with the paper's numbers."""
-    features, y = made_features(n_graphs, depth, seed + fold)
+    features, y = made_features(n_graphs, depth, fold)
     options = {
         "margins": (1.0, 0.5), "sigma": 0.1, "balance": False, "radius": RADIUS, "tol": 0.0,
         "step_size": STEP_SIZE, "solver": solver, "random_state": fold,
@@ -155,35 +145,32 @@ def time_steps(n_graphs: int, depth: int, solver: str, fold: int, seed: int) -> 
     }  # fmt: skip
     seconds, learned = cpu_seconds(lambda: learn_weights(features, y, **options))
     return {
-        **_key("steps", "synthetic", n_graphs, depth, solver, fold, seed),
         "seconds": seconds, "n_iter": learned.n_iter, "n_patterns": features.n_patterns,
     }  # fmt: skip
 
 
-def time_to_quality(n_graphs: int, depth: int, solver: str, fold: int, seed: int) -> dict[str, Any]:
+def time_to_quality(n_graphs: int, depth: int, solver: str, fold: int) -> dict[str, Any]:
     """What it costs to come within a thousandth of the optimum, if one knows when to stop."""
     warm_up()
-    features, y = made_features(n_graphs, depth, seed + fold)
+    features, y = made_features(n_graphs, depth, fold)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         best = learn_weights(features, y, radius=RADIUS, tol=1e-6, max_iter=1000)
-        fixed = {"radius": RADIUS, "random_state": fold, **_fixed(best.margins)}
+        margins = best.margins  # given, so that no run has to find them again
+        fixed = {
+            "radius": RADIUS, "random_state": fold, "sigma": margins.sigma, "b": margins.b,
+            "margins": (margins.alpha1, margins.alpha2),
+        }  # fmt: skip
         target = best.history[-1] * (1.0 + QUALITY)
         options = _shortest_run(features, y, solver, target, fixed)
     seconds = None
     if options is not None:
         seconds, _ = cpu_seconds(lambda: learn_weights(features, y, **options))
     return {
-        **_key("quality", "synthetic", n_graphs, depth, solver, fold, seed),
         "seconds": seconds, "n_patterns": features.n_patterns,
         "n_iter": None if options is None else options.get("n_steps", options.get("max_iter")),
         "start": float(best.history[0]), "optimum": float(best.history[-1]),
     }  # fmt: skip
-
-
-def _fixed(margins: Margins) -> dict[str, Any]:
-    """Margins as options, so that no run has to find them again."""
-    return {"margins": (margins.alpha1, margins.alpha2), "sigma": margins.sigma, "b": margins.b}
 
 
 def _shortest_run(
@@ -212,23 +199,20 @@ def _objective(features: PairFeatures, y: np.ndarray, learned: LearnedWeights) -
 # --- real data sets ---------------------------------------------------------------------------
 
 
-def fold_of(y: np.ndarray, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def fold_of(y: np.ndarray, fold: int) -> tuple[np.ndarray, np.ndarray]:
     """Training and test graphs of one of ten folds."""
-    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
+    splitter = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
     return list(splitter.split(y, y))[fold]
 
 
-def time_task(
-    name: str, graphs: GraphCollection, y: np.ndarray, solver: str, fold: int, seed: int
-) -> dict[str, Any]:
+def time_task(graphs: GraphCollection, y: np.ndarray, solver: str, fold: int) -> dict[str, Any]:
     """One setting: patterns, weights, kernel, machine and predictions of a fold."""
-    train, test = fold_of(y, fold, seed)
+    train, test = fold_of(y, fold)
     seconds, (accuracy, kernel) = cpu_seconds(lambda: _classify(graphs, y, train, test, solver))
     vocabulary = PatternVocabulary.fit(graphs[train], TASK_DEPTH)
     histograms = PatternHistograms.from_colors(*vocabulary).select_depths(1, TASK_DEPTH)
     features = PairFeatures.from_histograms(histograms)
     return {
-        **_key("task", name, len(graphs), TASK_DEPTH, solver, fold, seed),
         "seconds": seconds, "accuracy": accuracy, "n_iter": kernel.learner_.n_iter_,
         "objective": _objective(features, y[train], kernel.learner_.result_),
     }  # fmt: skip
@@ -244,16 +228,13 @@ def _classify(
     return float(machine.score(kernel.transform(graphs[test]), y[test])), kernel
 
 
-def time_grid(
-    name: str, graphs: GraphCollection, y: np.ndarray, solver: str, fold: int, seed: int
-) -> dict[str, Any]:
+def time_grid(graphs: GraphCollection, y: np.ndarray, solver: str, fold: int) -> dict[str, Any]:
     """The choice from the paper's grid by cross-validation on a fold's training part."""
-    train, test = fold_of(y, fold, seed)
+    train, test = fold_of(y, fold)
     seconds, (accuracy, choice) = cpu_seconds(
         lambda: _choose(graphs, y, train, test, solver, PAPER_GRID)
     )
     return {
-        **_key("grid", name, len(graphs), max(PAPER_GRID["depth"]), solver, fold, seed),
         "seconds": seconds, "accuracy": accuracy, "choice": choice,
     }  # fmt: skip
 
@@ -378,7 +359,11 @@ def draw_runtime(folder: Path, rows: Rows) -> list[Path]:
     ):
         for panel, over in zip(panels, ("n_graphs", "depth"), strict=True):
             for solver, (color, mark) in _STYLES.items():
-                _draw_curve(panel, curve(rows, experiment, solver, over), color, mark, solver)
+                found = curve(rows, experiment, solver, over)
+                reached = {x: seconds for x, seconds in found.items() if seconds is not None}
+                if reached:
+                    panel.plot(list(reached), list(reached.values()), marker=mark, color=color,
+                               ms=5, label=TITLES[solver])  # fmt: skip
             panel.set(yscale="log", title=title)
             panel.grid(alpha=0.25)
         panels[0].set_ylabel("CPU seconds, one thread")
@@ -387,12 +372,3 @@ def draw_runtime(folder: Path, rows: Rows) -> list[Path]:
     figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
                   frameon=False)  # fmt: skip
     return save_figure(figure, folder, "runtime")
-
-
-def _draw_curve(
-    panel: Any, found: Mapping[int, float | None], color: str, mark: str, solver: str
-) -> None:
-    reached = {x: seconds for x, seconds in found.items() if seconds is not None}
-    if reached:
-        panel.plot(list(reached), list(reached.values()), marker=mark, color=color, ms=5,
-                   label=TITLES[solver])  # fmt: skip

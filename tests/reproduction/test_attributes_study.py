@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reproduction.attributes import HOPPER, grakel_kernels, kernel_scores, wwl_kernels
-from reproduction.page_attributes import accuracies, gains, time_ratios
+from reproduction.attributes import (
+    HOPPER,
+    accuracies,
+    gains,
+    grakel_kernels,
+    kernel_scores,
+    time_ratios,
+    wwl_kernels,
+)
 from reproduction.protocol import inner_splits
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist

@@ -6,8 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from reproduction.bounds import MARGINS, RUNS, Population, predicted, run_bounds, twin_row
-from reproduction.bounds_page import bounds_parts, summarize
+from reproduction.bounds import (
+    MARGINS,
+    RUNS,
+    Population,
+    bounds_parts,
+    predicted,
+    run_bounds,
+    summarize,
+    twin_row,
+)
 
 from reproduction import bounds
 from treelens.graphs.synthetic import make_synthetic
@@ -72,20 +80,20 @@ def test_all_runs_keep_to_steps_that_the_theorem_allows(population):
 
 def test_run_is_written_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(bounds, "N_SYNTHETIC", 80)
-    path = run_bounds(tmp_path, sizes=TINY, repetitions=2)
+    path = run_bounds(tmp_path, TINY, 2)
     lines = path.read_text().splitlines()
     assert len(lines) == len(RUNS) * 2 * 2
     parts = bounds_parts(tmp_path)
     assert (tmp_path / "figures" / "bounds.png").is_file()
     path.write_text("\n".join(lines[:5]) + "\n" + lines[5][:20])  # killed while writing
-    run_bounds(tmp_path, sizes=TINY, repetitions=2)
+    run_bounds(tmp_path, TINY, 2)
     assert sorted(path.read_text().splitlines()) == sorted(lines)
     assert bounds_parts(tmp_path) == parts
 
 
 def test_summary_keeps_apart_what_differs(tmp_path, monkeypatch):
     monkeypatch.setattr(bounds, "N_SYNTHETIC", 80)
-    path = run_bounds(tmp_path, sizes=TINY, repetitions=2)
+    path = run_bounds(tmp_path, TINY, 2)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     cell = summarize(rows)["synthetic", "short"][1]
     wanted = [r["divergence"] for r in rows if (r["run"], r["n_graphs"]) == ("short", 20)]

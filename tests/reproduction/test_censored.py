@@ -7,7 +7,7 @@ import pytest
 from reproduction.data import Molecules, StudyOptions
 from reproduction.rows import read_rows
 
-from reproduction import censored, page_censored
+from reproduction import censored
 from treelens.graphs.molecules import smiles_to_collection
 
 pytest.importorskip("rdkit")
@@ -37,7 +37,7 @@ def test_rows_and_page(monkeypatch, tmp_path):
     with options.rows("censored", ("set", "side", "method", "split")) as file:
         for row in more:
             file.append(row)
-    page = page_censored.write(tmp_path).read_text()
+    page = censored.write(tmp_path).read_text()
     errors = [row["rmse"] for row in rows if (row["side"], row["method"]) == ("low", "limits")]
     assert f"| made | low | {np.mean(errors):.3f} |" in page
-    assert page_censored.write(tmp_path / "empty") is None
+    assert censored.write(tmp_path / "empty") is None

@@ -7,12 +7,11 @@ import pytest
 
 pytest.importorskip("rdkit")
 
-from reproduction.advice import held_out_pairs
 from reproduction.data import Molecules
-from reproduction.page_decisions import mean_differences
+from reproduction.decisions import held_out_pairs, mean_differences
 
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
-from reproduction import campaign, page_decisions
+from reproduction import decisions
 from treelens.graphs.molecules import smiles_to_collection
 
 PAIRS = [(end, other) for end in ENDS for other in OTHERS]
@@ -30,8 +29,8 @@ def test_a_campaign_measures_new_molecules_until_all_of_the_best_are_found(
     data, method, monkeypatch
 ):
     for name, value in (("N_START", 20), ("N_BATCH", 11), ("TOP", 0.1)):
-        monkeypatch.setattr(campaign, name, value)
-    row = campaign.campaign(data, method, 0, 1, n_rounds=4)
+        monkeypatch.setattr(decisions, name, value)
+    row = decisions.campaign(data, method, 0, 1, n_rounds=4)
     assert row["n_best"] == 6
     assert len(row["found"]) == 5
     assert (np.diff(row["found"]) >= 0).all()
@@ -65,6 +64,6 @@ def test_differences_are_paired_by_start(tmp_path):
     assert (mean, error) == (pytest.approx(10.0), pytest.approx(0.0, abs=1e-9))
     for row in rows:
         row["found"] = [0.0] * 10 + row["found"][1:]
-    page = "\n".join(page_decisions._campaign_parts(tmp_path, rows))
+    page = "\n".join(decisions._campaign_parts(tmp_path, rows))
     assert "+1.0 ± 0.0 to treelens, greedy" in page
     assert (tmp_path / "figures" / "campaigns.png").exists()

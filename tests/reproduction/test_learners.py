@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reproduction.learners import ReleasedCodeWeights, study_learner
+from reproduction.methods import ReleasedCodeWeights, study_learner
 from sklearn.base import clone
 
 import treelens as tl

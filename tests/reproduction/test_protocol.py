@@ -7,8 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reproduction.learners import study_learner
-from reproduction.methods import FIXED_METHODS, GRIDS, LEARNER, PAPER_METHODS, WL_METHODS
+from reproduction.methods import (
+    FIXED_METHODS,
+    GRIDS,
+    LEARNER,
+    PAPER_METHODS,
+    WL_METHODS,
+    study_learner,
+)
 from reproduction.protocol import (
     N_OUTER,
     DataSet,

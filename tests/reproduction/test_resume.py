@@ -102,57 +102,6 @@ def test_a_file_with_nothing_whole_in_it(tmp_path):
     assert path.read_bytes() == b""
 
 
-# --- a full disk ------------------------------------------------------------------------------
-
-FILLING = """
-import resource, sys
-from reproduction.rows import RowFile
-file = RowFile(sys.argv[1], ("key",))
-file.append({"key": 0})
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-for key in range(1, 100):
-    try:
-        file.append({"key": key, "value": "x" * 17})
-    except OSError as error:
-        print("full", key, {"key": key} in file)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="limits the size of a file as POSIX can")
-def test_a_full_disk_leaves_whole_rows_only(tmp_path):
-    """There is room for half a row more: that half must not stay, or the next one is glued on."""
-    path = tmp_path / "rows.jsonl"
-    words = [sys.executable, "-c", FILLING, str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("full 3 False\n"), done.stdout
-    assert path.read_bytes().endswith(b"}\n")
-    assert [row["key"] for row in read_rows(path)] == [0, 1, 2]
-    again = RowFile(path, ("key",))
-    again.append({"key": 3})
-    assert [row["key"] for row in read_rows(path)] == [0, 1, 2, 3]
-
-
-def test_a_row_that_the_system_takes_in_pieces_is_written_whole(tmp_path, monkeypatch):
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))
-    RowFile(tmp_path / "rows.jsonl", ("key",)).append({"key": 1, "value": "a longer text"})
-    assert read_rows(tmp_path / "rows.jsonl") == [{"key": 1, "value": "a longer text"}]
-
-
-def test_a_row_that_could_not_be_kept_is_taken_back(tmp_path, monkeypatch):
-    file = RowFile(tmp_path / "rows.jsonl", ("key",))
-    file.append({"key": 1})
-
-    def stopped(descriptor):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            file.append({"key": 2})
-    assert read_rows(file.path) == file.rows == [{"key": 1}]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

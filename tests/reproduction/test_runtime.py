@@ -54,7 +54,7 @@ def test_made_graphs_have_the_asked_number_and_depth():
 
 def test_steps_are_all_taken():
     for solver in ("stochastic", "batch"):
-        found = time_steps(30, 2, solver, fold=0, seed=0)
+        found = time_steps(30, 2, solver, fold=0)
         assert found["n_iter"] == 500
         assert found["seconds"] > 0
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_reached_has_no_time():
 
 
 def test_quality_row_says_how_much_there_was_to_gain():
-    found = time_to_quality(30, 1, "quasi-newton", fold=0, seed=0)
+    found = time_to_quality(30, 1, "quasi-newton", fold=0)
     assert found["optimum"] * 1.01 < found["start"]
     assert found["n_iter"] >= 1
 

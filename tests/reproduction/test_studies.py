@@ -9,21 +9,24 @@ import pandas as pd
 import pytest
 from reproduction.data import StudyOptions
 
-from reproduction import pattern_study, synthetic_study, table1
+from reproduction import pattern_study, published, synthetic_study
 from treelens import make_synthetic
+from treelens.graphs.synthetic import make_random_graphs
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
 
 # --- Table 1 ----------------------------------------------------------------------------------
 
 
 def test_table1_counts_edges_once_and_says_what_is_wrong(data_folder, tmp_path):
-    table1.run(StudyOptions(tmp_path, quick=True))
+    published.run(StudyOptions(tmp_path, quick=True))
     data = json.loads((tmp_path / "rows" / "table1.json").read_text())
     assert data["MUTAG"] == {
         "graphs": 188, "class_sizes": {"-1": 63, "1": 125}, "mean_nodes": 17.93,
         "mean_edges": 19.79, "node_labels": 7, "edge_labels": 4,
     }  # fmt: skip
     assert (data["PTC_MR"]["mean_nodes"], data["PTC_DGCNN"]["mean_nodes"]) == (14.29, 25.56)
-    page = "\n".join(table1.table1_parts(tmp_path))
+    page = "\n".join(published.table1_parts(tmp_path))
     assert "19.79 (39.6)" in page
     assert "counts every edge twice" in page
 
@@ -33,11 +36,11 @@ def test_table1_counts_edges_once_and_says_what_is_wrong(data_folder, tmp_path):
 
 @pytest.fixture(scope="module")
 def learned_row():
-    return synthetic_study.run_one(0, "learned_wwl_paper_radii", True, "usual", True)
+    return synthetic_study.run_one(0, "learned_wwl_paper_radii", True, True)
 
 
 def test_learned_weights_beat_uniform_ones_on_made_graphs(learned_row):
-    uniform = synthetic_study.run_one(0, "wwl", True, "usual", True)
+    uniform = synthetic_study.run_one(0, "wwl", True, True)
     assert learned_row["accuracy"] > uniform["accuracy"] + 0.05
     assert uniform["pattern"] is None  # all weights are one: there is no rank
 
@@ -75,7 +78,7 @@ def test_training_and_test_substructures_do_not_mix():
 def test_noise_that_falls_anywhere_takes_the_gain_away(learned_row):
     """The study says so plainly: the gain rests on the rule that spares the pattern."""
     rows = [
-        synthetic_study.run_one(0, method, True, "usual", False)
+        synthetic_study.run_one(0, method, True, False)
         for method in ("wwl", "learned_wwl_paper_radii")
     ]
     assert max(row["accuracy"] for row in rows) < learned_row["accuracy"] - 0.15
@@ -108,18 +111,32 @@ def test_patterns_of_mutag_read_as_chemistry(mutag):
     assert (table["error"] >= 0).all()
 
 
+def test_error_bars_measure_the_spread_of_a_mean():
+    """Learning the mean of a number per graph has the well-known standard error."""
+    graphs = make_random_graphs(40, n_nodes=(5, 12), n_labels=3, random_state=5)
+    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=2))
+    values, codes = np.random.default_rng(8).normal(size=40), np.arange(40) % 3
+    errors = pattern_study.jackknife_errors(
+        lambda kept: np.full(histograms.n_patterns, values[kept].mean()), histograms, codes, 40
+    )
+    common = int(histograms.support.argmax())
+    assert errors[common] == pytest.approx(values.std(ddof=1) / np.sqrt(40), rel=0.01)
+    alone = histograms.support == 1  # missing where its graph is left out
+    assert (errors[alone] < errors[common]).all()
+
+
 # --- intervals --------------------------------------------------------------------------------
 
 
 def test_intervals_of_one_fold_and_their_table(data_folder, tmp_path):
     from reproduction.data import load_molecules
 
-    from reproduction import intervals, page_defaults
+    from reproduction import defaults
 
     data = load_molecules("FreeSolv")
-    split, fold, train, test = next(intervals._folds(data.graphs, 1))
-    found = intervals.covered(data, train[:150], test, 1)
+    split, fold, train, test = next(defaults._folds(data.graphs, 1))
+    found = defaults.covered(data, train[:150], test, 1)
     assert 0.7 < found["posterior"] <= found["scaffold"] <= 1.0
     assert found["factor"] >= 1.0
     row = {"set": "FreeSolv", "split": split, "fold": fold, **found}
-    assert f"{100 * found['scaffold']:.1f} (" in page_defaults._interval_parts([row])[-1]
+    assert f"{100 * found['scaffold']:.1f} (" in defaults._interval_parts([row])[-1]
