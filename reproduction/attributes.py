@@ -27,7 +27,7 @@ from reproduction.pages import (
     signed,
     write_page,
 )
-from reproduction.protocol import N_OUTER, inner_splits, outer_split, path_scores
+from reproduction.protocol import N_OUTER, choose_kernel, inner_splits, outer_split
 
 SETS = ("ENZYMES", "PROTEINS", "Letter-med", "BZR")
 # Settings of other kernels, chosen by inner folds together with C.
@@ -100,16 +100,11 @@ def kernel_scores(
     set, which all folds share.
     """
     start = time.process_time()
-    scores = np.array(
-        [[path_scores(kernel, codes, a, b) for a, b in inner] for kernel in kernels]
-    ).mean(axis=1)  # (n_settings, n_costs)
-    setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
-    accuracy = path_scores(kernels[setting], codes, train, test)[cost]
+    accuracy, choice, score = choose_kernel(settings, kernels, codes, train, test, inner)
     return {
         "accuracy": accuracy, "cpu_seconds": time.process_time() - start,
         "kernel_cpu_seconds": kernel_seconds, "n_settings": len(settings),
-        "n_train": len(train), "n_test": len(test),
-        "choice": {**settings[setting], "C": CS[cost]}, "inner_score": float(scores.max()),
+        "n_train": len(train), "n_test": len(test), "choice": choice, "inner_score": score,
     }  # fmt: skip
 
 

@@ -17,13 +17,13 @@ from reproduction.pages import (
     listed,
     markdown_table,
     p_text,
+    paired,
     plus_minus,
     rows_of,
     save_figure,
     signed,
     write_page,
 )
-from treelens.evaluation.validation import corrected_paired_test
 
 PUBLISHED = json.loads(Path(__file__).with_name("published_moleculeace.json").read_text("utf-8"))
 NAMES = {
@@ -55,16 +55,11 @@ KINDS = {"random": "random splits", "scaffold": "folds of whole scaffolds"}
 
 def difference(rows: Rows, ours: str, theirs: str, score: str) -> tuple[float, float, float] | None:
     """Return how much larger a score is, its corrected error and two-sided p, on shared splits."""
-    first, second = (
-        {r["split"]: r for r in rows if r["method"] == method} for method in (ours, theirs)
-    )
-    shared = sorted(first.keys() & second.keys())
-    if len(shared) < 2:
+    found = paired(rows, ours, theirs, score, ("split",), rows[0]["n_test"] / rows[0]["n_train"])
+    if found is None:
         return None
-    apart = np.array([first[k][score] - second[k][score] for k in shared])
-    one = first[shared[0]]
-    mean, error, p = corrected_paired_test(apart, one["n_test"] / one["n_train"])
-    return mean, error or 0.0, 2.0 * min(p or 0.5, 1.0 - (p or 0.5))
+    p = found["p_value"]
+    return found["difference"], found["error"], 2.0 * min(p, 1.0 - p)
 
 
 def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:

@@ -251,20 +251,29 @@ def without_labels(graphs: GraphCollection) -> GraphCollection:
 def run_fixed_fold(
     data: DataSet, kernels: list[np.ndarray], method: str, repetition: int, fold: int, seed: int = 0
 ) -> dict[str, Any]:
-    """The row of a fixed kernel on one fold: setting and C chosen on the training part."""
+    """The row of a fixed kernel on one fold."""
     start = time.perf_counter()
     train, test = outer_split(data.codes, repetition, fold, seed)
     inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
-    scores = np.array(
-        [[path_scores(kernel, data.codes, a, b) for a, b in inner] for kernel in kernels]
-    ).mean(axis=1)  # (n_settings, n_costs)
-    setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
-    final = path_scores(kernels[setting], data.codes, train, test)
-    choice = {**FIXED_METHODS[method][1][setting], "C": CS[cost]}
+    settings = FIXED_METHODS[method][1]
+    accuracy, choice, score = choose_kernel(settings, kernels, data.codes, train, test, inner)
     return {
         "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": final[cost], **_rest(GRID, test, seed, choice, float(scores.max()), start),
+        "accuracy": accuracy, **_rest(GRID, test, seed, choice, score, start),
     }  # fmt: skip
+
+
+def choose_kernel(
+    settings: Sequence[dict[str, Any]], kernels: list[np.ndarray], codes: np.ndarray,
+    train: np.ndarray, test: np.ndarray, inner: list[Split],
+) -> tuple[float, dict[str, Any], float]:  # fmt: skip
+    """Choose setting and C on inner folds of the training part; return accuracy, choice, score."""
+    scores = np.array(
+        [[path_scores(kernel, codes, a, b) for a, b in inner] for kernel in kernels]
+    ).mean(axis=1)  # (n_settings, n_costs)
+    setting, cost = np.unravel_index(int(scores.argmax()), scores.shape)
+    accuracy = path_scores(kernels[setting], codes, train, test)[cost]
+    return accuracy, {**settings[setting], "C": CS[cost]}, float(scores.max())
 
 
 def path_scores(

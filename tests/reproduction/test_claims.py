@@ -11,7 +11,7 @@ from reproduction.data import StudyOptions
 from reproduction.published import PAPER_ACCURACY, possible_p_values
 from scipy import stats
 
-from reproduction import claims, published
+from reproduction import claims
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -40,14 +40,6 @@ def test_the_table_goes_between_the_marks_and_nowhere_else(folder):
         assert "old" not in text.split("\n")
 
 
-def test_a_page_without_marks_is_left_alone(folder):
-    page = folder.parent / "paper.md"
-    page.write_text("no marks\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="lacks the marks"):
-        claims.write_claims(page, folder)
-    assert page.read_text(encoding="utf-8") == "no marks\n"
-
-
 def test_verdicts_follow_the_rows(folder):
     """Had learned WWL been far ahead on the same folds, the verdict would say so."""
     evidence = claims.Evidence(folder)
@@ -71,12 +63,6 @@ def test_no_ten_repetitions_with_the_printed_figures_leave_the_bounds(name, corr
     )
     low, high = possible_p_values(name)
     assert low <= test.pvalue <= high
-
-
-def test_printed_p_values_are_data():
-    assert set(published.PAPER_P_VALUES) <= {
-        (method, name) for method, row in PAPER_ACCURACY.items() for name in row
-    }
 
 
 def test_the_finding_follows_the_rows(folder):

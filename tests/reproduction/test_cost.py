@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction.cost import CLASS_LINES, NUMBER_LINES, Split, first_split, measure
+from reproduction.cost import CLASS_LINES, Split, first_split, measure
 from reproduction.data import StudyOptions
 from reproduction.page_speed import _cost_parts, times_ours
 from reproduction.rows import read_rows
@@ -79,14 +79,6 @@ def test_a_rival_says_what_our_machine_with_the_same_kernel_says(method):
     assert theirs.tolist() == ours.tolist()
 
 
-def test_numbers_start_from_smiles():
-    smiles = ["C" * k + "O" for k in range(1, 61)]
-    y = np.arange(60, dtype=float)
-    for method in ("treelens_uniform", "ecfp4_gp", "ecfp4_rbf_gp"):
-        said = NUMBER_LINES[method].fit(smiles[::2], y[::2], smiles[1::2])()
-        assert np.abs(said - y[1::2]).mean() < 15.0  # the mean of all is 15 off
-
-
 @needs_data
 def test_a_row_is_that_of_the_first_fold(tmp_path):
     cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["treelens_uniform"]))
@@ -103,10 +95,3 @@ def test_a_rival_is_stopped_at_the_limit(monkeypatch):
         pytest.skip("needs TREELENS_DATA with tu/ENZYMES.zip")
     monkeypatch.setattr(cost, "LIMIT", 1)
     assert cost.measured("ENZYMES", "grakel_wl_oa") == {"stopped": 1}
-
-
-def test_a_missing_rival_is_skipped_with_its_reason(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cost, "measured", lambda *_: {"missing": "No module named 'wwl'"})
-    cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["wwl"]))
-    assert "skipped: No module named 'wwl'" in capsys.readouterr().out
-    assert read_rows(tmp_path / "rows" / "cost.jsonl") == []

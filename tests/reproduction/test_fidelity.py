@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from reproduction.explained_models import (
@@ -98,12 +96,6 @@ def test_shap_values_of_a_single_split_are_the_change_it_makes():
     forest = RandomForestRegressor(3, bootstrap=False, random_state=0).fit(rows, 5.0 * rows[:, 1])
     found = TreeShap(forest, rows[1::2]).of(rows[:2])
     np.testing.assert_allclose(found, [[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]], atol=1e-6)
-
-
-def test_without_shap_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ImportError, match=r"pip install -e '\.\[studies\]'"):
-        TreeShap(None, np.zeros((1, 1)))
 
 
 def test_steps_delete_and_insert_in_order():

@@ -12,7 +12,7 @@ from reproduction.methods import (
     GRIDS,
     LEARNER,
     PAPER_METHODS,
-    WL_METHODS,
+    ReleasedCodeWeights,
     study_learner,
 )
 from reproduction.protocol import (
@@ -23,10 +23,10 @@ from reproduction.protocol import (
     fixed_kernels,
     inner_splits,
     outer_split,
-    run_fixed_fold,
     run_paper_fold,
     run_wl_fold,
 )
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 from reproduction import protocol
@@ -38,6 +38,9 @@ from treelens import (
     make_synthetic,
 )
 from treelens.evaluation.validation import corrected_paired_test
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.search import Candidate
 
 METHODS = ["wwl", "wl_oa", "wl_subtree", "learned_wwl", "learned_wl_oa"]
@@ -100,10 +103,6 @@ def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
     assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
 
 
-def test_plain_assignment_never_takes_the_tanimoto_form(made):
-    assert run_wl_fold(made, 0, 0, ["wl_oa_plain"])[0]["choice"]["kernel"] == "wl-oa"
-
-
 @pytest.mark.parametrize("method", ["random_walk", "shortest_path"])
 def test_kernels_that_cannot_see_labels(made, method):
     """Equal to the kernel of the same graphs with one label, and not to the labelled one."""
@@ -163,24 +162,6 @@ def test_inner_splits_stay_within_the_training_part(made):
         assert not (set(fit) | set(check)) & set(test)
 
 
-def test_every_graph_is_tested_once_in_a_repetition(made):
-    tested = np.concatenate([outer_split(made.codes, 4, f, seed=0)[1] for f in range(N_OUTER)])
-    assert sorted(tested) == list(range(len(made.codes)))
-
-
-def test_fixed_kernels_choose_on_the_training_part(made):
-    """A kernel that is perfect on the test part and useless in training is not chosen."""
-    train, test = outer_split(made.codes, 0, 0, seed=0)
-    signs = 2.0 * made.codes - 1
-    honest = np.outer(signs, signs) + np.eye(len(signs))
-    cheat = np.eye(len(signs))
-    cheat[np.ix_(test, train)] = np.outer(signs[test], signs[train])
-    cheat[np.ix_(train, test)] = cheat[np.ix_(test, train)].T
-    row = run_fixed_fold(made, [cheat, honest], "shortest_path", 0, 0)
-    assert row["choice"]["normalize"] == "cosine"  # the second setting
-    assert row["inner_score"] == 1.0
-
-
 def held_out_accuracies(data: DataSet, choice: Candidate) -> np.ndarray:
     """Accuracy on every fold of a repetition with weights and machine from its training part."""
     folds = [outer_split(data.codes, 0, fold, seed=0) for fold in range(N_OUTER)]
@@ -205,15 +186,29 @@ def test_permuted_classes_bring_no_advantage():
     assert held_out_accuracies(honest, learned).mean() > 0.9
 
 
-def test_same_seed_same_rows(made):
-    def rows() -> list[dict]:
-        found = run_wl_fold(made, 1, 2, ["wwl", "learned_wwl", "preset_paper"])
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in found]
-
-    assert rows() == rows()
+# --- learners ---------------------------------------------------------------------------------
 
 
-def test_learned_methods_have_a_uniform_twin():
-    for method, spec in WL_METHODS.items():
-        if method.startswith("learned_"):
-            assert WL_METHODS[str(spec.uniform)].kernels == spec.kernels
+@pytest.fixture(scope="module")
+def study():
+    """Features and classes of graphs whose class one pattern decides."""
+    graphs, y = make_synthetic(5, random_state=0)
+    vocabulary, colors = PatternVocabulary.fit(graphs, 1)
+    histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(1, 1)
+    return PairFeatures.from_histograms(histograms), y
+
+
+def test_the_papers_numbers_hardly_move_the_weights(study):
+    learned = study_learner(preset="paper", random_state=0, tol=1e-3).fit(*study).result_
+    assert (learned.n_iter, learned.step_size) == (500, 1e-4)
+    assert 0 < learned.moved.max() < 0.02
+    assert (learned.margins.alpha1, learned.margins.alpha2, learned.margins.sigma) == (1, 0.5, 0.1)
+
+
+def test_the_released_program_drifts_within_its_box(study):
+    learner = study_learner(preset="released-code", random_state=0)
+    assert isinstance(clone(learner).set_params(radius=3.0), ReleasedCodeWeights)
+    weights = learner.fit(*study).weights_
+    assert 1.5 < weights.max() <= 2.0
+    assert weights.min() >= 0.0
+    np.testing.assert_array_equal(weights, clone(learner).fit(*study).weights_)

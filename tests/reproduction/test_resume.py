@@ -93,15 +93,6 @@ def test_a_row_cut_short_is_taken_off(tmp_path):
     assert [row["key"] for row in read_rows(path)] == [1, 2]
 
 
-def test_a_file_with_nothing_whole_in_it(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"key"')
-    assert read_rows(path) == []
-    assert path.read_bytes() == b'{"key"', "a reader may look while a row is being written"
-    assert RowFile(path, ("key",)).rows == []
-    assert path.read_bytes() == b""
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -15,9 +15,7 @@ from reproduction.runtime import (
     curve,
     made_features,
     runtime_parts,
-    seconds_text,
     time_steps,
-    time_to_quality,
 )
 
 from reproduction import runtime
@@ -43,13 +41,6 @@ def row(experiment, solver, seconds, n_graphs=100, depth=2, **others):
         "experiment": experiment, "dataset": "synthetic", "solver": solver, "seconds": seconds,
         "n_graphs": n_graphs, "depth": depth, "fold": 0, "seed": 0, **others,
     }  # fmt: skip
-
-
-def test_made_graphs_have_the_asked_number_and_depth():
-    features, y = made_features(50, 3, seed=0)
-    assert features.n_graphs == len(y) == 50
-    assert len(features.level_offsets) - 1 == 3  # depths 1 to 3
-    assert set(y) == {-1, 1}
 
 
 def test_steps_are_all_taken():
@@ -83,24 +74,11 @@ def test_what_cannot_be_reached_has_no_time():
     assert curve(rows, "quality", "batch", "n_graphs") == {100: None}
 
 
-def test_quality_row_says_how_much_there_was_to_gain():
-    found = time_to_quality(30, 1, "quasi-newton", fold=0)
-    assert found["optimum"] * 1.01 < found["start"]
-    assert found["n_iter"] >= 1
-
-
 def test_curves_are_medians_over_what_is_not_held_fixed():
     rows = [row("steps", "batch", s, n_graphs=n) for n, s in ((50, 1), (50, 9), (50, 2), (100, 5))]
     rows += [row("steps", "batch", 7.0, depth=3), row("steps", "stochastic", 0.1, n_graphs=50)]
     assert curve(rows, "steps", "batch", "n_graphs") == {50: 2.0, 100: 5.0}
     assert curve(rows, "steps", "batch", "depth") == {2: 5.0, 3: 7.0}
-
-
-def test_times_of_the_paper_read_as_printed():
-    assert seconds_text(16140) == "4h 29'"
-    assert seconds_text(92) == "1' 32''"
-    assert seconds_text("> 3 days") == "> 3 days"
-    assert seconds_text(None) == "–"
 
 
 def test_page_puts_the_papers_hours_beside_ours(tmp_path):

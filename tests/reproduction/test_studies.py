@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from reproduction.data import StudyOptions
 
@@ -49,30 +48,6 @@ def test_the_planted_pattern_gets_the_highest_weight_of_depth_one(learned_row):
     assert learned_row["pattern"]["rank"] <= 3
     assert learned_row["pattern"]["weight"] > 1.2
     assert learned_row["pattern"]["n_patterns"] > 50
-
-
-@pytest.mark.parametrize(("weight", "rank"), [(2.5, 1), (2.0, 1), (1.5, 2), (0.5, 4)])
-def test_the_rank_of_a_pattern_counts_those_of_its_depth_above_it(weight, rank):
-    """Equal weights share the better rank; other depths do not count."""
-    planted = synthetic_study.PATTERN
-    table = pd.DataFrame(
-        {
-            "pattern": ["a", planted, "b", "c", planted, "d"],
-            "depth": [1, 1, 1, 1, 2, 0],
-            "weight": [2.0, weight, 1.0, 1.5, 9.0, 9.0],
-        }
-    )
-    assert synthetic_study.pattern_standing(table) == {
-        "weight": weight, "rank": rank, "n_patterns": 4,
-    }  # fmt: skip
-
-
-def test_training_and_test_substructures_do_not_mix():
-    graphs, _ = make_synthetic(random_state=0)
-    train = synthetic_study._members(graphs, synthetic_study.TRAINING_SUBSTRUCTURES)
-    test = synthetic_study._members(graphs, synthetic_study.TEST_SUBSTRUCTURES)
-    assert len(train) == len(test) == 80
-    assert not set(train) & set(test)
 
 
 def test_noise_that_falls_anywhere_takes_the_gain_away(learned_row):

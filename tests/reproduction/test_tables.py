@@ -46,12 +46,6 @@ def test_mean_and_deviation_are_over_repetition_means(rows):
     assert cell["n_folds"] == 30
 
 
-def test_an_unfinished_method_says_how_many_folds_it_has(rows):
-    cell = summarize(rows)["MUTAG"]["shortest_path"]
-    assert cell["n_folds"] == 4
-    assert cell["std"] is None
-
-
 def test_an_unfinished_repetition_does_not_count_beside_finished_ones(rows):
     extra = [row("wwl", 3, 0, 0.0)]
     assert summarize(rows + extra)["MUTAG"]["wwl"] == summarize(rows)["MUTAG"]["wwl"]
@@ -94,7 +88,3 @@ def test_the_page_marks_the_best_and_leaves_other_seeds_out(rows, tmp_path):
     assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
     best = summarize(rows)["MUTAG"]["learned_wwl"]
     assert f"| learned WWL | **{best['mean']:.2f} ± {best['std']:.2f}** [30 folds]" in page
-
-
-def test_no_rows_is_no_page(tmp_path):
-    assert page_paper.write(tmp_path) is None
