@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from reproduction.data import StudyOptions
 
-PAGES = (
-    "choice", "table2", "numbers", "censored", "classes", "attributes", "explanations", "speed",
-    "decisions", "defaults", "index",
-)  # fmt: skip
-_PAGE_MODULES = {page: f"page_{page}" for page in PAGES} | {
-    "table2": "page_paper", "censored": "censored", "attributes": "attributes",
-    "decisions": "decisions", "defaults": "defaults",
+# Page -> module and the function that writes it.
+PAGES = {
+    "choice": ("page_choice", "write"), "table2": ("page_paper", "write"),
+    "numbers": ("page_compare", "write_numbers"), "censored": ("censored", "write"),
+    "classes": ("page_compare", "write_classes"), "attributes": ("attributes", "write"),
+    "explanations": ("page_explanations", "write"), "speed": ("page_speed", "write"),
+    "decisions": ("decisions", "write"), "defaults": ("defaults", "write"),
+    "index": ("page_index", "write"),
 }  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
         getattr(_module(experiment.module), experiment.function)(options)
     wanted = {*(EXPERIMENTS[each].page for each in names), name, "index"}
     pages = [page for page in PAGES if name == "pages" or page in wanted]
-    written = [_module(_PAGE_MODULES[page]).write(options.out) for page in pages]
+    written = [getattr(_module(PAGES[page][0]), PAGES[page][1])(options.out) for page in pages]
     if name == "pages":
         _module("claims").run(options)
     return [path for path in written if path is not None]

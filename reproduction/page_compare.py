@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from reproduction import earlier_pages
 from reproduction.compare import NEW_ASSAYS, OLD_ASSAYS
 from reproduction.pages import (
     Rows,
@@ -24,8 +24,8 @@ from reproduction.pages import (
     signed,
     write_page,
 )
+from reproduction.published import PUBLISHED
 
-PUBLISHED = json.loads(Path(__file__).with_name("published_moleculeace.json").read_text("utf-8"))
 NAMES = {
     "auto": "treelens",
     "uniform": "uniform weights, best depth",
@@ -164,16 +164,17 @@ def coverage_text(out: Path) -> str:
 def write_numbers(out: Path) -> Path | None:
     """Write ``numbers.md`` with the figures of calibration and of ranks."""
     rows = rows_of(out, "compare_numbers")
+    if not rows:
+        return earlier_pages.write_numbers(out)
     parts = [_ABOUT, short_table(out), coverage_text(out), places_text(rows, "rmse", True)]
     for kind, text in KINDS.items():
         own = grouped([r for r in rows if r["kind"] == kind], "set")
         parts += [f"## {text.capitalize()}"] if own else []
         for name, found in own.items():
             parts += [f"### {name}, {text}", score_table(found, NUMBERS, smaller=True)]
-    if rows:
-        draw_calibration(out / "figures", rows)
-        parts += ["## Calibration", "Share of held-out values within intervals of each level.",
-                  "![Nominal level and share within](figures/calibration.png)"]  # fmt: skip
+    draw_calibration(out / "figures", rows)
+    parts += ["## Calibration", "Share of held-out values within intervals of each level.",
+              "![Nominal level and share within](figures/calibration.png)"]  # fmt: skip
     return write_page(out, "numbers", "Numbers of molecules", [*parts, *assay_parts(out)])
 
 
@@ -309,6 +310,8 @@ def draw_ranks(
 def write_classes(out: Path) -> Path | None:
     """Write ``classes.md``."""
     rows = rows_of(out, "compare_classes")
+    if not rows:
+        return earlier_pages.write_classes(out)
     parts = [
         "Five stratified random folds (a molecule, copies and stereoisomers included, is never in "
         "two) and five folds of whole Bemis-Murcko scaffolds. Methods as in "

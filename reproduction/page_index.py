@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reproduction import page_compare
-from reproduction.page_classes import panel_means, places_text
-from reproduction.page_numbers import coverage_text, short_table
+from reproduction import earlier_pages, page_compare
 from reproduction.pages import rows_of, write_page
 
 PAGES = {
@@ -27,7 +25,6 @@ PAGES = {
 
 def write(out: Path) -> Path | None:
     """Write ``index.md``."""
-    numbers, panel = rows_of(out, "regression"), rows_of(out, "panel")
     if rows_of(out, "compare_numbers"):
         classes = rows_of(out, "compare_classes")
         parts = [
@@ -36,14 +33,7 @@ def write(out: Path) -> Path | None:
             page_compare.places_text(classes, "roc_auc", smaller=False),
             "![Gain of learned over uniform weights](figures/learning_pays.png)",
         ]
-    elif numbers:
-        parts = [
-            short_table(out),
-            coverage_text(numbers, rows_of(out, "regression_scaffold")),
-            places_text(panel_means(panel)) if panel else "",
-            "![Error against the number of training molecules](figures/curves.png)",
-        ]
-    else:
+    elif not (parts := earlier_pages.index_parts(out)):
         return None
     parts += [
         "\n".join(

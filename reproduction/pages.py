@@ -13,43 +13,6 @@ from reproduction.rows import read_rows
 from treelens.evaluation.validation import corrected_paired_test
 
 Rows = Sequence[Mapping[str, Any]]
-METHOD_NAMES = {
-    "default": "treelens",
-    "uniform": "treelens, uniform weights, best depth",
-    "depths": "treelens, weights of depths",
-    "branches": "treelens, weights of branches",
-    "treelens": "treelens",
-    "treelens_depths": "treelens, one weight per depth",
-    "treelens_uniform": "treelens, uniform weights, depth 4",
-    "treelens_descriptors": "treelens with RDKit descriptors as covariates",
-    "svc": "GraphSVC",
-    "svc_uniform": "GraphSVC, uniform weights",
-    "ecfp_gp": "ECFP6 Tanimoto GP",
-    "ecfp4_gp": "ECFP4 Tanimoto GP",
-    "ecfp_gp_radii": "ECFP6 GP, a weight per radius",
-    "ecfp4_gp_radii": "ECFP4 GP, a weight per radius",
-    "ecfp_svm": "ECFP Tanimoto SVM",
-    "boosting": "boosting on ECFP4 and descriptors",
-    "ecfp_forest": "ECFP4 random forest",
-    "ecfp_boosting": "ECFP4 boosting",
-}
-
-
-def current(rows: Rows, method: str) -> str:
-    """Return the name of a method in these rows: the current one, or that of an earlier version.
-
-    Examples
-    --------
-    >>> current([{"method": "treelens"}], "default"), current([{"method": "default"}], "default")
-    ('treelens', 'default')
-    """
-    return method if any(row["method"] == method for row in rows) else _EARLIER[method]
-
-
-_EARLIER = {
-    "default": "treelens", "uniform": "treelens_uniform", "depths": "treelens_depths",
-    "branches": "treelens",
-}  # fmt: skip
 
 
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:

@@ -106,6 +106,10 @@ def _errata(statistics: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+# Errors of others on the assays of MoleculeACE, and where they were published.
+PUBLISHED = json.loads(
+    Path(__file__).with_name("published_moleculeace.json").read_text(encoding="utf-8")
+)
 PAPER = "Nguyen, Nguyen and Mamitsuka 2021, Table 2"
 
 # method -> data set -> (mean, standard deviation)

@@ -7,9 +7,15 @@ from functools import cache
 
 import numpy as np
 from reproduction.claims import BEGIN, END, FINDING, Evidence, claims_table, finding
-from reproduction.page_classes import hiv_tests, panel_means
+from reproduction.earlier_pages import (
+    coverage_text,
+    curves_of,
+    gain_at,
+    hiv_tests,
+    panel_means,
+    short_table,
+)
 from reproduction.page_explanations import fragment_counts
-from reproduction.page_numbers import coverage_text, curves_of, gain_at, short_table
 from reproduction.pages import rows_of
 from reproduction.published import PAPER_ACCURACY, PAPER_P_VALUES, possible_p_values
 

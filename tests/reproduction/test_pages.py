@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 from reproduction.__main__ import PAGES, run
 from reproduction.data import StudyOptions, random_splits
+from reproduction.earlier_pages import (
+    coverage_text,
+    curves_of,
+    hiv_tests,
+    mean_errors,
+    panel_means,
+    places_text,
+)
 from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
-from reproduction.page_classes import hiv_tests, panel_means, places_text
-from reproduction.page_numbers import coverage_text, curves_of, mean_errors
 from reproduction.pages import common_rows, paired, rows_of
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

@@ -18,8 +18,8 @@ def test_every_experiment_and_page_has_its_functions():
         module = command_line._module(experiment.module)
         assert callable(getattr(module, experiment.function)), name
         assert experiment.page in command_line.PAGES
-    for page in command_line._PAGE_MODULES.values():
-        assert callable(command_line._module(page).write)
+    for module, function in command_line.PAGES.values():
+        assert callable(getattr(command_line._module(module), function))
 
 
 def test_help_has_a_line_for_every_experiment(capsys):
