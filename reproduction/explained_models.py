@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,8 @@ N_TREES = 200
 N_BACKGROUND = 100  # molecules that others are compared with
 
 
-class ExplainedModel(Protocol):
-    """A model that predicts molecules and parts of them, with contributions of atoms."""
-
-    usual: float  # the mean prediction for the molecules trained on
-
-    def predict(self, index: int, kept: Sequence[np.ndarray]) -> np.ndarray: ...
-    def contributions(self, index: int) -> np.ndarray: ...
+# Each class predicts the molecule at an index with some of its atoms kept (flags), and returns what
+# its atoms contribute; ``usual`` is the mean prediction for the molecules trained on.
 
 
 class OwnModel:
@@ -33,7 +28,7 @@ class OwnModel:
     def __init__(
         self, graphs: tl.GraphCollection, y: np.ndarray, train: np.ndarray, n_jobs: int
     ) -> None:
-        made = tl.GraphClassifier if _are_classes(y) else tl.GraphRegressor
+        made = tl.GraphClassifier if y.dtype.kind in "iu" else tl.GraphRegressor
         self.graphs = graphs
         self.model = made(n_jobs=n_jobs, random_state=0).fit(graphs[train], y[train])
         self.usual = float(self._predict(graphs[train]).mean())
@@ -68,7 +63,7 @@ class ForestModel:
 
         self.fingerprints = Fingerprints()
         self.molecules = [Chem.MolFromSmiles(x) for x in graphs.graph_data["smiles"]]
-        made = RandomForestClassifier if _are_classes(y) else RandomForestRegressor
+        made = RandomForestClassifier if y.dtype.kind in "iu" else RandomForestRegressor
         bits = np.array([self.fingerprints.of(self.molecules[k]) for k in train.tolist()])
         self.forest = made(N_TREES, n_jobs=n_jobs, random_state=0).fit(bits, y[train])
         self.usual = float(self._predict(bits).mean())
@@ -123,10 +118,6 @@ def node_values(tree: Any) -> np.ndarray:
     """What each node of a tree predicts: a number, or the probability of the second class."""
     values = tree.tree_.value[:, 0, :]  # (n_nodes, n_classes or 1)
     return values[:, 0] if values.shape[1] == 1 else values[:, 1] / values.sum(axis=1)
-
-
-def _are_classes(y: np.ndarray) -> bool:
-    return y.dtype.kind in "iu"
 
 
 # --- parts of molecules ---------------------------------------------------------------------
@@ -206,22 +197,18 @@ class Fingerprints:
 
     def spread(self, molecule: Any, worth: np.ndarray) -> np.ndarray:
         """What atoms are worth if each bit's worth is shared by the atoms of its environments."""
+        from rdkit import Chem
+
         output = self._output()
         output.AllocateBitInfoMap()
         self._generator.GetCountFingerprint(molecule, additionalOutput=output)
         atoms = np.zeros(molecule.GetNumAtoms())
-        near = _distances(molecule)
+        near = Chem.GetDistanceMatrix(molecule)
         for bit, places in output.GetBitInfoMap().items():
             for atom, radius in places:
                 reached = near[atom] <= radius
                 atoms[reached] += worth[bit] / (len(places) * reached.sum())
         return atoms
-
-
-def _distances(molecule: Any) -> np.ndarray:
-    from rdkit import Chem
-
-    return Chem.GetDistanceMatrix(molecule)
 
 
 # --- SHAP values ----------------------------------------------------------------------------
@@ -233,16 +220,14 @@ class TreeShap:
     The other form of TreeSHAP, which goes by the rows that passed each split, is numerically
     unstable on trees that are fifty splits deep: its values did not add up to predictions.
 
-    Parameters
-    ----------
-    forest : RandomForestClassifier or RandomForestRegressor
-        Of two classes or of numbers.
-    background : ndarray, shape (n_rows, n_features)
-        What predictions are explained against; the first hundred rows are taken.
+    ``forest`` is of two classes or of numbers; predictions are explained against the first hundred
+    rows of ``background``.
     """
 
     def __init__(self, forest: Any, background: np.ndarray) -> None:
-        self._explainer = _shap().TreeExplainer(
+        import shap  # pip install -e '.[studies]'
+
+        self._explainer = shap.TreeExplainer(
             forest, data=background[:N_BACKGROUND], feature_perturbation="interventional"
         )
 
@@ -255,16 +240,6 @@ class TreeShap:
         """What features add to ``base``, of classes to the second: (n_rows, n_features)."""
         found = np.asarray(self._explainer.shap_values(rows))
         return found[..., 1] if found.ndim == 3 else found
-
-
-def _shap() -> Any:
-    try:
-        import shap
-    except ImportError as error:
-        raise ImportError(
-            "SHAP values need the package shap: pip install -e '.[studies]'."
-        ) from error
-    return shap
 
 
 MODELS: dict[str, type[Any]] = {

@@ -16,7 +16,7 @@ import numpy as np
 
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
-from reproduction.explained_models import MODELS, ExplainedModel
+from reproduction.explained_models import MODELS
 from reproduction.fragments import CLASSES
 
 KEY = ("set", "seed", "model")
@@ -75,9 +75,7 @@ def split(name: str, seed: int) -> tuple[tl.GraphCollection, np.ndarray, np.ndar
     return graphs, y, order[:N_TRAIN], rest[graphs.sizes[rest] >= FEWEST_ATOMS][:N_EXPLAINED]
 
 
-def curves(
-    model: ExplainedModel, index: int, n_atoms: int, rng: np.random.Generator
-) -> dict[str, Any]:
+def curves(model: Any, index: int, n_atoms: int, rng: np.random.Generator) -> dict[str, Any]:
     """How much of a prediction is left, step by step, in the direction in which it is unusual.
 
     What lies beyond the usual prediction is what there is to explain.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from joblib import Parallel, delayed
 
@@ -157,26 +157,19 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-class Work(NamedTuple):
-    """A function and its arguments."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+Work = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments
 
 
 def run_all(works: Sequence[Work], n_jobs: int, title: str) -> Iterator[Any]:
     """Yield the results of all works in the order in which they finish, with progress on stderr."""
     start = time.monotonic()
     results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(work.function)(*work.arguments) for work in works
+        delayed(function)(*arguments) for function, arguments in works
     )
     for done, result in enumerate(results, start=1):
         seconds = time.monotonic() - start
         left = seconds / done * (len(works) - done)
         line = f"{title}: {done}/{len(works)}, {seconds:.0f} s, about {left:.0f} s left"
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{line}   " + ("\n" if done == len(works) else ""))
-        elif done == len(works) or done % max(1, len(works) // 10) == 0:
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        if done == len(works) or done % max(1, len(works) // 10) == 0:
+            print(line, file=sys.stderr, flush=True)
         yield result

@@ -88,11 +88,11 @@ def _works(
     for repetition, fold, wanted in missing:
         weighted = [m for m in wanted if m in WL_METHODS]
         if weighted:
-            yield Work(run_wl_fold, (data, repetition, fold, weighted, seed))
+            yield run_wl_fold, (data, repetition, fold, weighted, seed)
         for method in (m for m in wanted if m in PAPER_METHODS):
-            yield Work(run_paper_fold, (data, repetition, fold, [method], seed))
+            yield run_paper_fold, (data, repetition, fold, [method], seed)
         for method in (m for m in wanted if m in FIXED_METHODS):
-            yield Work(_one_row, (data, kernels[method], method, repetition, fold, seed))
+            yield _one_row, (data, kernels[method], method, repetition, fold, seed)
 
 
 def load_protocol_data(name: str) -> DataSet:
