@@ -94,6 +94,21 @@ def test_graphs_of_any_kind_are_taken():
         np.testing.assert_allclose(model.fit(blocks).decision_function(smiles), expected, rtol=1e-9)
 
 
+def test_blocks_of_a_table_are_learned_on_its_scale(tmp_path):
+    pytest.importorskip("rdkit")
+    rows = [f"{'C' * n}{end},{10 ** (0.1 * n + 0.3 * k)}" for n in range(1, 21)
+            for k, end in enumerate("ON")]  # fmt: skip
+    path = tmp_path / "assay.csv"
+    path.write_text("\n".join(["smiles,IC50", *rows]) + "\n")
+    table = tl.read_table(path, target="IC50", transform="log10")
+    model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.y, 9))
+    np.testing.assert_allclose(model.predict(table.graphs), table.y, rtol=0.2)
+    path.write_text("\n".join(["smiles,IC50", *rows, "CCCCCCO,>1000"]) + "\n")
+    table = tl.read_table(path, target="IC50", duplicates="keep")
+    with pytest.raises(ValueError, match="limits"):
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.y, 9))
+
+
 # --- predicting ---------------------------------------------------------------------------------
 
 
@@ -186,17 +201,6 @@ def test_graphs_that_look_like_pairs_are_still_graphs():
 # --- all that a model does ----------------------------------------------------------------------
 
 
-def test_classes_and_probabilities(data, models):
-    graphs, targets = data
-    model = models["classes"]
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert model.score(graphs, targets["classes"]) > 0.9
-    chances = model.predict_proba(graphs)
-    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-    assert (chances > 0).all()
-    assert len(model.loo_.predictions) == SETTINGS["exact_size"]
-
-
 def test_nine_of_ten_new_numbers_lie_in_their_intervals(data):
     graphs, targets = data
     y = targets["numbers"]
@@ -262,18 +266,6 @@ def test_fragments(data, models, kind, tmp_path):
 # --- what is refused ----------------------------------------------------------------------------
 
 
-class Unread:
-    """Blocks that must not be looked at."""
-
-    def __iter__(self):
-        raise AssertionError("read too early")
-
-
-def test_wrong_parameters_are_refused_before_anything_is_read():
-    with pytest.raises(ValueError, match="'n_landmarks' parameter"):
-        tl.GraphClassifier(n_landmarks=0).fit(Unread())
-
-
 def test_what_is_no_iterable_of_blocks_is_refused(data):
     graphs, y = data[0], data[1]["classes"]
     model = tl.GraphClassifier(**SETTINGS)
@@ -301,10 +293,7 @@ def test_blocks_take_nothing_beside_them(data, models, name):
     [
         (lambda graphs, y: (graphs, None), "holds no targets"),
         (lambda graphs, y: (graphs, y[:3]), "graphs but 3 targets"),
-        (lambda graphs, y: (graphs, 1), "one class or value per graph"),
         (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
-        (lambda graphs, y: graphs, r"is GraphCollection.*or a list of \(graphs, y\) pairs"),
-        (lambda graphs, y: "CO", r"is str 'CO': expected SmilesBlocks"),
         (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
     ],
 )

@@ -132,15 +132,6 @@ def test_gram_matrices_are_symmetric_and_positive_semidefinite(
     assert np.linalg.eigvalsh(gram).min() > -1e-10 * scale
 
 
-@pytest.mark.parametrize("model", [*VARIANTS[:9:2], *VARIANTS[9:]], ids=repr)
-def test_gram_matrix_of_real_graphs_is_positive_semidefinite(
-    model: Any, mutag: tuple[GraphCollection, np.ndarray]
-) -> None:
-    gram = model.fit_transform(mutag[0])
-    assert (gram == gram.T).all()
-    assert np.linalg.eigvalsh(gram).min() > -1e-10 * np.linalg.norm(gram, 2)
-
-
 @every_model
 def test_no_bit_depends_on_threads_or_on_the_run(model: Any, rng: np.random.Generator) -> None:
     train, new = (random_collection(rng, n, max_nodes=8) for n in (40, 20))
@@ -202,11 +193,6 @@ def test_unseen_share(kernel: Any) -> None:
     assert share.tolist() == [0.0, 0.75, 1.0]
 
 
-def test_a_graph_of_unseen_patterns_only_is_as_far_as_can_be() -> None:
-    model = WassersteinWL(1).fit([([(0, 1)], {0: "C", 1: "C"})])
-    assert model.transform([([(0, 1)], {0: "N", 1: "N"})]).tolist() == [[np.exp(-1.0)]]
-
-
 # --- distances --------------------------------------------------------------------------------
 
 
@@ -233,13 +219,6 @@ def test_distance_between_two_collections(rng: np.random.Generator) -> None:
     assert found.shape == (8, 5)
     np.testing.assert_allclose(found, model.distance(right, left).T, atol=ATOL)
     np.testing.assert_allclose(-np.log(model.fit(right).transform(left)), found, atol=ATOL)
-
-
-def test_the_metric_form_obeys_the_triangle_inequality(some_graphs: GraphCollection) -> None:
-    model = with_random_weights(WassersteinWL(2, kernel="laplacian"), some_graphs).fit(some_graphs)
-    d = model.distance(some_graphs)
-    assert (d[:, None, :] <= d[:, :, None] + d[None, :, :] + ATOL).all()
-    np.testing.assert_allclose(np.diag(d), 0.0, atol=1e-14)
 
 
 def embeddings(graphs: GraphCollection, model: WassersteinWL) -> tuple[list[np.ndarray], Any]:
@@ -333,25 +312,6 @@ def test_distance_written_into_a_memory_map(
 # --- weights and the feature map ----------------------------------------------------------------
 
 
-@every_kernel
-def test_weights_of_one_change_nothing(kernel: Any, some_graphs: GraphCollection) -> None:
-    uniform = kernel(2).fit(some_graphs)
-    weighted = kernel(2, weights=np.ones(len(uniform.weights_)))
-    np.testing.assert_allclose(
-        weighted.fit_transform(some_graphs), uniform.transform(some_graphs), rtol=1e-14
-    )
-
-
-@every_kernel
-def test_a_pattern_of_weight_zero_counts_for_nothing(
-    kernel: Any, some_graphs: GraphCollection
-) -> None:
-    n_patterns = len(kernel(2).fit(some_graphs).weights_)
-    model = kernel(2, weights=np.zeros(n_patterns))
-    gram = model.fit_transform(some_graphs)
-    assert (gram == (1.0 if kernel is WassersteinWL else 0.0)).all()
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("include_depth_zero", [False, True])
 def test_the_subtree_kernel_is_the_product_of_its_features(
@@ -386,22 +346,12 @@ def test_feature_names_fit_the_features(kernel: Any) -> None:
 
 
 @every_kernel
-def test_names_of_the_columns_of_transform_are_those_of_training_graphs(
-    kernel: Any, some_graphs: GraphCollection
-) -> None:
-    model = kernel(1).fit(some_graphs[:7])
-    names = model.get_feature_names_out()
-    assert names.shape == (model.transform(some_graphs).shape[1],) == (7,)
-    assert len(set(names)) == 7
-    assert names[3] == f"{kernel.__name__.lower()}3"
-
-
-@every_kernel
 def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) -> None:
     plain = kernel(1).fit(some_graphs[:7])
     model = kernel(1).set_output(transform="pandas")
     inner = model.fit_transform(some_graphs[:7])
     table = model.transform(some_graphs)
+    assert table.columns[3] == f"{kernel.__name__.lower()}3"
     assert list(table.columns) == list(inner.columns) == plain.get_feature_names_out().tolist()
     np.testing.assert_array_equal(table.to_numpy(), plain.transform(some_graphs))
     np.testing.assert_array_equal(inner.to_numpy(), plain.transform(some_graphs[:7]))
@@ -423,20 +373,13 @@ def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) 
         ({"weights": [1.0, 2.0]}, r"one number for each of the \d+ patterns.*\(2,\)"),
         ({"n_jobs": 1.5}, "'n_jobs' parameter"),
         ({"n_jobs": 0}, "n_jobs"),
+        ({"attributes": "maybe"}, "'attributes' parameter"),
     ],
 )
 def test_parameters_out_of_range(kernel: Any, parameters: dict, message: str) -> None:
     graphs = [([(0, 1)], {0: "C", 1: "N"}), ([(0, 1)], {0: "C", 1: "C"})]
     with pytest.raises(ValueError, match=message):
         kernel(**parameters).fit(graphs)
-
-
-@pytest.mark.parametrize("gamma", [0, -1.0])
-def test_gamma_must_be_positive(gamma: float, some_graphs: GraphCollection) -> None:
-    with pytest.raises(ValueError, match="'gamma' parameter"):
-        WassersteinWL(gamma=gamma).fit(some_graphs)
-    with pytest.raises(ValueError, match="'kernel' parameter"):
-        WassersteinWL(kernel="cubic").distance(some_graphs)
 
 
 @every_kernel

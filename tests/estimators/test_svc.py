@@ -1,11 +1,9 @@
 """GraphSVC: fitting, predictions, the chosen parameters, and errors."""
 
-import pickle
 import sys
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import (
@@ -286,31 +284,7 @@ def test_the_planted_pattern_weighs_most(learned):
     assert (first["pattern"], first["class"]) == ("0(0,1,2)", 1)
 
 
-def test_unseen_share(learned, data):
-    graphs, _ = data
-    np.testing.assert_array_equal(learned.out_of_vocabulary(graphs), 0.0)
-    stranger = ([(0, 1)], {0: "new", 1: "newer"})
-    half_known = ([(0, 1)], {0: 0, 1: "new"})  # one label of four nodes and two pairs
-    np.testing.assert_allclose(learned.out_of_vocabulary([stranger, half_known]), [1.0, 5 / 6])
-
-
 # --- a citizen of scikit-learn ----------------------------------------------------------------
-
-
-def test_parameters_and_clone(model):
-    fresh = clone(model)
-    assert repr(fresh) == repr(model)
-    assert fresh.get_params().keys() == model.get_params().keys()
-    assert not hasattr(fresh, "best_params_")
-    assert fresh.set_params(depth=5, weight_radius="auto").get_params()["depth"] == 5
-
-
-def test_pickle(model, data):
-    graphs, _ = data
-    back = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(back.decision_function(graphs), model.decision_function(graphs))
-    assert back.best_params_ == model.best_params_
-    pd.testing.assert_frame_equal(back.patterns_, model.patterns_)
 
 
 def test_inside_cross_validation_and_grid_search(data):
@@ -332,14 +306,6 @@ def test_graphs_of_any_kind():
         networkx.set_node_attributes(graph, "C", "label")
     model = small(depth=1, C=100.0).fit(rings + paths, ["ring"] * 8 + ["path"] * 8)
     assert model.predict(new).tolist() == ["ring", "path"]
-
-
-def test_smiles():
-    pytest.importorskip("rdkit")
-    alcohols = ["C" * n + "O" for n in range(1, 9)]
-    amines = ["C" * n + "N" for n in range(1, 9)]
-    model = small(depth=1).fit(alcohols + amines, ["alcohol"] * 8 + ["amine"] * 8)
-    assert model.predict(["CCC(C)O", "CCC(C)N"]).tolist() == ["alcohol", "amine"]
 
 
 def test_edge_labels_where_there_are_some(data):

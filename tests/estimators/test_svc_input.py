@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
 import treelens as tl
@@ -46,17 +45,6 @@ BAD_PARAMETERS = [
 def test_bad_parameters_are_named(name, value, data):
     with pytest.raises(ValueError, match=name):
         small(**{name: value}).fit(*data)
-
-
-@pytest.mark.parametrize(
-    "smallest",
-    [{"depth": 0, "include_depth_zero": True}, {"cv": 2}, {"weight_radius": 0},
-     {"gamma": 0.01}, {"gamma": [0.5]}, {"C": 0.01}, {"C": [0.5]}, {"weight_radius": [0.1]}],
-    ids=str,
-)  # fmt: skip
-def test_the_smallest_values_allowed_are_taken(smallest, data):
-    model = small(**smallest).fit(*data)
-    assert len(model.predict(data[0])) == len(data[1])
 
 
 def test_no_depth_is_left(data):
@@ -151,11 +139,3 @@ def test_shared_labels_alone_do_not_count_where_depth_zero_does_not():
 def test_graphs_all_alike_are_decided_alike():
     model = small(weight_radius=[0.0, 1.0]).fit([STRANGERS[0]] * 10, [0, 1] * 5)
     assert len(set(model.predict([STRANGERS[0]] * 3))) == 1
-
-
-def test_not_fitted(data):
-    for method in ("predict", "predict_proba", "decision_function", "out_of_vocabulary"):
-        with pytest.raises(NotFittedError):
-            getattr(GraphSVC(), method)(data[0])
-    with pytest.raises(NotFittedError):
-        _ = GraphSVC().patterns_

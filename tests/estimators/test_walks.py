@@ -8,16 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 from naive import paths as naive
 from strategies import collections, random_collection
-from treelens import RandomWalk, ShortestPath, as_graph_collection
+from treelens import RandomWalk, ShortestPath
 from treelens.estimators import walks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError
 from treelens.patterns.paths import WalkVocabulary
 
 NORMALIZATIONS = [None, "cosine", "tanimoto"]
@@ -175,18 +171,6 @@ def test_sequences_are_named_when_asked_for(rng, monkeypatch):
     assert np.array_equal(loaded.transform(graphs), kernel.transform(graphs))
 
 
-def test_kernels_sit_in_pipelines_and_grid_searches(mutag):
-    graphs, y = mutag
-    graphs, y = graphs[::3], y[::3]
-    for kernel, grid in [
-        (ShortestPath(normalize="tanimoto"), {"shortestpath__ordered": [True, False]}),
-        (RandomWalk(normalize="tanimoto"), {"randomwalk__max_length": [1, 4]}),
-    ]:
-        model = make_pipeline(kernel, SVC(kernel="precomputed"))
-        search = GridSearchCV(model, {**grid, "svc__C": [1.0, 100.0]}, cv=3).fit(graphs, y)
-        assert search.best_score_ > max(np.mean(y == label) for label in np.unique(y))
-
-
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [(ShortestPath(ordered="yes"), "ordered"), (ShortestPath(normalize="l2"), "normalize"),
@@ -214,13 +198,3 @@ def test_new_graphs_must_converge_too():
     kernel = RandomWalk(max_length=None, decay=0.5).fit([edge])
     with pytest.raises(ValueError, match="does not converge"):
         kernel.transform([square])
-
-
-def test_missing_edge_labels_and_no_graphs_are_errors():
-    edge = [(0, 1)], {0: "C", 1: "C"}
-    with pytest.raises(GraphDataError, match="no edge labels"):
-        RandomWalk(edge_labels=True).fit([edge])
-    with pytest.raises(GraphDataError, match="no edge labels"):
-        RandomWalk(max_length=None, edge_labels=True).fit([edge])
-    with pytest.raises(GraphDataError, match="0 graphs"):
-        ShortestPath().fit(as_graph_collection([edge])[:0])

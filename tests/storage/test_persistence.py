@@ -36,7 +36,7 @@ def test_predictions_are_the_same_to_the_last_bit(kernel, weight_radius, y, tmp_
 
 def test_everything_found_in_fitting_comes_back(model, path):
     loaded = tl.load(path)
-    for name in ("best_params_", "learning_gain_", "offset_"):
+    for name in ("best_params_", "learning_gain_"):
         assert getattr(loaded, name) == getattr(model, name), name
     ours, theirs = model.cv_results_, loaded.cv_results_
     assert (theirs.scores, theirs.losses, theirs.best()) == (ours.scores, ours.losses, ours.best())
@@ -45,7 +45,7 @@ def test_everything_found_in_fitting_comes_back(model, path):
     np.testing.assert_array_equal(loaded.train_codes_, model.train_codes_)
     np.testing.assert_array_equal(loaded.support_vectors_, model.support_vectors_)
     for name in ("offsets", "graphs", "counts", "level_offsets", "n_nodes", "unseen"):
-        left, right = (getattr(m.train_histograms_, name) for m in (model, loaded))
+        left, right = (getattr(m.model_.training.histograms, name) for m in (model, loaded))
         np.testing.assert_array_equal(left, right)
         assert left.dtype == right.dtype
 
@@ -120,7 +120,7 @@ def test_edge_labels_and_leaving_out_depth_zero(mutag, tmp_path):
     model = fitted("tanimoto", 0.0, y[:60], graphs[:60], include_depth_zero=False)
     loaded = saved_and_loaded(model, tmp_path)
     assert loaded.vocabulary_.uses_edge_labels
-    assert loaded.train_histograms_.first_depth == 1
+    assert loaded.model_.training.histograms.first_depth == 1
     assert_same_predictions(model, loaded, graphs[60:])
     assert model.patterns_.equals(loaded.patterns_)
 

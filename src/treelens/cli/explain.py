@@ -263,7 +263,7 @@ def _gp_facts(model: Any) -> dict[str, Any]:
 
 
 def _svc_facts(model: Any) -> dict[str, Any]:
-    histograms = model.train_histograms_
+    histograms = model.model_.training.histograms
     sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 

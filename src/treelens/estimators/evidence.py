@@ -121,10 +121,6 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     best_depth_ : int
     best_weights_ : {"uniform", "depths", "branches"}
     uses_descriptors_ : bool
-    loo_ : LeftOutNumbers
-        Predictions of each training graph from all the others, with their scores.
-    left_out_scaffolds_ : LeftOutGroups
-        The same from the molecules of all other scaffolds.
     learning_gain_ : LearningGain
         Learned weights against uniform ones at the best depth, on held-out training graphs.
 
@@ -180,8 +176,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         targets = self.model_.targets_with(values[:, None], weights)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
-        return first_no_number(y)
+    _first_wrong = staticmethod(first_no_number)
 
     def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
@@ -196,7 +191,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     @property
     def loo_(self) -> LeftOutNumbers:
-        """Predictions of each training graph from all the others."""
+        """Predictions of each training graph from all the others, with their scores."""
         return self._fitted_model.record.left_out
 
     @property
@@ -404,10 +399,6 @@ n_landmarks, max_steps :
 
     Attributes
     ----------
-    classes_ : ndarray
-    threshold_ : Threshold or None
-        What ``predict`` names the rarer class by; None: the most probable class is named.
-    loo_ : LeftOutClasses
     model_, weights_, best_depth_, best_weights_, uses_descriptors_, evidence_, history_, \
 converged_, learning_gain_ :
         As for :class:`GraphRegressor`.
@@ -499,8 +490,7 @@ converged_, learning_gain_ :
         targets = self.model_.targets_with(class_columns(codes, len(classes)), weights)
         return TrainingTargets(codes, codes, targets, classes)
 
-    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
-        return first_without_class(y)
+    _first_wrong = staticmethod(first_without_class)
 
     def _scored(
         self, left_out: LeaveOneOut, known: TrainingTargets
@@ -530,7 +520,7 @@ converged_, learning_gain_ :
 
     @property
     def loo_(self) -> LeftOutClasses:
-        """Predictions of each training graph from all the others."""
+        """Predictions of each training graph from all the others, with their scores."""
         return self._fitted_model.record.left_out
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -29,6 +30,7 @@ from treelens.graphs.blocks import check_beside_blocks, holds_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.targets import LIMITS
 from treelens.kernels.nearest import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import has_rare_class
@@ -59,6 +61,15 @@ class GaussianProcessEstimator(FittedEstimator):
     model_: FittedGP
     _domain: Domain | None = None
     _intervals = "posterior"
+
+    # What y means is for the subclasses to say: targets checked and standardised, with what is
+    # known beside them; of a sample of blocks and of all their graphs; with those of more graphs;
+    # the first that cannot be learned from; scores of left-out ones.
+    _training_targets: Callable[..., TrainingTargets]
+    _sample_targets: Callable[..., tuple[TrainingTargets, Targets]]
+    _targets_with_more: Callable[..., TrainingTargets]
+    _first_wrong: Callable[[np.ndarray], tuple[int, str] | None]
+    _scored: Callable[..., tuple[Any, float | None]]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
@@ -109,30 +120,6 @@ class GaussianProcessEstimator(FittedEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
-
-    # --- what y means: of the regressor and of the classifier -------------------------------------
-
-    def _training_targets(
-        self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
-    ) -> TrainingTargets:
-        """Check and standardise ``y`` and what is known beside it."""
-        raise NotImplementedError
-
-    def _sample_targets(self, y: np.ndarray, all_y: np.ndarray) -> tuple[TrainingTargets, Targets]:
-        """Return targets of a sample of blocks, and those of all graphs on the same scale."""
-        raise NotImplementedError
-
-    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        """Return targets of the training graphs followed by ``y``, on the scale of the former."""
-        raise NotImplementedError
-
-    def _first_wrong(self, y: np.ndarray) -> tuple[int, str] | None:
-        """Return the first target of a block that cannot be learned from, with words about it."""
-        raise NotImplementedError
-
-    def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[Any, float | None]:
-        """Return leave-one-out predictions with scores, and the slope of the probabilities."""
-        raise NotImplementedError
 
     # --- fitting ----------------------------------------------------------------------------------
 
@@ -222,7 +209,12 @@ class GaussianProcessEstimator(FittedEstimator):
         check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
-        known, targets = self._sample_targets(sample.y, sample.all_targets)
+        if np.any(sample.graphs.graph_data.get(LIMITS, 0)):
+            raise ValueError("Some values in the blocks are limits: fit(graphs, y) takes limits.")
+        known, targets = self._sample_targets(
+            self._on_learned_scale(sample.y, sample.graphs.recipe),
+            self._on_learned_scale(sample.all_targets, sample.graphs.recipe),
+        )
         exact_size = min(self.exact_size, self.n_landmarks)
         fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         posterior, left_out = posterior_of_blocks(

@@ -360,14 +360,6 @@ class WassersteinWL(WLSubtree):
 
         With uniform weights it is :meth:`distance`. It is the distance of ``kernel="laplacian"``,
         whatever the kernel of this estimator; ``X`` and ``Y`` are as there.
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, _ = tl.make_synthetic(n_per_substructure=1, random_state=0)
-        >>> kernel = tl.WassersteinWL(depth=1)
-        >>> bool(np.allclose(kernel.metric_distance(graphs), kernel.distance(graphs)))
-        True
         """
         metric = copy(self)
         metric.kernel = "laplacian"

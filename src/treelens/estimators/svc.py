@@ -85,27 +85,14 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray
-    recipe_ : GraphRecipe or None
-        How the training graphs were made: molecules to predict are read in the same way, and
-        graphs made in another way are refused.
-    best_params_ : dict
-        The chosen kernel, depth, weight_radius, gamma and C, with the inner score; the resolved
-        ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) they depend on.
-    learning_gain_ : dict or None
-        Best learned against best uniform candidate in the inner validation: the paired
-        difference, its standard error and a p-value (both None with a single split). None if no
-        radius above 0 was tried, or if none was tried on every split.
+    model_ : FittedSVM
+        Patterns, kernel, coefficients, calibration and how they were chosen.
     weights_ : ndarray, shape (n_patterns,)
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
-    model_ : FittedSVM
-        Patterns, kernel, coefficients, calibration and how they were chosen.
-    vocabulary_ : PatternVocabulary
-    support_vectors_ : ndarray
-        Positions of the support vectors among the training graphs.
-    cv_results_ : SearchResult or None
-        Scores of every candidate.
+    recipe_ : GraphRecipe or None
+        How the training graphs were made: molecules to predict are read in the same way, and
+        graphs made in another way are refused.
 
     Examples
     --------
@@ -289,7 +276,11 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
 
     @property
     def best_params_(self) -> BestParams:
-        """The chosen settings, with "auto" resolved."""
+        """The chosen kernel, depth, weight_radius, gamma and C, with the inner score.
+
+        Also the resolved ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that
+        they depend on.
+        """
         return self._fitted_model.choice.best_params
 
     @property
@@ -299,18 +290,12 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
 
     @property
     def learning_gain_(self) -> dict[str, Any] | None:
-        """Best learned against best uniform candidate."""
+        """Best learned against best uniform candidate in the inner validation.
+
+        The paired difference, its standard error and a p-value (both None with a single split).
+        None if no radius above 0 was tried, or if none was tried on every split.
+        """
         return self._fitted_model.choice.learning_gain
-
-    @property
-    def train_histograms_(self) -> Any:
-        """Pattern counts of the training graphs at the depths in use."""
-        return self._fitted_model.training.histograms
-
-    @property
-    def offset_(self) -> float:
-        """The constant ``b`` of the kernel."""
-        return self._fitted_model.kernel.offset
 
     @property
     def support_vectors_(self) -> np.ndarray:
@@ -320,9 +305,10 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
     @property
     def patterns_(self) -> Any:
         """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
+        model = self._fitted_model
         return pattern_table(
-            self._fitted_model.patterns.forest, self.train_histograms_, self.weights_,
-            self.train_codes_, self.classes_,
+            model.patterns.forest, model.training.histograms, model.weights, self.train_codes_,
+            self.classes_,
         )  # fmt: skip
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
