@@ -72,9 +72,9 @@ class TwinRun(NamedTuple):
 
 
 RUNS = {
-    "paper": TwinRun("the paper's 500 steps of 0.0001", StepPlan.constant(500, 1e-4)),
-    "short": TwinRun("1,000 steps of 0.01", StepPlan.constant(1000, 0.01)),
-    "long": TwinRun("20,000 steps of 0.05", StepPlan.constant(20_000, 0.05)),
+    "paper": TwinRun("the paper's 500 steps of 0.0001", StepPlan.halving(500, 1e-4)),
+    "short": TwinRun("1,000 steps of 0.01", StepPlan.halving(1000, 0.01)),
+    "long": TwinRun("20,000 steps of 0.05", StepPlan.halving(20_000, 0.05)),
     "optimum": TwinRun("the optimum (quasi-Newton)", None, most_graphs=400),
 }
 

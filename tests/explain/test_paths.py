@@ -10,7 +10,7 @@ import treelens as tl
 from treelens.explain.paths import PATHS, KernelSums, slopes_of
 from treelens.graphs.synthetic import make_random_graphs
 from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import kernel_matrix
+from treelens.kernels.weighted import WeightedKernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
@@ -38,8 +38,8 @@ def _derivatives(
     """dk/dS and dk/dA by central differences of the kernel itself."""
 
     def k(shared: float, own: float) -> float:
-        one = np.array([own]), np.array([b]), sums.offset, sums.gamma
-        return float(kernel_matrix(kernel, np.array([[shared]]), *one)[0, 0])
+        weighted = WeightedKernel(kernel, None, sums.gamma, sums.offset)
+        return float(weighted.of_sums(np.array([[shared]]), np.array([own]), np.array([b]))[0, 0])
 
     step = 1e-6 * max(a, 1e-3)
     by_shared = (k(s + step, a) - k(s - step, a)) / (2 * step)
@@ -53,10 +53,10 @@ def test_ends_are_the_kernel_and_slopes_close_the_gap(kernel, unseen, rng):
     assert set(PATHS) == set(KERNELS)
     sums = _random_sums(rng, unseen)
     path = PATHS[kernel](sums)
-    rest = sums.others, sums.offset, sums.gamma
-    end = kernel_matrix(kernel, sums.shared, sums.known + sums.unseen, *rest)
+    weighted = WeightedKernel(kernel, None, sums.gamma, sums.offset)
+    end = weighted.of_sums(sums.shared, sums.known + sums.unseen, sums.others)
     np.testing.assert_allclose(path.end, end, rtol=1e-13)
-    start = kernel_matrix(kernel, np.zeros_like(sums.shared), sums.unseen, *rest)
+    start = weighted.of_sums(np.zeros_like(sums.shared), sums.unseen, sums.others)
     np.testing.assert_allclose(path.start, start, rtol=1e-13)
     gap = path.per_shared * sums.shared + path.per_own * sums.known
     np.testing.assert_allclose(gap, path.end - path.start, atol=1e-14)

@@ -7,7 +7,7 @@ import pytest
 
 from strategies import random_collection
 from treelens.kernels import gram as gram_module
-from treelens.kernels.gram import apply_in_place, pair_sums
+from treelens.kernels.gram import pair_sums
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -116,15 +116,3 @@ def test_weights_of_the_wrong_length() -> None:
 def test_sides_of_different_kinds() -> None:
     with pytest.raises(ValueError, match="same patterns and the same kind"):
         pair_sums(tables_of("subtree")[0], tables_of("wasserstein")[0])
-
-
-@pytest.mark.parametrize("n_rows", [1, 7, 40])
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_every_row_is_rewritten_once(n_rows: int, n_jobs: int) -> None:
-    matrix = np.zeros((n_rows, 2))
-
-    def add_row_number(rows: np.ndarray, first: int, last: int) -> None:
-        rows += np.arange(first, last)[:, None]
-
-    assert apply_in_place(add_row_number, matrix, n_jobs) is matrix
-    assert matrix.tolist() == [[i, i] for i in range(n_rows)]

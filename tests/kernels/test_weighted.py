@@ -4,10 +4,26 @@ import numpy as np
 import pytest
 
 from kernels.test_gram import ATOL, dense_rows, tables_of
-from kernels.test_table import GAMMA, weighted_sums
+from strategies import random_collection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import exponential, kernel_matrix, l1_distance
+from treelens.kernels.weighted import WeightedKernel, l1_distance
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary
+
+GAMMA = 0.7
+
+
+def weighted_sums(kernel: str) -> tuple[np.ndarray, np.ndarray]:
+    """``<W, Z>`` of all pairs of some random graphs, and the histograms behind it."""
+    rng = np.random.default_rng(3)
+    vocabulary, colors = PatternVocabulary.fit(random_collection(rng, 25), 2)
+    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    pairs = PairFeatures.from_histograms(histograms, KERNELS[kernel].pair_feature)
+    weights = 2 * rng.random(pairs.n_patterns)
+    return pair_sums(pairs, None, weights), pairs.diagonal(weights)
+
 
 FORMULAS = {
     "wwl": lambda s, d, b: np.exp(-GAMMA * (b - s)),
@@ -25,16 +41,23 @@ FORMULAS = {
 def test_formula_and_positive_semidefinite(kernel: str) -> None:
     sums, own = weighted_sums(kernel)
     before = sums.copy()
-    matrix = kernel_matrix(kernel, sums, own, own, own.max(), GAMMA)
+    matrix = WeightedKernel(kernel, None, GAMMA, own.max()).of_sums(sums, own, own)
     assert (sums == before).all()  # the sums serve the next candidate too
     np.testing.assert_allclose(matrix, FORMULAS[kernel](sums, own, own.max()), rtol=1e-12)
     assert (matrix == matrix.T).all()
     assert np.linalg.eigvalsh(matrix).min() > -1e-10
 
 
-def test_an_unknown_kernel() -> None:
-    with pytest.raises(ValueError, match=r"kernel must be one of .* got kernel='cubic'"):
-        kernel_matrix("cubic", np.eye(2), np.ones(2), np.ones(2), 1.0)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_scale_matters_exactly_where_a_kernel_has_one(kernel: str) -> None:
+    sums, own = weighted_sums(kernel)
+    one, other = (
+        WeightedKernel(kernel, None, gamma, own.max()).of_sums(sums, own, own)
+        for gamma in (GAMMA, 2 * GAMMA)
+    )
+    assert np.array_equal(one, other) == (not KERNELS[kernel].has_gamma)
+    if not KERNELS[kernel].has_gamma:
+        assert np.array_equal(WeightedKernel(kernel).of_sums(sums, own, own), one)
 
 
 def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -> None:
@@ -42,14 +65,8 @@ def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -
     weights = rng.random(train.n_patterns)
     own, others = train.diagonal(weights), new.diagonal(weights)
     a, b = dense_rows(new)[:, None, :], dense_rows(train)[None, :, :]
-    found = l1_distance(pair_sums(new, train, weights), others, own, n_jobs=2)
+    found = l1_distance(pair_sums(new, train, weights), others, own)
     np.testing.assert_allclose(found, 0.5 * np.abs(a - b) @ weights, atol=ATOL)
     within = l1_distance(pair_sums(train, None, weights), own, own)
     assert (within == within.T).all()
     np.testing.assert_allclose(np.diag(within), 0.0, atol=ATOL)
-
-
-def test_threads_change_nothing(rng: np.random.Generator) -> None:
-    distance = rng.random((9, 4))
-    found = exponential(distance.copy(), 0.3, n_jobs=2)
-    np.testing.assert_allclose(found, np.exp(-0.3 * distance), rtol=1e-15)

@@ -14,7 +14,6 @@ from treelens.pairwise.bounds import (
     any_solver_gap,
     constants_of,
     largest_pair_factor,
-    loss_constants,
     mean_pair_loss,
     reachable_similarity,
     stability_gap,
@@ -79,21 +78,21 @@ def test_constants_are_reached(features, labels):
     assert losses.max() == pytest.approx(constants.loss_bound)  # d = b at weights 0
 
 
-def test_loss_bound_is_the_papers_where_distances_are_not_negative():
-    margins = Margins(alpha1=1.0, alpha2=0.5, sigma=0.1, b=2.0)
-    expected = max(2.0 - 0.05 - 0.5, 1.0 - 0.05)
-    assert loss_constants(0.5, margins).loss_bound == pytest.approx(expected)
-    assert loss_constants(0.5, margins, largest_similarity=2.0).loss_bound == pytest.approx(
-        expected
-    )
-    below_zero = loss_constants(0.5, margins, largest_similarity=5.0)  # distances down to -3
-    assert below_zero.loss_bound == pytest.approx(4.0 - 0.05)
+@pytest.mark.parametrize("b", [1.0, 2.0])
+def test_loss_bound_is_the_papers_where_distances_are_not_negative(make_features, b):
+    features, margins = make_features(10), Margins(alpha1=1.0, alpha2=0.5, sigma=0.1, b=b)
+    expected = max(b - 0.05 - 0.5, 1.0 - 0.05)
+    uniform = np.zeros(3)
+    assert constants_of(features, margins, uniform).loss_bound == pytest.approx(expected)
+    wide = constants_of(features, margins, np.full(3, 20.0))  # distances far below 0
+    below = b - reachable_similarity(features, np.full(3, 20.0))
+    assert wide.loss_bound == pytest.approx(1.0 - 0.05 - below)
 
 
-def test_loss_bound_holds_for_smoothing_wider_than_the_margins():
+def test_loss_bound_holds_for_smoothing_wider_than_the_margins(make_features):
     """There the paper's formula, of the linear pieces, would be too small."""
     margins = Margins(alpha1=0.2, alpha2=0.8, sigma=1.0, b=1.0)
-    bound = loss_constants(0.5, margins).loss_bound
+    bound = constants_of(make_features(10), margins, np.zeros(3)).loss_bound
     assert bound == pytest.approx(0.02)
     assert bound > max(1.0 - 0.5 - 0.8, 0.2 - 0.5)
 
@@ -114,8 +113,9 @@ def test_pair_factor_is_the_largest_weight_in_the_mean(labels, balance):
     assert largest_pair_factor(labels, balance) == pytest.approx(weights.max() * weights.size)
 
 
-def test_factor_scales_all_but_the_pair_norm():
-    plain, scaled = (loss_constants(0.5, MARGINS, pair_factor=f) for f in (1.0, 3.0))
+def test_factor_scales_all_but_the_pair_norm(make_features):
+    features, radii = make_features(10), np.ones(3)
+    plain, scaled = (constants_of(features, MARGINS, radii, pair_factor=f) for f in (1.0, 3.0))
     assert scaled.pair_norm == plain.pair_norm
     for name in ("lipschitz", "smoothness", "loss_bound"):
         assert getattr(scaled, name) == pytest.approx(3 * getattr(plain, name))
@@ -142,8 +142,6 @@ def test_mean_pair_loss_is_the_mean_over_pairs(features, labels, rng):
     assert mean_pair_loss(features, codes, weights, MARGINS, balance=True) == pytest.approx(
         balanced
     )
-    with pytest.raises(ValueError, match="balance=True needs diagonal=True"):
-        mean_pair_loss(features, codes, weights, MARGINS, balance=True, diagonal=False)
 
 
 # --- stability: the same draws, one graph replaced ---------------------------------------------
@@ -200,7 +198,7 @@ def constants(histograms):
 
 def test_every_twin_run_obeys_the_bound_for_its_draws(histograms, codes, constants):
     """Not only in expectation: at most 2 mu L for every draw that holds the replaced graph."""
-    plan = StepPlan.constant(300, 0.9 * constants.largest_step)
+    plan = StepPlan.halving(300, 0.9 * constants.largest_step)
     for seed in range(5):
         drawn = np.random.default_rng(seed).integers(N_GRAPHS, size=(2, 300), dtype=np.int32)
         n_touching = int((drawn == REPLACED).any(axis=0).sum())
@@ -210,7 +208,7 @@ def test_every_twin_run_obeys_the_bound_for_its_draws(histograms, codes, constan
 
 @pytest.mark.parametrize("options", [{}, {"halvings": 3, "average": True}])
 def test_mean_divergence_is_below_the_bound(histograms, codes, constants, options):
-    plan = StepPlan.constant(100, 0.05)
+    plan = StepPlan.halving(100, 0.05)
     halved = StepPlan.halving(100, 0.05, options.get("halvings", 0))
     bound = weight_stability(N_GRAPHS, halved, constants)
     measured = [divergence(histograms, codes, plan, seed, **options) for seed in range(10)]
@@ -219,15 +217,15 @@ def test_mean_divergence_is_below_the_bound(histograms, codes, constants, option
 
 def test_the_formula_of_stability():
     constants = LossConstants(0.4, lipschitz=0.4, smoothness=1.6, loss_bound=1.0)
-    plan = StepPlan.constant(500, 1e-4)
+    plan = StepPlan.halving(500, 1e-4)
     assert weight_stability(188, plan, constants) == pytest.approx(4 * 1e-4 * 500 * 0.4 / 188)
 
 
 def test_steps_beyond_the_limit_are_refused():
     constants = LossConstants(0.4, lipschitz=0.4, smoothness=2.0, loss_bound=1.0)
-    weight_stability(10, StepPlan.constant(5, 1.0), constants)  # the limit itself is allowed
+    weight_stability(10, StepPlan.halving(5, 1.0), constants)  # the limit itself is allowed
     with pytest.raises(ValueError, match=r"2 / smoothness = 1; the step size is 1\.1"):
-        weight_stability(10, StepPlan.constant(5, 1.1), constants)
+        weight_stability(10, StepPlan.halving(5, 1.1), constants)
 
 
 @pytest.mark.parametrize("halvings", [0, 4])
@@ -257,8 +255,6 @@ def test_a_run_planned_for_an_accuracy_reaches_it(histograms, codes, constants):
 def test_nothing_to_reach_takes_no_steps():
     constants = LossConstants(0.4, lipschitz=0.4, smoothness=2.0, loss_bound=1.0)
     assert StepPlan.reaching(0.0, 0.0, constants).n_steps == 0
-    with pytest.raises(ValueError, match="accuracy must be positive"):
-        StepPlan.reaching(1.0, 0.0, constants)
 
 
 # --- generalisation ---------------------------------------------------------------------------
@@ -288,13 +284,6 @@ def test_delta_must_be_a_probability(delta):
         stability_gap(10, 0.0, 1.0, delta=delta)
     with pytest.raises(ValueError, match="delta must be a probability"):
         any_solver_gap(10, 1.0, 1.0, 1.0, delta=delta)
-
-
-def test_too_few_graphs():
-    with pytest.raises(ValueError, match="n_graphs must be at least 1"):
-        stability_gap(0, 0.0, 1.0)
-    with pytest.raises(ValueError, match="at least 2 to make a pair"):
-        any_solver_gap(1, 1.0, 1.0, 1.0)
 
 
 def test_measured_gaps_stay_below_the_bound_for_any_solver():

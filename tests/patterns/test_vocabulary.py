@@ -13,7 +13,6 @@ from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -238,15 +237,6 @@ def test_a_tree_deeper_than_python_can_recurse() -> None:
     assert text == "(=".join("ab"[k % 2] for k in range(depth + 1)) + ")" * depth
 
 
-def test_parents_are_the_same_node_one_depth_up(rng: np.random.Generator) -> None:
-    vocabulary, colors = PatternVocabulary.fit(random_collection(rng), 3)
-    ids = colors.colors + vocabulary.level_offsets[:-1, None]
-    for node in range(0, ids.shape[1], 7):
-        assert vocabulary.parent(int(ids[0, node])) is None
-        for depth in range(1, 4):
-            assert vocabulary.parent(int(ids[depth, node])) == ids[depth - 1, node]
-
-
 def test_truncated_is_what_a_shallower_fit_finds(rng: np.random.Generator) -> None:
     graphs = random_collection(rng)
     deep, _ = PatternVocabulary.fit(graphs, 3, edge_labels=True)
@@ -267,28 +257,3 @@ def test_pickle_keeps_every_pattern(rng: np.random.Generator) -> None:
     again = pickle.loads(pickle.dumps(vocabulary))
     assert same_vocabulary(vocabulary, again)
     assert (again.transform(graphs).colors == colors.colors).all()
-
-
-@settings(deadline=None, max_examples=50)
-@given(data=st.data())
-def test_a_minimum_support_leaves_a_vocabulary_that_recognises_the_rest(
-    data: st.DataObject,
-) -> None:
-    graphs = data.draw(collections(min_graphs=3, max_graphs=8, edge_labels=True, directed=None))
-    whole, colors = PatternVocabulary.fit(graphs, 2, True)
-    counts = PatternHistograms.from_colors(whole, colors)
-    keep = counts.support >= 2
-    small = whole.select_patterns(keep)
-    found = PatternHistograms.from_colors(small, small.transform(graphs))
-    expected = counts.select_patterns(keep)
-    for name in ("offsets", "graphs", "counts", "level_offsets", "unseen"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    assert small.feature_names().tolist() == whole.feature_names()[keep].tolist()
-
-
-def test_a_pattern_cannot_be_kept_without_its_parts(path: GraphCollection) -> None:
-    vocabulary, _ = PatternVocabulary.fit(path, 1)
-    keep = np.ones(vocabulary.n_patterns, dtype=bool)
-    keep[0] = False
-    with pytest.raises(ValueError, match="made of"):
-        vocabulary.select_patterns(keep)

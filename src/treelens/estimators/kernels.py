@@ -447,7 +447,7 @@ class WassersteinWL(WLSubtree):
         n_jobs, other = self._n_jobs(), None if right is None else right.pairs
         sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
         if self.kernel == "laplacian":
-            return l1_distance(sums, left.diagonal, (right or left).diagonal, n_jobs)
+            return l1_distance(sums, left.diagonal, (right or left).diagonal)
         np.subtract(offset, sums, out=sums)
         return np.maximum(sums, 0.0, out=sums)
 
@@ -456,7 +456,7 @@ class WassersteinWL(WLSubtree):
             return super()._kernel(left, right)
         offset = self._offset()
         distance = self._distance(left, right, self._weights(), offset)
-        kernel = exponential(distance, self.gamma, self._n_jobs())
+        kernel = exponential(distance, self.gamma)
         own, theirs = (
             np.exp(-self.gamma * (offset - side.diagonal)) if self.kernel == "wwl"
             else np.ones(len(side.diagonal))

@@ -150,20 +150,20 @@ def directed_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance)
 
 
 @njit(cache=True, nogil=True)
-def walk_rows(first, last, left, right, upper, n_edge_labels, max_length, decay, tolerance, out):
-    """Rows ``first`` to ``last`` of the kernel into ``out`` (last - first, n_right).
+def walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
+    """One kernel value; ``max_length`` below 0 sums over all lengths."""
+    if left.directed:
+        return directed_sum(
+            left, i, right, j, n_edge_labels, max_length, decay, tolerance * tolerance
+        )
+    if max_length < 0:
+        return geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
+    return bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)
 
-    ``max_length`` below 0 sums over all lengths. With ``upper`` the two sides are one collection
-    and only columns ``j >= i`` are filled.
-    """
-    for i in range(first, last):
-        for j in range(i if upper else 0, len(right.node_offsets) - 1):
-            if left.directed:
-                value = directed_sum(
-                    left, i, right, j, n_edge_labels, max_length, decay, tolerance * tolerance
-                )
-            elif max_length < 0:
-                value = geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
-            else:
-                value = bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)
-            out[i - first, j] = value
+
+@njit(cache=True, nogil=True)
+def walk_rows(first, step, left, right, upper, n_edge_labels, max_length, decay, tolerance, out):
+    """Fill rows ``first, first + step, ...`` of the kernel ``out``; with ``upper`` one half."""
+    for i in range(first, len(out), step):
+        for j in range(i if upper else 0, out.shape[1]):
+            out[i, j] = walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance)

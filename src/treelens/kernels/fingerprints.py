@@ -55,22 +55,13 @@ def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_
     from rdkit.Chem import rdFingerprintGenerator
 
     make = rdFingerprintGenerator.GetMorganGenerator(radius=radius)
-    columns: dict[int, int] = {}
-    rows: list[int] = [0]
-    indices: list[int] = []
-    counts: list[int] = []
     with rdBase.BlockLogs():
-        for molecule in molecules:
-            found = make.GetSparseCountFingerprint(molecule).GetNonzeroElements()
-            indices += [columns.setdefault(bit, len(columns)) for bit in found]
-            counts += list(found.values())
-            rows.append(len(indices))
-    table = sparse.csr_array(
-        (np.array(counts, float), np.array(indices, np.int32), np.array(rows, np.int64)),
-        shape=(len(molecules), len(columns)),
-    )
-    table.sort_indices()
-    return table
+        found = [make.GetSparseCountFingerprint(m).GetNonzeroElements() for m in molecules]
+    columns = {bit: k for k, bit in enumerate(dict.fromkeys(chain.from_iterable(found)))}
+    rows = np.repeat(np.arange(len(found)), [len(counts) for counts in found])
+    places = (rows, [columns[bit] for counts in found for bit in counts])
+    counts = [float(n) for counts in found for n in counts.values()]
+    return sparse.csr_array((counts, places), shape=(len(found), len(columns)))
 
 
 class EnvironmentCounts(NamedTuple):
@@ -90,11 +81,6 @@ class FingerprintForest:
     A level is a radius: a Gaussian process can weigh radii as it weighs depths. Up to radius 2 this
     is ECFP4, up to 3 ECFP6.
 
-    Attributes
-    ----------
-    columns : tuple of dict
-        For each radius, the column of every environment of the training molecules.
-
     Examples
     --------
     >>> from treelens import as_graph_collection
@@ -103,7 +89,7 @@ class FingerprintForest:
     [[1, 2, 1, 2, 0], [2, 2, 0, 2, 2]]
     """
 
-    columns: tuple[dict[int, int], ...]
+    columns: tuple[dict[int, int], ...]  # by radius: column of each environment of the training set
 
     @classmethod
     def fit(
@@ -169,23 +155,22 @@ class FingerprintForest:
     def count(self, counts: EnvironmentCounts) -> PatternHistograms:
         known = counts.column >= 0
         pattern = (self.level_offsets[counts.level] + counts.column)[known]
-        graph, n_graphs = counts.graph[known], len(counts.n_atoms)
-        order = np.lexsort((graph, pattern))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(pattern, minlength=self.n_patterns))])
+        times, graph = counts.times[known].astype(np.int32), counts.graph[known]
+        shape = (self.n_patterns, len(counts.n_atoms))
+        lists = SparseRows.of(sparse.csr_array((times, (pattern, graph)), shape=shape))
         return PatternHistograms(
-            offsets.astype(np.int64), graph[order].astype(np.int32),
-            counts.times[known][order].astype(np.int32), self.level_offsets, self.level_depths,
-            counts.n_atoms, self._unseen(counts, n_graphs).astype(np.int64), self.level_shares,
+            lists.offsets, lists.indices, lists.values, self.level_offsets, self.level_depths,
+            counts.n_atoms, self._unseen(counts), self.level_shares,
         )  # fmt: skip
 
     def unseen_sums(
         self, counts: EnvironmentCounts, log_weights: np.ndarray, level_weights: np.ndarray
     ) -> np.ndarray:
-        """What environments that training never had add to a molecule's own sum."""
-        return self._unseen(counts, len(counts.n_atoms)) @ level_weights
+        """Return what environments that training never had add to a molecule's own sum."""
+        return self._unseen(counts) @ level_weights
 
-    def _unseen(self, counts: EnvironmentCounts, n_graphs: int) -> np.ndarray:
-        table, new = np.zeros((n_graphs, len(self.columns))), counts.column < 0
+    def _unseen(self, counts: EnvironmentCounts) -> np.ndarray:
+        table, new = np.zeros((len(counts.n_atoms), len(self.columns)), np.int64), counts.column < 0
         np.add.at(table, (counts.graph[new], counts.level[new]), counts.times[new])
         return table
 
@@ -233,14 +218,9 @@ def tanimoto_matrix(
     >>> tanimoto_matrix(sparse.csr_array(np.array([[2.0, 1.0], [1.0, 0.0]]))).round(3).tolist()
     [[1.0, 0.333], [0.333, 1.0]]
     """
-    rows, columns = _pairs_of(left), _pairs_of(left if right is None else right)
+    rows, columns = (
+        PairFeatures.of_rows(table.astype(float), np.array([0, table.shape[1]]), True)
+        for table in (left, left if right is None else right)
+    )
     sums = pair_sums(rows, columns, n_jobs=n_jobs)
     return normalize_kernel(sums, rows.diagonal(), columns.diagonal(), "tanimoto")
-
-
-def _pairs_of(table: sparse.csr_array) -> PairFeatures:
-    rows = SparseRows(
-        table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data.astype(float)
-    )
-    n, width = table.shape
-    return PairFeatures(rows.transposed(width), rows, np.array([0, width]), True, np.ones(n))

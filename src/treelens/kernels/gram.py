@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,16 +151,6 @@ def normalize_kernel(
         norm = np.sqrt(own * right_diagonal) if how == "cosine" else own + right_diagonal - row
         np.divide(row, norm, out=row, where=norm > 0)
     return kernel
-
-
-def apply_in_place(
-    function: Callable[[np.ndarray, int, int], Any], matrix: np.ndarray, n_jobs: int
-) -> np.ndarray:
-    """Let ``function(rows, first, last)`` rewrite blocks of rows, in threads."""
-    n_blocks = 1 if n_jobs <= 1 else 8 * n_jobs
-    edges = np.unique(np.linspace(0, len(matrix), n_blocks + 1).astype(int)).tolist()
-    in_threads(lambda ab: function(matrix[slice(*ab)], *ab), pairwise(edges), n_jobs)
-    return matrix
 
 
 def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:

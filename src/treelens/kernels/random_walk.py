@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels import _compiled_walks
 from treelens.kernels._compiled_walks import WalkedGraphs
-from treelens.kernels.gram import apply_in_place, mirrored
+from treelens.kernels.gram import interleaved, mirrored
 from treelens.patterns.paths import LabelCodes
 
 _TOLERANCE = 1e-9  # of the residual; the kernel value is accurate to about its square
@@ -55,40 +55,27 @@ def walk_kernel(
     target = left if right is None else right
     kernel = np.zeros((len(left.node_offsets) - 1, len(target.node_offsets) - 1))
     n_edge_labels = _n_common_edge_labels(left, target)
-
-    def fill(rows: np.ndarray, first: int, last: int) -> None:
-        _compiled_walks.walk_rows(
-            first, last, left, target, right is None, n_edge_labels,
-            -1 if max_length is None else max_length, decay, _TOLERANCE, rows,
-        )  # fmt: skip
-
-    apply_in_place(fill, kernel, n_jobs)
+    length = -1 if max_length is None else max_length
+    interleaved(
+        lambda k, step: _compiled_walks.walk_rows(
+            k, step, left, target, right is None, n_edge_labels, length, decay, _TOLERANCE, kernel
+        ),
+        n_jobs,
+    )
     _check_solved(kernel, decay)
     return kernel if right is not None else mirrored(kernel)
 
 
 def walk_diagonal(graphs: WalkedGraphs, max_length: int | None, decay: float) -> np.ndarray:
-    """The kernel of every graph with itself, shape (n_graphs,)."""
-    n_graphs, n_edge_labels = len(graphs.node_offsets) - 1, _n_common_edge_labels(graphs, graphs)
-    if graphs.directed:
-        length = -1 if max_length is None else max_length
-        own = (
-            _compiled_walks.directed_sum(
-                graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE**2
-            )
-            for i in range(n_graphs)
-        )
-    elif max_length is None:
-        own = (
-            _compiled_walks.geometric_sum(graphs, i, graphs, i, n_edge_labels, decay, _TOLERANCE)
-            for i in range(n_graphs)
-        )
-    else:
-        own = (
-            _compiled_walks.bounded_sum(graphs, i, graphs, i, n_edge_labels, max_length, decay)
-            for i in range(n_graphs)
-        )
-    diagonal = np.array(list(own))
+    """Return the kernel of every graph with itself, shape (n_graphs,)."""
+    n_edge_labels = _n_common_edge_labels(graphs, graphs)
+    length = -1 if max_length is None else max_length
+    diagonal = np.array(
+        [
+            _compiled_walks.walk_sum(graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE)
+            for i in range(len(graphs.node_offsets) - 1)
+        ]
+    )
     _check_solved(diagonal, decay)
     return diagonal
 

@@ -110,17 +110,6 @@ def _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products):
 
 
 @njit(cache=True, nogil=True)
-def _slope(distance, same, rules):
-    """Slope ``d loss / d <W, Z>`` of one pair's smoothed hinge.
-
-    V1 (different labels) pushes the weights of shared patterns down, V2 (same label) up.
-    """
-    inside = distance - rules.alpha2 if same else rules.alpha1 - distance
-    slope = min(max(inside, 0.0), rules.sigma) / rules.sigma
-    return -slope if same else slope
-
-
-@njit(cache=True, nogil=True)
 def _set(state, level, pattern, value):
     """Give one ``u`` a new value, and update the running sums."""
     old = state.u[pattern]
@@ -144,33 +133,23 @@ def rescale_level(state, level, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _touched_below_zero(state, level, patterns, start, stop, low, low_patterns):
-    """Patterns with a negative weight, farthest below first: ``low`` is how far below 1."""
+def _project_touched(state, level, radius, patterns, start, stop, low, low_patterns):
+    """Project on the ball cut by the orthant: shrink by one divisor, zero what stays below.
+
+    The divisor is found as in :func:`treelens.pairwise.constraints.project_ball`, by trying how
+    many weights end at zero: ``low`` is how far below 1 those are that may, farthest first.
+    """
     n_low = 0
-    for a in range(start, stop):
-        pattern = patterns[a]
-        below = -state.scale[level] * state.u[pattern]
+    for a in range(start, stop if radius > 1.0 else start):
+        below = -state.scale[level] * state.u[patterns[a]]
         if below <= 1.0:
             continue
         place = n_low
         while place > 0 and low[place - 1] < below:
             low[place], low_patterns[place] = low[place - 1], low_patterns[place - 1]
             place -= 1
-        low[place], low_patterns[place] = below, pattern
+        low[place], low_patterns[place] = below, patterns[a]
         n_low += 1
-    return n_low
-
-
-@njit(cache=True, nogil=True)
-def _project_touched(state, level, radius, patterns, start, stop, low, low_patterns):
-    """Project on the ball cut by the orthant: shrink by one divisor, zero what stays below.
-
-    The divisor is found as in :func:`treelens.pairwise.constraints.project_ball`, by trying how
-    many weights end at zero.
-    """
-    n_low = 0
-    if radius > 1.0:
-        n_low = _touched_below_zero(state, level, patterns, start, stop, low, low_patterns)
     square = state.scale[level] ** 2 * state.squares[level]
     cut_square = square
     for k in range(n_low):
@@ -210,7 +189,11 @@ def run_steps(pairs, codes, rules, state, first, second, factors):
                 a += 1
             distance -= plain + scale[level] * shift
             ends[level + 1] = a
-        slope = _slope(distance, codes[i] == codes[j], rules) * factors[t]
+        # V1 (different labels) pushes the weights of shared patterns down, V2 (same label) up.
+        same = codes[i] == codes[j]
+        inside = distance - rules.alpha2 if same else rules.alpha1 - distance
+        slope = min(max(inside, 0.0), rules.sigma) / rules.sigma * factors[t]
+        slope = -slope if same else slope
         for level in range(n_levels):
             start, stop = ends[level], ends[level + 1]
             if slope != 0.0 and stop > start and radii[level] > 0:

@@ -57,24 +57,12 @@ MEANING = (
 
 @dataclass(frozen=True)
 class LossConstants:
-    """Constants of the loss of one pair as a function of the weights.
+    """Constants of the loss of one pair as a function of the weights."""
 
-    Attributes
-    ----------
-    pair_norm : float
-        ``max ||Z(i, j)||_2`` over all pairs, a graph with itself included.
-    lipschitz : float
-        Upper bound of the gradient norm.
-    smoothness : float
-        Upper bound of the second derivative.
-    loss_bound : float
-        Upper bound of the loss; the lower bound is 0.
-    """
-
-    pair_norm: float
-    lipschitz: float
-    smoothness: float
-    loss_bound: float
+    pair_norm: float  # max ||Z(i, j)||_2 over all pairs, a graph with itself included
+    lipschitz: float  # upper bound of the gradient norm
+    smoothness: float  # upper bound of the second derivative
+    loss_bound: float  # upper bound of the loss; the lower bound is 0
 
     @property
     def largest_step(self) -> float:
@@ -82,48 +70,27 @@ class LossConstants:
         return 2.0 / self.smoothness if self.smoothness > 0 else np.inf
 
 
-def loss_constants(
-    pair_norm: float,
-    margins: Margins,
-    *,
-    largest_similarity: float | None = None,
-    pair_factor: float = 1.0,
+def constants_of(
+    features: PairFeatures, margins: Margins, radii: np.ndarray, *, pair_factor: float = 1.0
 ) -> LossConstants:
-    """Return the constants of the pair loss, times the largest factor of a pair.
+    """Return the constants for given graphs and all weights within the radii (n_depths,).
 
-    ``largest_similarity`` is the largest ``<W, Z>`` that occurs. By default it is at most ``b``, as
-    the paper demands, so that distances lie in ``[0, b]``; with more they reach below 0, and the
-    loss above the paper's ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
-
-    Examples
-    --------
-    >>> constants = loss_constants(0.5, Margins(alpha1=1.0, alpha2=0.5, sigma=0.1))
-    >>> constants.lipschitz, constants.smoothness, round(constants.loss_bound, 3)
-    (0.5, 2.5, 0.95)
+    All are times the largest factor of a pair. Where no ``<W, Z>`` exceeds ``b``, as the paper
+    demands, distances lie in ``[0, b]``; else they reach below 0, and the loss above the paper's
+    ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
     """
-    nearest = min(0.0, margins.b - largest_similarity) if largest_similarity is not None else 0.0
+    pair_norm = largest_pair_norm(features)
+    nearest = np.array(min(0.0, margins.b - reachable_similarity(features, radii)))
     # Where the margins are wider than sigma these are the linear pieces that M is made of.
     bound = max(
         float(smooth_hinge_same(np.array(margins.b), margins.alpha2, margins.sigma)),
-        float(smooth_hinge_different(np.array(nearest), margins.alpha1, margins.sigma)),
+        float(smooth_hinge_different(nearest, margins.alpha1, margins.sigma)),
     )
     return LossConstants(
         pair_norm=pair_norm,
         lipschitz=pair_factor * pair_norm,
         smoothness=pair_factor * pair_norm**2 / margins.sigma,
         loss_bound=pair_factor * bound,
-    )
-
-
-def constants_of(
-    features: PairFeatures, margins: Margins, radii: np.ndarray, *, pair_factor: float = 1.0
-) -> LossConstants:
-    """Return the constants for given graphs and all weights within the radii (n_depths,)."""
-    return loss_constants(
-        largest_pair_norm(features),
-        margins,
-        largest_similarity=reachable_similarity(features, radii),
-        pair_factor=pair_factor,
     )
 
 
@@ -149,13 +116,6 @@ def largest_pair_factor(codes: np.ndarray, balance: bool) -> float:
     """Return the largest weight of a pair relative to the plain mean over ordered pairs.
 
     1 without balancing; with it the rarer kind of pair counts more.
-
-    Examples
-    --------
-    >>> largest_pair_factor(np.array([0, 0, 0, 1]), balance=False)
-    1.0
-    >>> round(largest_pair_factor(np.array([0, 0, 0, 1]), balance=True), 3)  # 6 of 16 differ
-    1.333
     """
     return 0.5 * float(len(codes)) ** 2 * max(pair_weights(codes, balance))
 
@@ -172,10 +132,8 @@ def mean_pair_loss(
     """Return the mean loss over ordered pairs of graphs: the measured side of the bounds.
 
     With ``diagonal`` a graph with itself is a pair, as in the learner's objective; for the loss on
-    new pairs, of two independent graphs, leave them out.
+    new pairs, of two independent graphs, leave them out (without ``balance``).
     """
-    if balance and not diagonal:
-        raise ValueError("balance=True needs diagonal=True: its weights count all ordered pairs.")
     mean = AllPairsObjective(features, codes, margins, balance).value(weights)
     if diagonal:
         return mean
@@ -189,33 +147,14 @@ def mean_pair_loss(
 
 @dataclass(frozen=True)
 class StepPlan:
-    """The steps of a stochastic run.
-
-    Attributes
-    ----------
-    n_steps : int
-    step_size : float
-        The largest step.
-    step_sum : float
-        The sum of all steps, on which stability depends.
-
-    Examples
-    --------
-    >>> StepPlan.constant(500, 0.01).step_sum
-    5.0
-    """
+    """The steps of a stochastic run."""
 
     n_steps: int
-    step_size: float
-    step_sum: float
+    step_size: float  # the largest
+    step_sum: float  # of all steps: stability depends on it
 
     @classmethod
-    def constant(cls, n_steps: int, step_size: float) -> StepPlan:
-        """Return steps of one size: ``step_sum = mu T``."""
-        return cls(n_steps, step_size, n_steps * step_size)
-
-    @classmethod
-    def halving(cls, n_steps: int, step_size: float, halvings: int) -> StepPlan:
+    def halving(cls, n_steps: int, step_size: float, halvings: int = 0) -> StepPlan:
         """Return the steps of the stochastic solver, halved from stage to stage."""
         lengths = np.diff([0, *stage_ends(n_steps, halvings)])
         total = float(lengths @ (step_size * 0.5 ** np.arange(len(lengths))))
@@ -231,28 +170,17 @@ class StepPlan:
         """
         if distance == 0 or constants.lipschitz == 0:
             return cls(0, 0.0, 0.0)
-        if not accuracy > 0:
-            raise ValueError(f"accuracy must be positive, got {accuracy!r}.")
         step_size = min(accuracy / constants.lipschitz**2, constants.largest_step)
-        return cls.constant(math.ceil(distance**2 / (step_size * accuracy)), step_size)
+        return cls.halving(math.ceil(distance**2 / (step_size * accuracy)), step_size)
 
 
 def weight_stability(n_graphs: int, plan: StepPlan, constants: LossConstants) -> float:
-    """Return the bound of ``E ||W - W'||`` when one graph is replaced: ``4 mu T L / n``.
-
-    Examples
-    --------
-    >>> constants = LossConstants(0.5, lipschitz=0.5, smoothness=2.5, loss_bound=1.0)
-    >>> weight_stability(100, StepPlan.constant(500, 0.01), constants)
-    0.1
-    """
+    """Return the bound of ``E ||W - W'||`` when one graph is replaced: ``4 mu T L / n``."""
     if plan.step_size > constants.largest_step * (1.0 + _ROUNDING):
         raise ValueError(
             f"The stability bound holds for steps of at most 2 / smoothness = "
             f"{constants.largest_step:.4g}; the step size is {plan.step_size:.4g}."
         )
-    if n_graphs < 1:
-        raise ValueError(f"n_graphs must be at least 1, got {n_graphs!r}.")
     return 4.0 * plan.step_sum * constants.lipschitz / n_graphs
 
 
@@ -271,13 +199,8 @@ def stability_gap(n_graphs: int, k_n: float, loss_bound: float, delta: float = 0
     have ``log(2 / delta)``. The proof also treats the n pairs of a graph with itself as if they
     were pairs of two graphs, which can cost ``M / n``; the difference between the two logarithms,
     which a one-sided inequality would save, pays for that from 14 graphs on at ``delta = 0.05``.
-
-    Examples
-    --------
-    >>> round(stability_gap(200, k_n=0.0, loss_bound=1.0), 3)
-    0.192
     """
-    _check(n_graphs, delta)
+    _check_delta(delta)
     spread = math.sqrt(2.0 / n_graphs * math.log(2.0 / delta))
     return 2.0 * k_n + (n_graphs * k_n + loss_bound) * spread
 
@@ -298,23 +221,14 @@ def any_solver_gap(
     at most twice the Rademacher complexity of the loss, which contraction and Cauchy-Schwarz bound
     by ``radius L / sqrt(m)``. Replacing a graph changes the largest gap by at most ``2 M / n``:
     McDiarmid's inequality gives the last term. Pairs of a graph with itself add ``M / n``.
-
-    Examples
-    --------
-    >>> round(any_solver_gap(200, radius=1.0, lipschitz=0.5, loss_bound=1.0), 3)
-    0.278
     """
-    _check(n_graphs, delta)
-    if n_graphs < 2:
-        raise ValueError(f"n_graphs must be at least 2 to make a pair, got {n_graphs!r}.")
+    _check_delta(delta)
     complexity = 2.0 * radius * lipschitz / math.sqrt(n_graphs // 2)
     spread = math.sqrt(2.0 / n_graphs * math.log(1.0 / delta))
     return complexity + loss_bound / n_graphs + loss_bound * spread
 
 
-def _check(n_graphs: int, delta: float) -> None:
-    if n_graphs < 1:
-        raise ValueError(f"n_graphs must be at least 1, got {n_graphs!r}.")
+def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
 
@@ -346,6 +260,15 @@ def fitted_bound(
     any_solver = {"gap": gap, "radius": radius}
     if stability["gap"] is not None and not stability["stand_in"]:
         gap = min(gap, stability["gap"])
+    # What the theorems take as fixed and this model took from the data.
+    caveats = ["The constants are those of the training graphs, not of all possible graphs."]
+    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
+        caveats.append(
+            "Margins or smoothing come from the training distances; the theorems take them as "
+            "fixed beforehand."
+        )
+    if settings.balance:
+        caveats.append("Pairs are balanced by the training classes, whose shares count as known.")
     return {
         "gap": gap,
         "delta": delta,
@@ -355,7 +278,7 @@ def fitted_bound(
         "stability": stability,
         "any_solver": any_solver,
         "constants": {**asdict(constants), "pair_factor": factor},
-        "caveats": _caveats(settings),
+        "caveats": caveats,
         "meaning": MEANING,
     }
 
@@ -408,16 +331,3 @@ def _plan(
         "reached."
     )
     return plan, assumed, True
-
-
-def _caveats(settings: LearnerSettings) -> list[str]:
-    """List what the theorems take as fixed and this model took from the data."""
-    caveats = ["The constants are those of the training graphs, not of all possible graphs."]
-    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
-        caveats.append(
-            "Margins or smoothing come from the training distances; the theorems take them as "
-            "fixed beforehand."
-        )
-    if settings.balance:
-        caveats.append("Pairs are balanced by the training classes, whose shares count as known.")
-    return caveats

@@ -32,44 +32,21 @@ from treelens.patterns.pairs import PairFeatures
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """Weights of all patterns, with the record of the solver that found them.
+    """Weights of all patterns, with the record of the solver that found them."""
 
-    Attributes
-    ----------
-    weights : ndarray, shape (n_patterns,)
-    history : ndarray, shape (n_checks,)
-        Objective at the start and after every iteration (stochastic: at every check).
-    gaps : ndarray, shape (n_checks,)
-        Upper bound of the distance to the optimum, relative to the objective.
-    converged : bool
-        Whether the last gap is within the tolerance.
-    n_iter : int
-        Iterations; stochastic: steps.
-    margins : Margins
-        The margins, smoothing and offset that were used.
-    moved : ndarray, shape (n_depths,)
-        ``||w_h - 1||_2`` of every depth.
-    radii : ndarray, shape (n_depths,)
-    pair_norm : float
-        ``max ||Z(i, j)||_2``; the loss of a pair has this Lipschitz constant in the weights and
-        the smoothness ``pair_norm ** 2 / sigma``.
-    solver : str
-        The solver that ran; ``"none"`` where there was nothing to learn.
-    step_size : float or None
-        Of the stochastic solver.
-    """
-
-    weights: np.ndarray
-    history: np.ndarray
-    gaps: np.ndarray
-    converged: bool
-    n_iter: int
+    weights: np.ndarray  # (n_patterns,)
+    history: np.ndarray  # (n_checks,) objective at the start and after every iteration or check
+    gaps: np.ndarray  # (n_checks,) bound of the distance to the optimum, relative to the objective
+    converged: bool  # whether the last gap is within the tolerance
+    n_iter: int  # iterations; stochastic: steps
     margins: Margins
-    moved: np.ndarray
-    radii: np.ndarray
+    moved: np.ndarray  # (n_depths,) ||w_h - 1||_2 of every depth
+    radii: np.ndarray  # (n_depths,)
+    # max ||Z(i, j)||_2: the loss of a pair has this Lipschitz constant in the weights, and the
+    # smoothness pair_norm ** 2 / sigma
     pair_norm: float
-    solver: str
-    step_size: float | None = None
+    solver: str  # the solver that ran; "none" where there was nothing to learn
+    step_size: float | None = None  # of the stochastic solver
 
     def validate(self) -> None:
         check_positive(self.margins.sigma, "sigma")
@@ -87,32 +64,8 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
     Graphs of different classes should be far apart under ``d = b - <W, Z>``, graphs of one class
     close. The objective, a weighted mean of smoothed hinges over pairs, is convex.
 
-    Parameters
-    ----------
-    features : PairFeatures
-    y : array-like, shape (n_graphs,)
-        Class labels, any number of classes.
-    **options
-        See :class:`~treelens.pairwise.settings.LearnerSettings`.
-
-    Returns
-    -------
-    LearnedWeights
-
-    Examples
-    --------
-    >>> from treelens.graphs.build import build_collection
-    >>> from treelens.patterns.histograms import PatternHistograms
-    >>> from treelens.patterns.vocabulary import PatternVocabulary
-    >>> edges = [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [9, 10], [10, 11]]
-    >>> graphs = build_collection([3, 3, 3, 3], np.array(edges), list("CCOCCOCCNCCN"))
-    >>> histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=1))
-    >>> features = PairFeatures.from_histograms(histograms)
-    >>> learned = learn_weights(features, [0, 0, 1, 1], radius=0.5, margins=(1.0, 0.0))
-    >>> learned.converged
-    True
-    >>> bool(learned.weights[0] < 1 < learned.weights[1])  # C is in both classes, O only in one
-    True
+    ``y`` are class labels, any number of classes. For the options see
+    :class:`~treelens.pairwise.settings.LearnerSettings`.
     """
     settings = LearnerSettings(**options)
     settings.check()
@@ -129,7 +82,15 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
         settings.margins, settings.sigma, settings.b, features, settings.n_jobs
     )
     pair_norm = largest_pair_norm(features)
-    if not radii.any() or not _can_learn(features):
+    shared = (np.diff(features.lists.offsets) >= 2).any()
+    if radii.any() and not shared:
+        warnings.warn(
+            "Nothing to learn: no two graphs share a pattern. The weights stay uniform; a smaller "
+            "depth gives patterns that graphs share.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if not radii.any() or not shared:
         return LearnedWeights(
             np.full(features.n_patterns, CENTER), np.zeros(0), np.zeros(0), True, 0, margins,
             np.zeros(len(radii)), radii, pair_norm, "none",
@@ -159,19 +120,6 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
             stacklevel=2,
         )
     return learned
-
-
-def _can_learn(features: PairFeatures) -> bool:
-    """Return whether two graphs share a pattern; warn if not."""
-    if (np.diff(features.lists.offsets) >= 2).any():
-        return True
-    warnings.warn(
-        "Nothing to learn: no two graphs share a pattern. The weights stay uniform; a smaller "
-        "depth gives patterns that graphs share.",
-        UserWarning,
-        stacklevel=3,
-    )
-    return False
 
 
 def _solve(

@@ -198,26 +198,24 @@ class LearnerSettings:
 
     def check(self) -> None:
         """Raise a ValueError that names the parameter if a setting is invalid."""
-        _check_choice("solver", self.solver, tuple(SOLVER_KINDS))
-        if isinstance(self.margins, str):
-            _check_choice("margins", self.margins, ("quantile",), "or a pair (alpha1, alpha2)")
-        elif len(self.margins) != 2 or not self.margins[0] >= self.margins[1]:
+        if self.solver not in SOLVER_KINDS:
             raise ValueError(
-                "margins must be (alpha1, alpha2) with alpha1 >= alpha2, got "
-                f"{self.margins!r}: different classes should be at least alpha1 apart, equal "
-                "ones at most alpha2."
+                f"solver must be one of {', '.join(SOLVER_KINDS)}; got {self.solver!r}."
             )
-        if isinstance(self.sigma, str):
-            _check_choice("sigma", self.sigma, ("auto",), "or a positive number")
-        elif not self.sigma > 0:
-            raise ValueError(f"sigma must be positive, got {self.sigma!r}.")
+        margins, sigma = self.margins, self.sigma
+        if not (
+            margins == "quantile"
+            if isinstance(margins, str)
+            else len(margins) == 2 and margins[0] >= margins[1]
+        ):
+            raise ValueError(
+                "margins must be 'quantile' or (alpha1, alpha2) with alpha1 >= alpha2, got "
+                f"{margins!r}: different classes should be at least alpha1 apart, equal ones at "
+                "most alpha2."
+            )
+        if not (sigma == "auto" if isinstance(sigma, str) else sigma > 0):
+            raise ValueError(f"sigma must be 'auto' or a positive number, got {sigma!r}.")
         kind = SOLVER_KINDS[self.solver]
         kind(**{name: getattr(self, name) for name in kind().get_params()})._validate_params()
         if self.n_jobs < 1:
             raise ValueError(f"n_jobs must be at least 1, got {self.n_jobs!r}.")
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...], also: str = "") -> None:
-    if value not in choices:
-        names = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {names} {also}".rstrip() + f", got {value!r}.")

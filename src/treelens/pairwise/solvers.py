@@ -62,7 +62,7 @@ class Certificate:
         self.lower_bound = max(self.lower_bound, value + float(gradient @ (lowest - weights)))
 
     def record(self, value: float) -> None:
-        """Append the objective at the end of an iteration, and its gap."""
+        """Append the objective at the end of an iteration, and its gap to the lower bound."""
         self.values.append(value)
         scale = max(value, _MIN_SHARE * self.values[0], np.finfo(float).tiny)
         self.gaps.append(max(value - self.lower_bound, 0.0) / scale)
@@ -72,11 +72,18 @@ class Certificate:
         return bool(self.gaps and self.gaps[-1] <= self.tol)
 
     @property
-    def stalled(self) -> bool:
-        """Whether the last 30 iterations lowered the objective by no more than rounding."""
-        if len(self.values) <= _PATIENCE:
-            return False
-        return self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
+    def stopped(self) -> bool:
+        """Whether it converged, or the last 30 iterations brought no more than rounding."""
+        stalled = len(self.values) > _PATIENCE and (
+            self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
+        )
+        return self.converged or stalled
+
+
+def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
+    """Return the step along a direction that is as long as the largest radius."""
+    length = float(np.sqrt(direction @ direction))
+    return float(constraint.radii.max()) / length if length > 0 else 1.0
 
 
 def projected_gradient(
@@ -100,9 +107,7 @@ def projected_gradient(
     certificate.observe(weights, value, gradient)
     certificate.record(value)
     step = first_step(gradient, constraint) if step_size is None else step_size
-    while len(certificate.values) <= max_iter and not (
-        certificate.converged or certificate.stalled
-    ):
+    while len(certificate.values) <= max_iter and not certificate.stopped:
         candidate = constraint.project(weights - step * gradient)
         new_value, new_gradient = objective(candidate)
         certificate.observe(candidate, new_value, new_gradient)
@@ -116,12 +121,6 @@ def projected_gradient(
         if adaptive:
             step *= _GROW
     return weights, certificate
-
-
-def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
-    """Return the step along a direction that is as long as the largest radius."""
-    length = float(np.sqrt(direction @ direction))
-    return float(constraint.radii.max()) / length if length > 0 else 1.0
 
 
 def projected_quasi_newton(
@@ -144,9 +143,7 @@ def projected_quasi_newton(
     value, gradient = objective(weights)
     certificate.observe(weights, value, gradient)
     certificate.record(value)
-    while len(certificate.values) <= max_iter and not (
-        certificate.converged or certificate.stalled
-    ):
+    while len(certificate.values) <= max_iter and not certificate.stopped:
         target = _next_target(curvature, weights, gradient, constraint)
         found = _line_search(objective, certificate, weights, target, value, gradient)
         if found is None:
@@ -285,16 +282,22 @@ def stochastic_gradient(
         np.zeros(n_patterns), np.ones(n_depths), np.zeros(n_depths),
         np.zeros(n_patterns), np.zeros(n_depths), np.zeros(n_patterns),
     )  # fmt: skip
-    ends = stage_ends(n_steps, halvings)
-    checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
-    n_done, n_averaged, stage, stage_start = 0, 0, 0, 0
     rules = StepRules(
         constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
         margins.sigma, step_size,
     )  # fmt: skip
-    pairs = PairRows.of(features)
+    ends = stage_ends(n_steps, halvings)
+    checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
+    n_done, stage, stage_start = 0, 0, 0
+    pairs, weights = PairRows.of(features), np.full(n_patterns, CENTER)
+
+    def check() -> None:
+        value, gradient = objective.value_and_gradient(weights)
+        certificate.observe(weights, value, gradient)
+        certificate.record(value)
+
     if n_checks:
-        _check(objective, certificate, np.full(n_patterns, CENTER))
+        check()
     stops = {*ends, *checks.tolist()}
     for first, second, factors in draw_pairs(objective, n_steps, rng, stops):
         while stage < halvings and n_done >= ends[stage]:
@@ -302,17 +305,18 @@ def stochastic_gradient(
             rules = rules._replace(step_size=0.5 * rules.step_size)
             state.total[:] = 0.0
         _compiled_pairs.run_steps(pairs, objective.codes, rules, state, first, second, factors)
-        for level in range(len(state.scale)):  # clears the rounding of the running sums
+        for level in range(n_depths):  # clears the rounding of the running sums
             _compiled_pairs.rescale_level(
                 state, level, *constraint.level_offsets[level : level + 2]
             )
         n_done += len(first)
-        n_averaged = n_done - stage_start if average else 0
+        shift = state.total / (n_done - stage_start) if average else state.u
+        weights = constraint.project(CENTER + shift)  # projecting again only removes rounding
         if n_done in checks:
-            _check(objective, certificate, _weights(state, constraint, n_averaged))
+            check()
             if certificate.converged:
                 break
-    return _weights(state, constraint, n_averaged), certificate, n_done
+    return weights, certificate, n_done
 
 
 def stage_ends(n_steps: int, halvings: int) -> list[int]:
@@ -344,18 +348,3 @@ def draw_pairs(
         inside = sorted(stop - done for stop in stops if 0 < stop - done < size)
         for start, stop in zip([0, *inside], [*inside, size], strict=True):
             yield first[start:stop], second[start:stop], factors[start:stop]
-
-
-def _weights(state: StepState, constraint: BallConstraint, n_averaged: int) -> np.ndarray:
-    """Return the mean of the last iterates, or for 0 the last one, of a rescaled state.
-
-    Projecting again only removes rounding.
-    """
-    shift = state.total / n_averaged if n_averaged else state.u
-    return constraint.project(CENTER + shift)
-
-
-def _check(objective: AllPairsObjective, certificate: Certificate, weights: np.ndarray) -> None:
-    value, gradient = objective.value_and_gradient(weights)
-    certificate.observe(weights, value, gradient)
-    certificate.record(value)

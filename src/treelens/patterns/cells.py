@@ -20,6 +20,7 @@ from treelens.array_checks import check_array, check_labels, check_offsets
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
+from treelens.patterns.refinement import offsets_of
 
 N_TREES = 8
 N_RESOLUTIONS = 6
@@ -39,36 +40,19 @@ class AttributeCells:
     (two cells) on. A cell of the last resolution but one, or the whole space, has a *split*; its
     children are numbered one after the other in the next resolution, and a cell without a split
     goes on there as one.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the attributes of nodes: the first columns.
-    edge_names : tuple of str
-        Of the attributes of edges, of which a node has the mean over its edges: the other columns.
-    n_trees, n_steps, n_resolutions : int
-        Steps beside the attributes themselves, which are step 0.
-    split_offsets : ndarray of int64, shape (n_trees * (n_steps + 1) * n_resolutions + 1,)
-        Where the splits that lead to each level begin.
-    attribute : ndarray of int32, shape (n_splits,)
-        The column that is compared; -1 where the cell is not split.
-    threshold : ndarray of float64, shape (n_splits,)
-        Larger values go to the second child.
-    missing : ndarray of bool, shape (n_splits,)
-        Whether the second child takes the nodes without a value, and the first all others.
-    first_child : ndarray of int32, shape (n_splits,)
     """
 
-    names: tuple[str, ...]
-    edge_names: tuple[str, ...]
+    names: tuple[str, ...]  # of the attributes of nodes: the first columns
+    edge_names: tuple[str, ...]  # of edges, of which a node has the mean: the other columns
     n_trees: int
-    n_steps: int
+    n_steps: int  # beside the attributes themselves, which are step 0
     n_resolutions: int
-    split_offsets: np.ndarray
-    attribute: np.ndarray
-    threshold: np.ndarray
+    split_offsets: np.ndarray  # (n_levels + 1,) int64, where the splits to each level begin
+    attribute: np.ndarray  # (n_splits,) int32, the column that is compared; -1 where not split
+    threshold: np.ndarray  # (n_splits,) float64; larger values go to the second child
+    # (n_splits,) bool, whether the second child takes the nodes without a value, the first others
     missing: np.ndarray
-    first_child: np.ndarray
+    first_child: np.ndarray  # (n_splits,) int32
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless every split leads to cells of the next resolution."""
@@ -102,8 +86,7 @@ class AttributeCells:
     @cached_property
     def level_sizes(self) -> np.ndarray:
         """Number of cells of each level, shape (n_levels,)."""
-        total = np.concatenate([[0], np.cumsum(1 + (self.attribute >= 0))])
-        return np.diff(total[self.split_offsets])
+        return np.diff(offsets_of(1 + (self.attribute >= 0))[self.split_offsets])
 
     @property
     def level_steps(self) -> np.ndarray:
@@ -140,7 +123,7 @@ class AttributeCells:
         units = _spread(values)
         units[units == 0.0] = 1.0
         splits = _grow(values, units, N_EDGE_RESOLUTIONS, np.random.default_rng(_SEED), (0.5, 0.5))
-        return cls._of_splits(splits, graphs.edge_attribute_names, (), 1, 0, N_EDGE_RESOLUTIONS)
+        return cls._of_splits(splits, graphs.edge_attribute_names, (), (1, 0, N_EDGE_RESOLUTIONS))
 
     @classmethod
     def fit(
@@ -175,7 +158,7 @@ class AttributeCells:
             )
         ]
         names, edge_names = graphs.attribute_names, graphs.edge_attribute_names
-        return cls._of_splits(splits, names, edge_names, n_trees, n_steps, n_resolutions)
+        return cls._of_splits(splits, names, edge_names, (n_trees, n_steps, n_resolutions))
 
     @classmethod
     def _of_splits(
@@ -183,18 +166,17 @@ class AttributeCells:
         splits: list[list[Split]],
         names: tuple[str, ...],
         edge_names: tuple[str, ...],
-        *shape: int,
+        shape: tuple[int, int, int],
     ) -> AttributeCells:
         """Lay splits out in arrays; ``shape`` is the number of trees, steps and resolutions."""
-        table = [split for level in splits for split in level]
-        n_trees, n_steps, n_resolutions = shape
+        offsets = offsets_of([len(level) for level in splits])
+        attribute, threshold, missing = zip(*(x for level in splits for x in level), strict=True)
+        columns = np.array(attribute, dtype=np.int32)
+        children = offsets_of(1 + (columns >= 0))[:-1]  # within all levels
         return cls(
-            names, edge_names, n_trees, n_steps, n_resolutions,
-            np.concatenate([[0], np.cumsum([len(level) for level in splits])]).astype(np.int64),
-            np.array([split[0] for split in table], dtype=np.int32),
-            np.array([split[1] for split in table], dtype=np.float64),
-            np.array([split[2] for split in table], dtype=np.bool_),
-            np.concatenate([_first_children(level) for level in splits]).astype(np.int32),
+            names, edge_names, *shape, offsets, columns, np.array(threshold, dtype=np.float64),
+            np.array(missing, dtype=np.bool_),
+            (children - np.repeat(children[offsets[:-1]], np.diff(offsets))).astype(np.int32),
         )  # fmt: skip
 
     def truncated(self, depth: int) -> AttributeCells:
@@ -394,8 +376,3 @@ def _spread(values: np.ndarray) -> np.ndarray:
     filled = np.where(known, values, 0.0)
     centred = np.where(known, values - filled.sum(axis=0) / n, 0.0)
     return np.sqrt((centred**2).sum(axis=0) / n)
-
-
-def _first_children(splits: list[Split]) -> np.ndarray:
-    sizes = np.array([1 + (attribute >= 0) for attribute, *_ in splits])
-    return np.cumsum(sizes) - sizes

@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
@@ -134,13 +133,10 @@ def first_depth_of(depth: int, include_depth_zero: bool) -> int:
 
 def select_features(features: Features, positions: np.ndarray) -> Features:
     """Return the features of some graphs."""
-    pairs, rows = features.pairs, features.pairs.rows
-    table = sparse.csr_array(
-        (rows.values, rows.indices, rows.offsets), shape=(pairs.n_graphs, pairs.n_patterns)
-    )[positions]
-    picked = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
-    lists = picked.transposed(pairs.n_patterns)
-    chosen = PairFeatures(lists, picked, pairs.level_offsets, pairs.minimum, pairs.scale[positions])
+    pairs = features.pairs
+    table = pairs.rows.to_sparse(pairs.n_patterns)[positions]
+    scale = pairs.scale[positions]
+    chosen = PairFeatures.of_rows(table, pairs.level_offsets, pairs.minimum, scale)
     covariates = None if features.covariates is None else features.covariates[positions]
     return Features(chosen, features.diagonal[positions], covariates)
 

@@ -18,7 +18,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.vocabulary import NodeColors, PatternTree, PatternVocabulary
+from treelens.patterns.refinement import offsets_of
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
@@ -70,7 +71,7 @@ class PatternForest:
             for tree, depth in self._label_levels
         ]  # fmt: skip
         sizes += [] if self.cells is None else self.cells.level_sizes.tolist()
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = offsets_of(sizes)
         object.__setattr__(self, "level_offsets", offsets)
 
     def validate(self) -> None:
@@ -358,13 +359,6 @@ class PatternForest:
             return tree, pattern - int(self.level_offsets[len(self._label_levels)])
         color = pattern - int(self.level_offsets[level])
         return tree, int(self.vocabularies[tree].level_offsets[depth]) + color
-
-    def tree(self, pattern: int) -> PatternTree:
-        """Unfold a pattern into its rooted tree; a cell is a single node."""
-        tree, inner = self.place(int(pattern))
-        if tree == len(self.trees):
-            return PatternTree(self.texts([pattern])[0])
-        return self.vocabularies[tree].tree(inner)
 
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
         """Return the name of the tree of each pattern."""

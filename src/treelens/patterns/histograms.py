@@ -21,16 +21,24 @@ class SparseRows:
     indices: np.ndarray  # (n_entries,) int32, ascending within a row
     values: np.ndarray  # (n_entries,)
 
+    @classmethod
+    def of(cls, table: Any) -> SparseRows:
+        """Return the arrays of a compressed matrix of scipy's."""
+        table.sort_indices()
+        indices = table.indices.astype(np.int32, copy=False)
+        return cls(table.indptr.astype(np.int64), indices, table.data)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def transposed(self, n_columns: int) -> SparseRows:
-        """Return the transpose, with ascending indices in every row."""
+    def to_sparse(self, n_columns: int) -> sparse.csr_array:
+        """Return a scipy matrix, shape (n_rows, n_columns)."""
         shape = (len(self), n_columns)
-        turned = sparse.csr_array((self.values, self.indices, self.offsets), shape=shape).tocsc()
-        return SparseRows(
-            turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False), turned.data
-        )
+        return sparse.csr_array((self.values, self.indices, self.offsets), shape=shape)
+
+    def transposed(self, n_columns: int) -> SparseRows:
+        """Return the transpose."""
+        return SparseRows.of(self.to_sparse(n_columns).tocsc())
 
 
 @dataclass(frozen=True)
@@ -96,10 +104,10 @@ class PatternHistograms:
             ones = np.ones(len(places[0]), dtype=np.int32)
             lists.append(sparse.csr_array((ones, places), shape=(size, len(n_nodes))))
             unseen.append(np.bincount(graph_of[~known], minlength=len(n_nodes)))
-        table = sparse.vstack(lists, format="csr")
+        table = SparseRows.of(sparse.vstack(lists, format="csr"))
         return cls(
-            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data,
-            offsets_of(sizes), depths, n_nodes, np.stack(unseen, axis=1), shares,
+            table.offsets, table.indices, table.values, offsets_of(sizes), depths, n_nodes,
+            np.stack(unseen, axis=1), shares,
         )  # fmt: skip
 
     def validate(self) -> None:
@@ -199,11 +207,10 @@ class PatternHistograms:
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
-        table = self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc()
-        table.sort_indices()
+        table = SparseRows.of(self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc())
         return replace(
-            self, offsets=table.indptr.astype(np.int64), graphs=table.indices.astype(np.int32),
-            counts=table.data, n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
+            self, offsets=table.offsets, graphs=table.indices, counts=table.values,
+            n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
         )  # fmt: skip
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:

@@ -7,10 +7,12 @@ only in the sparse vector ``Z(G, G')`` of a pair of graphs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.refinement import offsets_of
 
 PAIR_KINDS = ("wasserstein", "optimal-assignment", "subtree")
 
@@ -49,6 +51,15 @@ class PairFeatures:
         return cls(lists, rows, histograms.level_offsets, minimum, 1.0 / norm)
 
     @classmethod
+    def of_rows(
+        cls, table: Any, level_offsets: np.ndarray, minimum: bool, scale: np.ndarray | None = None
+    ) -> PairFeatures:
+        """Return the features of a table by graph, a compressed matrix of scipy's."""
+        rows, n_patterns = SparseRows.of(table), table.shape[1]
+        scale = np.ones(len(rows)) if scale is None else scale
+        return cls(rows.transposed(n_patterns), rows, level_offsets, minimum, scale)
+
+    @classmethod
     def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
         """Return minima of counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
         lists = histograms.by_pattern("counts")
@@ -67,7 +78,7 @@ class PairFeatures:
         """Return the features of the patterns of a boolean mask."""
         sizes = np.diff(self.lists.offsets)
         kept, before = np.repeat(keep, sizes), np.concatenate([[0], np.cumsum(keep)])
-        offsets = np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64)
+        offsets = offsets_of(sizes[keep])
         lists = SparseRows(offsets, self.lists.indices[kept], self.lists.values[kept])
         return PairFeatures(
             lists, lists.transposed(self.n_graphs), before[self.level_offsets], self.minimum,

@@ -17,7 +17,6 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled_paths
-from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.refinement import offsets_of
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -85,10 +84,7 @@ class PathCounts:
         values = (np.sqrt(self.weights) * self.counts)[known]
         shape = (self.n_graphs, int(self.level_offsets[-1]))
         table = sparse.csr_array((values, (self.graphs[known], self.patterns[known])), shape=shape)
-        table.sort_indices()
-        rows = SparseRows(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data)
-        lists = rows.transposed(shape[1])
-        return PairFeatures(lists, rows, self.level_offsets, False, np.ones(self.n_graphs))
+        return PairFeatures.of_rows(table, self.level_offsets, False)
 
 
 # --- shortest paths -------------------------------------------------------------------------
@@ -102,16 +98,6 @@ class ShortestPathVocabulary:
     the number of edges of a shortest path between them; in directed graphs, an ordered pair and
     the path from the first to the second. Triples are numbered in order of first appearance,
     graph by graph.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> vocabulary, counts = ShortestPathVocabulary.fit(graphs)
-    >>> vocabulary.feature_names().tolist()
-    ['1:C,C', '1:C,O', '2:C,O']
-    >>> counts.counts.tolist()
-    [1.0, 1.0, 1.0]
     """
 
     labels: PatternVocabulary  # of depth 0: the node labels
@@ -228,16 +214,6 @@ class WalkVocabulary:
     A walk may turn back and visit a node again; a walk and its reverse are two walks. Directed
     edges are followed in their direction. Sequences are numbered by length and, within a length,
     in order of first appearance.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> vocabulary, counts = WalkVocabulary.fit(graphs, max_length=1, decay=0.5)
-    >>> vocabulary.feature_names().tolist()
-    ['0:C', '0:O', '1:C-C', '1:C-O', '1:O-C']
-    >>> counts.pair_features().rows.values.round(3).tolist()
-    [2.0, 1.0, 1.414, 0.707, 0.707]
     """
 
     labels: PatternVocabulary  # of depth 0: node labels and, where they are used, edge labels
@@ -283,7 +259,7 @@ class WalkVocabulary:
     def level_offsets(self) -> np.ndarray:
         """Sequences ``level_offsets[k]`` to ``level_offsets[k + 1]`` have ``k`` steps."""
         sizes = [len(level.node) for level in self.levels]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return offsets_of(sizes)
 
     def feature_names(self) -> np.ndarray:
         """Return a text form of every sequence: ``"2:C-C-O"`` or ``"2:C-[1]-C-[2]-O"``."""

@@ -107,15 +107,6 @@ class PatternLevel:
         entries += np.arange(offsets[-1])
         return PatternLevel(self.own[positions], offsets, self.child_keys[entries])
 
-    def select(self, keep: np.ndarray, below: np.ndarray, n_edge_labels: int) -> PatternLevel:
-        """Return some of the patterns, with the new ids ``below`` of those one depth down."""
-        kept = self.take(np.flatnonzero(keep))
-        own, children = below[kept.own], below[kept.child_keys // n_edge_labels]
-        if (own < 0).any() or (children < 0).any():
-            raise ValueError("keep contains a pattern without the patterns that it is made of.")
-        keys = children * n_edge_labels + kept.child_keys % n_edge_labels
-        return PatternLevel(own.astype(np.int32), kept.child_offsets, keys)
-
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
         """Return the patterns with keys for ``new`` instead of ``old`` edge labels."""
         if old == 0:  # no edge has been seen, so there are no keys

@@ -13,7 +13,7 @@ from treelens.array_checks import check_labels
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns import _compiled, refinement
-from treelens.patterns.refinement import PatternLevel
+from treelens.patterns.refinement import PatternLevel, offsets_of
 
 # The unfolded tree of a pattern grows exponentially with the depth: texts are cut at this length,
 # and trees beyond this many nodes are an error.
@@ -51,11 +51,6 @@ def _edge_text(edge: Any) -> str:
     """Return the text before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
-
-
-def _arrows(edge: Any) -> tuple[str, str]:
-    """Return the text of an edge that leads to a child, and of one that comes from it."""
-    return ("->", "<-") if edge is None else (f"-{edge}->", f"<-{edge}-")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +98,7 @@ class PatternVocabulary:
 
     def __post_init__(self) -> None:
         sizes = [len(self.node_alphabet), *(len(level) for level in self.levels)]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = offsets_of(sizes)
         object.__setattr__(self, "level_offsets", offsets)
 
     def validate(self) -> None:
@@ -266,32 +261,9 @@ class PatternVocabulary:
             trees, texts = deeper, longer
         return trees[color]
 
-    def parent(self, pattern: int) -> int | None:
-        """Return the pattern of the same node one depth less; None at depth 0."""
-        depth = self.depth_of(pattern)
-        if depth == 0:
-            return None
-        color = pattern - int(self.level_offsets[depth])
-        return int(self.level_offsets[depth - 1] + self.levels[depth - 1].own[color])
-
     def truncated(self, depth: int) -> PatternVocabulary:
         """Return the vocabulary without the patterns deeper than ``depth``."""
         return replace(self, levels=self.levels[:depth])
-
-    def select_patterns(self, keep: np.ndarray) -> PatternVocabulary:
-        """Return the patterns of a boolean mask (n_patterns,), in the same order.
-
-        With a pattern the mask must keep what the pattern is made of. A minimum support does: every
-        graph that contains a pattern contains its parts.
-        """
-        masks = np.split(np.asarray(keep, dtype=bool), self.level_offsets[1:-1])
-        new_ids = [np.where(mask, np.cumsum(mask) - 1, _compiled.UNSEEN) for mask in masks]
-        alphabet = tuple(x for x, kept in zip(self.node_alphabet, masks[0], strict=True) if kept)
-        levels = tuple(
-            level.select(mask, below, max(1, self.n_edge_codes))
-            for level, mask, below in zip(self.levels, masks[1:], new_ids, strict=False)
-        )
-        return replace(self, node_alphabet=alphabet, levels=levels)
 
     @cached_property
     def _texts(self) -> dict[int, str]:
@@ -305,7 +277,9 @@ class PatternVocabulary:
             pairs = list(self.children(depth, color)[1])
             below = {child: self._text(depth - 1, child) for _, child in pairs}
             root = str(self._root_label(depth, color))
-            self._texts[pattern] = _cut(_composed(root, pairs, below))
+            text = _composed(root, pairs, below)
+            cut = text[: LONGEST_TEXT - 1] + "…"
+            self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut
         return self._texts[pattern]
 
     def texts(self, patterns: np.ndarray) -> list[str]:
@@ -335,8 +309,9 @@ class PatternVocabulary:
         level = self.levels[depth - 1]
         keys = level.child_keys[level.child_offsets[color] : level.child_offsets[color + 1]]
         edges: Sequence[Any] = (None,) if self.edge_alphabet is None else self.edge_alphabet
-        if self.directed:
-            edges = [arrow for edge in edges for arrow in _arrows(edge)]
+        if self.directed:  # edges that lead to a child, and those that come from it
+            words = ["" if edge is None else f"{edge}-" for edge in edges]
+            edges = [arrow for word in words for arrow in (f"-{word}>", f"<-{word}")]
         n = len(edges)
         return int(level.own[color]), ((edges[key % n], key // n) for key in keys.tolist())
 
@@ -353,10 +328,6 @@ def _composed(
     """Return ``root(child,child,...)`` with sorted children."""
     inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
     return f"{root}({inside})" if inside else root
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
 def _extended_codes(
