@@ -118,24 +118,9 @@ def joined(constant: str, variable: str) -> str | None:
 
 @dataclass(frozen=True)
 class MatchedPairs:
-    """The matched pairs among some molecules.
+    """The matched pairs among some molecules."""
 
-    Attributes
-    ----------
-    groups : dict of str to dict of str to int
-        For each constant part, the molecule (by position) with each variable part.
-
-    Examples
-    --------
-    >>> from rdkit import Chem
-    >>> molecules = [Chem.MolFromSmiles(s) for s in ("Fc1ccccc1", "Clc1ccccc1", "c1ccccc1")]
-    >>> pairs = MatchedPairs.of(molecules)
-    >>> sorted((change.text, one, other) for change, one, other in pairs)
-    [('Cl >> F', 1, 0), ('Cl >> H', 1, 2), ('F >> Cl', 0, 1), ('F >> H', 0, 2), ('H >> Cl', 2, 1), \
-('H >> F', 2, 0)]
-    """
-
-    groups: dict[str, dict[str, int]]
+    groups: dict[str, dict[str, int]]  # constant part -> variable part -> position of the molecule
 
     @classmethod
     def of(cls, molecules: Sequence[Any], largest: int = 10) -> MatchedPairs:

@@ -87,14 +87,9 @@ def suggest(
         :class:`MoleculeTable` the row of the table, from 0); ``name`` and ``smiles`` where known;
         the columns of ``predict_table``; of numbers ``probability_better``, that a measurement
         beats the best one so far; of the nearest measured graph ``nearest_name``,
-        ``nearest_smiles`` and ``nearest_value``; ``score``, what it was chosen by: on the learned
-        scale, with the sign changed where small values are wanted.
-
-    Notes
-    -----
-    Means and variances are those of all candidates; the covariance is computed among a shortlist of
-    at most 3,000 by score. Scores do not rise while a batch grows, so that the shortlist changes
-    nothing where it ends below the last score of the batch, and it is enlarged until it does.
+        ``nearest_smiles``, ``nearest_value`` and, where some values are limits, ``nearest_limit``;
+        ``score``, what it was chosen by: on the learned scale, with the sign changed where small
+        values are wanted.
 
     Examples
     --------
