@@ -357,11 +357,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Examples
         --------
         >>> import treelens as tl
-        >>> graphs = tl.as_graph_collection([(
-        ...     [(i, i + 1) for i in range(n)], {i: "C" for i in range(n + 1)})
-        ...     for n in range(1, 13)])
-        >>> model = tl.GraphRegressor(depth=1).fit(graphs[:9], [float(n) for n in range(1, 10)])
-        >>> model.sample_y(graphs[9:], n_samples=100).shape
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphRegressor(depth=1).fit(graphs[3:], y[3:])
+        >>> model.sample_y(graphs[:3], n_samples=100).shape
         (3, 100)
         """
         mean, cov = self._joint(self._beside(X, covariates), include_noise)

@@ -574,24 +574,16 @@ class GaussianProcessEstimator(FittedEstimator):
         Returns
         -------
         estimator
-            A fitted copy; this one does not change.
-
-        Raises
-        ------
-        ValueError
-            Where the model predicts through landmarks.
+            A fitted copy; this one does not change. Models that predict through landmarks raise a
+            ``ValueError``: fit them again.
 
         Examples
         --------
         >>> import treelens as tl
-        >>> graphs = tl.as_graph_collection([(
-        ...     [(i, i + 1) for i in range(n)], {i: "C" for i in range(n + 1)})
-        ...     for n in range(1, 13)])
-        >>> y = [float(n) for n in range(1, 13)]
-        >>> model = tl.GraphRegressor(depth=1).fit(graphs[:8], y[:8])
-        >>> more = model.condition(graphs[8:], y[8:])
-        >>> bool(more.predict(graphs[11:], True)[1][0] < model.predict(graphs[11:], True)[1][0])
-        True
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
+        >>> len(model.condition(graphs[1::2], y[1::2]).train_codes_)
+        40
         """
         model, train = self._fitted_model, self._fitted_graphs
         if holds_blocks(X):

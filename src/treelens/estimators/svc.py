@@ -242,19 +242,8 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
         """Values that :meth:`explain` explains: one per class, linear in the kernel.
 
         With several classes it is the mean of the decisions for the class against each of the
-        others. The predicted class, which has the most votes, nearly always has the largest.
-
-        Returns
-        -------
-        ndarray, shape (n_graphs, n_classes)
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphSVC("wwl", 2, 0, gamma=1.0, C=10.0).fit(graphs, y)
-        >>> bool((model.mean_margins(graphs)[:, 1] == model.decision_function(graphs)).all())
-        True
+        others. The predicted class, which has the most votes, nearly always has the largest. The
+        shape is (n_graphs, n_classes).
         """
         margins = self._collect("margins", X)
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
@@ -315,16 +304,14 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
         """Bounds on the pair loss of the learned distance over pairs of new graphs.
 
         The *pair loss* is the mean over pairs of graphs of the smoothed hinges that ask different
-        classes to be far apart and equal ones near. The bounds say nothing about the classification
-        error, the kernel or the support vector machine. With probability ``1 - delta`` the loss
-        over new pairs is at most ``loss + gap``, where ``gap`` is the smaller of the bounds that
-        apply to these weights:
+        classes to be far apart and equal ones near, not the classification error. With probability
+        ``1 - delta`` the loss over new pairs is at most ``loss + gap``, where ``gap`` is the
+        smaller of the bounds that apply to these weights:
 
         - ``"stability"``, the paper's: for T single-pair steps of size mu, with
-          ``k_n = 4 mu T L² / n``, it is ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``. It
-          applies to weights of the stochastic solver, and to uniform weights with ``k_n = 0``. For
-          other solvers the figure is that of a stochastic run with nine tenths of the solver's gain
-          (``"assumed"``), and ``gap`` leaves it out;
+          ``k_n = 4 mu T L² / n``, it is ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``, for
+          the stochastic solver, and uniform weights with ``k_n = 0``. Of other solvers it is that
+          of a stochastic run with nine tenths of the gain (``"assumed"``), not part of ``gap``;
         - ``"any_solver"`` holds for all weights within the radius at once.
 
         Parameters

@@ -131,10 +131,8 @@ class RandomWalk(GraphKernel):
     It equals the geometric series on the direct product of the two graphs.
 
     With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any
-    ``decay`` will do. Their number grows exponentially with ``max_length`` where there are many
-    labels; where there are too many to count, the kernel is computed on the product graph of each
-    pair instead, with the same values up to rounding, and sequences are only named for
-    ``vocabulary_`` and the feature map.
+    ``decay`` will do. Where there are too many sequences to count, the kernel is computed on the
+    product graph of each pair instead, with the same values up to rounding.
 
     ``max_length=None`` sums all lengths by solving a linear system for every pair of graphs, which
     is slow for more than some hundred graphs; ``decay`` must then be small enough for the series
