@@ -7,7 +7,7 @@ import pytest
 
 from strategies import random_collection
 from treelens.kernels import gram as gram_module
-from treelens.kernels.gram import pair_sums
+from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -116,3 +116,28 @@ def test_weights_of_the_wrong_length() -> None:
 def test_sides_of_different_kinds() -> None:
     with pytest.raises(ValueError, match="same patterns and the same kind"):
         pair_sums(tables_of("subtree")[0], tables_of("wasserstein")[0])
+
+
+@pytest.fixture
+def counted_gram(rng: np.random.Generator) -> np.ndarray:
+    counts = rng.integers(0, 5, (9, 6)).astype(float)
+    counts[4] = 0.0  # shares nothing with anybody
+    return np.minimum(counts[:, None], counts[None]).sum(axis=-1)
+
+
+@pytest.mark.parametrize("how", ["cosine", "tanimoto"])
+def test_normalised_by_formula(how: str, counted_gram: np.ndarray) -> None:
+    own = np.diag(counted_gram)
+    norm = (
+        np.sqrt(np.outer(own, own)) if how == "cosine" else own[:, None] + own[None] - counted_gram
+    )
+    expected = np.divide(counted_gram, norm, out=np.zeros_like(counted_gram), where=norm > 0)
+    found = normalize_kernel(counted_gram.copy(), own, own, how)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert (found == found.T).all()
+    assert np.diag(found).tolist() == [float(x > 0) for x in own]
+
+
+def test_an_unknown_normalisation(counted_gram: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="'cosine' or 'tanimoto', got 'length'"):
+        normalize_kernel(counted_gram, np.diag(counted_gram), np.diag(counted_gram), "length")

@@ -6,7 +6,7 @@ import pytest
 from naive.kernels import nearest
 from strategies import random_collection
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures

@@ -72,15 +72,6 @@ def look_up_patterns(patterns: list[tuple], known: dict[tuple, int], add: bool) 
     return found
 
 
-def transpose(rows: list[list[tuple]], n_columns: int) -> list[list[tuple]]:
-    """Rows of (column, value) pairs as columns of (row, value) pairs."""
-    columns: list[list[tuple]] = [[] for _ in range(n_columns)]
-    for row, entries in enumerate(rows):
-        for column, value in entries:
-            columns[column].append((row, value))
-    return columns
-
-
 def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False) -> list[list]:
     """Every node's pattern at every depth as nested tuples of labels: colours without numbers.
 

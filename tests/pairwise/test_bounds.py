@@ -113,14 +113,6 @@ def test_pair_factor_is_the_largest_weight_in_the_mean(labels, balance):
     assert largest_pair_factor(labels, balance) == pytest.approx(weights.max() * weights.size)
 
 
-def test_factor_scales_all_but_the_pair_norm(make_features):
-    features, radii = make_features(10), np.ones(3)
-    plain, scaled = (constants_of(features, MARGINS, radii, pair_factor=f) for f in (1.0, 3.0))
-    assert scaled.pair_norm == plain.pair_norm
-    for name in ("lipschitz", "smoothness", "loss_bound"):
-        assert getattr(scaled, name) == pytest.approx(3 * getattr(plain, name))
-
-
 def test_mean_pair_loss_is_the_mean_over_pairs(features, labels, rng):
     weights = rng.uniform(0, 2, features.n_patterns)
     z = naive.all_pair_features(features)
@@ -215,12 +207,6 @@ def test_mean_divergence_is_below_the_bound(histograms, codes, constants, option
     assert 0 < np.mean(measured) <= bound
 
 
-def test_the_formula_of_stability():
-    constants = LossConstants(0.4, lipschitz=0.4, smoothness=1.6, loss_bound=1.0)
-    plan = StepPlan.halving(500, 1e-4)
-    assert weight_stability(188, plan, constants) == pytest.approx(4 * 1e-4 * 500 * 0.4 / 188)
-
-
 def test_steps_beyond_the_limit_are_refused():
     constants = LossConstants(0.4, lipschitz=0.4, smoothness=2.0, loss_bound=1.0)
     weight_stability(10, StepPlan.halving(5, 1.0), constants)  # the limit itself is allowed
@@ -250,11 +236,6 @@ def test_a_run_planned_for_an_accuracy_reaches_it(histograms, codes, constants):
     ]  # fmt: skip
     assert np.mean(losses) - best.history[-1] <= accuracy
     assert plan.step_size <= constants.largest_step
-
-
-def test_nothing_to_reach_takes_no_steps():
-    constants = LossConstants(0.4, lipschitz=0.4, smoothness=2.0, loss_bound=1.0)
-    assert StepPlan.reaching(0.0, 0.0, constants).n_steps == 0
 
 
 # --- generalisation ---------------------------------------------------------------------------

@@ -91,14 +91,6 @@ def test_caveat_about_the_choice_only_where_there_was_one(study):
     assert any("2 candidates" in caveat for caveat in bound["caveats"])
 
 
-def test_more_graphs_make_the_gap_smaller():
-    gaps = [
-        fitted(tl.make_synthetic(k, random_state=0)).generalization_bound()["any_solver"]["gap"]
-        for k in (4, 16)
-    ]
-    assert gaps[1] < 0.6 * gaps[0]
-
-
 def test_bound_is_plain_data_and_survives_saving(study, tmp_path):
     model = fitted(study)
     model.save(tmp_path / "model.zip")

@@ -54,15 +54,6 @@ def test_same_seed_same_bits_on_any_number_of_threads(features, labels, options)
         np.testing.assert_array_equal(one.history, other.history)
 
 
-@quiet
-def test_another_seed_draws_other_pairs(features, labels):
-    a, b = (
-        learn_weights(features, labels, solver="stochastic", n_steps=100, random_state=seed)
-        for seed in (0, 1)
-    )
-    assert not np.array_equal(a.weights, b.weights)
-
-
 def test_the_order_and_names_of_classes_do_not_matter(features, labels):
     numbers = learn_weights(features, labels)
     words = learn_weights(features, np.array(["zebra", "ant", "mole"])[labels])

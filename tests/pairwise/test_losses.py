@@ -37,26 +37,6 @@ def test_pieces_are_those_of_the_definition(d):
         assert (value(d + h) - value(d - h)) / (2 * h) == pytest.approx(slope, abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("value", "knots"), [(different, (ALPHA1, ALPHA1 - SIGMA)), (same, (ALPHA2, ALPHA2 + SIGMA))]
-)
-def test_continuous_with_continuous_slope_at_the_knots(value, knots):
-    for knot in knots:
-        below, at, above = (value(np.float64(knot + e)) for e in (-1e-6, 0.0, 1e-6))
-        assert below == pytest.approx(at, abs=2e-6)
-        assert (above - at) == pytest.approx(at - below, abs=2e-12)
-
-
-@given(DISTANCES)
-def test_smoothing_goes_to_the_hinge(d):
-    """Never above the hinge, at most half the width below it, and equal in the limit."""
-    plain = max(ALPHA1 - d, 0.0), max(d - ALPHA2, 0.0)
-    for hinge, smooth in zip(plain, (different(d), same(d)), strict=True):
-        assert hinge - SIGMA / 2 - 1e-12 <= smooth <= hinge + 1e-12
-    tiny = losses.smooth_hinge_same(d, ALPHA2, 1e-9)
-    assert tiny == pytest.approx(plain[1], abs=1e-8)
-
-
 @pytest.mark.interpreted
 def test_quantiles_are_those_of_the_distances(features):
     similarities = naive.all_pair_features(features).sum(axis=-1)

@@ -64,19 +64,6 @@ def test_choices_that_make_no_sense(settings, message) -> None:
         LearnerSettings(**settings).check()
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"margins": (0.5, 0.5), "sigma": 1e-9},
-        {"solver": "stochastic", "n_steps": 1, "step_size": 1e-9},
-        {"halvings": 0, "n_checks": 0, "tol": 0.0, "max_iter": 1},
-    ],
-)
-def test_the_ends_of_what_makes_sense(settings) -> None:
-    LearnerSettings(**settings).check()
-
-
 def test_solvers_by_name():
     for name in SOLVER_KINDS:
         assert solver_name(as_solver(name)) == name

@@ -10,7 +10,7 @@ from treelens.pairwise import _compiled_pairs
 from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.objective import AllPairsObjective, Margins
-from treelens.pairwise.solvers import draw_pairs, stage_ends, stochastic_gradient
+from treelens.pairwise.solvers import draw_pairs, stochastic_gradient
 
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
@@ -58,22 +58,6 @@ def test_lazy_equals_dense_over_ten_thousand_steps(features, labels, radius):
         assert np.abs(ours - 1).max() > 0.1  # the steps did go somewhere
 
 
-@pytest.mark.interpreted
-def test_rescaling_changes_nothing_but_the_form(features):
-    rng = np.random.default_rng(0)
-    start, stop = features.level_offsets[1:3]
-    state = StepState(*(rng.normal(size=n) for n in (features.n_patterns, 3, 3)),
-                      rng.normal(size=features.n_patterns), rng.normal(size=3),
-                      np.zeros(features.n_patterns))  # fmt: skip
-    before = state.scale[1] * state.u[start:stop]
-    total = state.u[start:stop] * state.elapsed[1] - state.late[start:stop]
-    _compiled_pairs.rescale_level(state, 1, start, stop)
-    assert state.scale[1] == 1.0
-    np.testing.assert_array_equal(state.u[start:stop], before)
-    np.testing.assert_allclose(state.total[start:stop], total, rtol=1e-14)
-    assert state.squares[1] == pytest.approx((before**2).sum())
-
-
 def test_scales_far_below_one_are_caught(features, labels):
     """A small ball and long steps shrink the scale at every step; it must not vanish."""
     sums = problem(features, labels)
@@ -115,13 +99,6 @@ def test_draws_do_not_depend_on_where_checks_cut_them(features, labels):
     cut = list(draw_pairs(sums, 1000, np.random.default_rng(0), {1, 500, 999, 1000}))
     assert [len(chunk[0]) for chunk in cut] == [1, 499, 499, 1]
     np.testing.assert_array_equal(whole[0][0], np.concatenate([chunk[0] for chunk in cut]))
-
-
-def test_stages_double_and_fill_the_plan():
-    ends = stage_ends(1000, 3)
-    lengths = np.diff([0, *ends])
-    assert ends[-1] == 1000
-    np.testing.assert_allclose(lengths[1:] / lengths[:-1], 2.0, atol=0.05)
 
 
 def test_every_stage_halves_the_step(features, labels, monkeypatch):

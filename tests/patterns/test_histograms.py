@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import patterns as naive
 from strategies import collections, random_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -35,19 +34,6 @@ def same(a: PatternHistograms, b: PatternHistograms) -> bool:
         and np.array_equal(a.unseen, b.unseen)
         and np.array_equal(a.level_depths, b.level_depths)
     )
-
-
-def test_transpose(rng: np.random.Generator) -> None:
-    dense = np.where(rng.random((7, 5)) < 0.4, rng.random((7, 5)), 0.0)
-    rows = [[(int(c), dense[r, c]) for c in np.flatnonzero(dense[r])] for r in range(7)]
-    offsets = np.cumsum([0, *map(len, rows)])
-    indices = np.array([c for row in rows for c, _ in row], dtype=np.int32)
-    values = np.array([x for row in rows for _, x in row])
-    turned = SparseRows(offsets, indices, values).transposed(5)
-    assert (turned.offsets.dtype, turned.indices.dtype) == (np.int64, np.int32)
-    entries = list(zip(turned.indices.tolist(), turned.values.tolist(), strict=True))
-    columns = [entries[turned.offsets[c] : turned.offsets[c + 1]] for c in range(5)]
-    assert columns == naive.transpose(rows, 5)
 
 
 @settings(deadline=None, max_examples=60)

@@ -217,17 +217,6 @@ def test_trees_are_counted_before_they_are_made() -> None:
         vocabulary.tree(pattern, max_nodes=size - 1)
 
 
-def test_equal_subtrees_are_one_object() -> None:
-    vocabulary, _ = PatternVocabulary.fit(dense(), 3)
-    below = [
-        grandchild
-        for _, child in vocabulary.tree(vocabulary.n_patterns - 1).children
-        for _, grandchild in child.children
-    ]
-    assert len(below) == 25
-    assert len({id(tree) for tree in below}) == 6
-
-
 def test_a_tree_deeper_than_python_can_recurse() -> None:
     """Two nodes that see each other, and each other, and so on: a chain without branches."""
     depth = 2000

@@ -31,7 +31,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.targets import LIMITS
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import has_rare_class
 from treelens.models.training import TrainingGraphs

@@ -49,7 +49,7 @@ from treelens.explain.decode import pattern_texts
 from treelens.explain.effects import divide_slopes, entries_at
 from treelens.explain.paths import slopes_of
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.features import Features, select_features
 from treelens.patterns.forest import PatternForest

@@ -20,7 +20,7 @@ import numpy as np
 
 from treelens.gp.model import FittedGP, feature_blocks
 from treelens.gp.posterior import ExactPosterior
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.patterns.features import Features, select_features
 
 _N_NEIGHBOURS = 20

@@ -19,7 +19,6 @@ from treelens.patterns.refinement import PatternLevel, offsets_of
 # and trees beyond this many nodes are an error.
 LONGEST_TEXT = 240
 MOST_TREE_NODES = 100_000
-_NO_CODES = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -150,52 +149,45 @@ class PatternVocabulary:
         appearance, so reading a collection in blocks gives the same vocabulary as at once.
         """
         self._check_kind(graphs)
-        colors, node_alphabet = _extended_codes(
-            graphs.node_codes, graphs.node_alphabet, self.node_alphabet
-        )
-        edge_codes, edge_alphabet = None, self.edge_alphabet
-        if self.edge_alphabet is not None:
-            edge_codes, edge_alphabet = _extended_codes(
-                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
-            )
-        extended = replace(
-            self, node_alphabet=node_alphabet, edge_alphabet=edge_alphabet,
+        edge_alphabet = self.edge_alphabet
+        if edge_alphabet is not None:
+            edge_alphabet = _extended(edge_alphabet, graphs.edge_codes, graphs.edge_alphabet or ())
+        wider = replace(
+            self, edge_alphabet=edge_alphabet,
+            node_alphabet=_extended(self.node_alphabet, graphs.node_codes, graphs.node_alphabet),
             degree_labels=graphs.degree_labels or self.degree_labels,
             directed=self.directed if self.n_patterns else graphs.directed,
         )  # fmt: skip
-        levels = self.levels
-        if self.n_patterns and extended.n_edge_codes != self.n_edge_codes:
-            old, new = self.n_edge_codes, extended.n_edge_codes
-            levels = tuple(level.with_edge_labels(old, new) for level in levels)
-        refined, levels = refinement.refine(
-            graphs, colors, extended._directed_codes(graphs, edge_codes), extended.n_edge_codes,
-            levels, True, n_jobs,
-        )  # fmt: skip
-        return replace(extended, levels=levels), NodeColors(refined, graphs.node_offsets)
+        old, new = self.n_edge_codes, wider.n_edge_codes
+        if self.n_patterns and old != new:
+            levels = tuple(level.with_edge_labels(old, new) for level in self.levels)
+            wider = replace(wider, levels=levels)
+        return wider._refined(graphs, True, n_jobs)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
         """Return the colours of new graphs; -1 for patterns that are not in the vocabulary."""
         self._check_kind(graphs)
+        return self._refined(graphs, False, n_jobs)[1]
+
+    def _refined(
+        self, graphs: GraphCollection, extend: bool, n_jobs: int
+    ) -> tuple[PatternVocabulary, NodeColors]:
         colors = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
         edge_codes = None
-        if self.edge_alphabet is not None:
-            codes = _NO_CODES if graphs.edge_codes is None else graphs.edge_codes
-            edge_codes = translate_codes(codes, graphs.edge_alphabet or (), self.edge_alphabet)
-        refined, _ = refinement.refine(
-            graphs, colors, self._directed_codes(graphs, edge_codes), self.n_edge_codes,
-            self.levels, False, n_jobs,
-        )  # fmt: skip
-        return NodeColors(refined, graphs.node_offsets)
-
-    def _directed_codes(
-        self, graphs: GraphCollection, edge_codes: np.ndarray | None
-    ) -> np.ndarray | None:
-        """Return ``edge code * 2 + direction`` of directed graphs, else the edge codes."""
-        if not self.directed or graphs.directions is None:
-            return edge_codes
-        if edge_codes is None or not len(edge_codes):
-            return graphs.directions.astype(np.int32)
-        return np.where(edge_codes < 0, _compiled.UNSEEN, 2 * edge_codes + graphs.directions)
+        if self.edge_alphabet is not None and graphs.edge_codes is not None:
+            edge_codes = translate_codes(
+                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
+            )
+        if self.directed and graphs.directions is not None:
+            if edge_codes is None:
+                edge_codes = graphs.directions.astype(np.int32)
+            else:
+                both = 2 * edge_codes + graphs.directions
+                edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
+        refined, levels = refinement.refine(
+            graphs, colors, edge_codes, self.n_edge_codes, self.levels, extend, n_jobs
+        )
+        return replace(self, levels=levels), NodeColors(refined, graphs.node_offsets)
 
     def _check_kind(self, graphs: GraphCollection) -> None:
         if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
@@ -330,17 +322,13 @@ def _composed(
     return f"{root}({inside})" if inside else root
 
 
-def _extended_codes(
-    codes: np.ndarray | None, alphabet: tuple[Any, ...], known: tuple[Any, ...]
-) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return the codes in the known alphabet, and that alphabet extended by new labels."""
-    codes = _NO_CODES if codes is None else codes
-    position = {label: code for code, label in enumerate(known)}
-    # Labels count only where a node has them: a slice keeps the alphabet of its collection.
-    first = np.full(len(alphabet), -1)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of equal codes the earliest is written last
-    present = np.flatnonzero(first >= 0)
-    for code in present[np.argsort(first[present])].tolist():
-        position.setdefault(alphabet[code], len(position))
-    table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
-    return (table[codes] if len(codes) else codes), tuple(position)
+def _extended(
+    known: tuple[Any, ...], codes: np.ndarray | None, alphabet: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return the known alphabet with new labels, in the order in which they first appear.
+
+    Labels count only where a node has them: a slice keeps the alphabet of its collection.
+    """
+    present, first = np.unique([] if codes is None else codes, return_index=True)
+    labels = (alphabet[int(code)] for code in present[np.argsort(first)])
+    return tuple(dict.fromkeys([*known, *labels]))

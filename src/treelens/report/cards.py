@@ -14,7 +14,7 @@ from treelens.explain.scene import shortened
 from treelens.graphs.collection import Graph
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.patterns.features import select_features
 from treelens.report.predicted import PredictedGraphs
 

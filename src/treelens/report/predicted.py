@@ -17,7 +17,7 @@ from treelens.gp.model import FittedGP, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import LIMITS
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers
 from treelens.patterns.features import select_features

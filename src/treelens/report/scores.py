@@ -14,7 +14,7 @@ from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
-from treelens.kernels.nearest import nearest_graphs
+from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import predicted_codes
 from treelens.models.thresholds import Threshold
 from treelens.patterns.features import select_features
