@@ -46,7 +46,7 @@ ROOMS = {  # which tests answer for which files, the likeliest first
     "learning/quasi_newton.py": ["learning/test_quasi_newton.py", "learning/test_solvers.py"],
     "learning/*.py": ["learning/test_objective.py", "learning/test_constraints.py",
                       "learning/test_stochastic.py", "learning/test_learn.py"],
-    "explain/draw*.py": ["explain/test_draw.py", "explain/test_draw_molecules.py"],
+    "explain/draw*.py": ["explain/test_draw.py"],
     "explain/*.py": ["explain"],
     "decisions/*.py": ["decisions"],
     "models/svm.py": ["models/test_svm.py"],

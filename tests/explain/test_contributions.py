@@ -189,15 +189,6 @@ def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
     assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
 
 
-def test_a_star_is_shared_by_centre_and_leaves_and_isolated_nodes_keep_theirs():
-    nodes, edges = _spread(np.array([[1.0, 0, 0]]), 1, [[1, 2], [0], [0]])
-    np.testing.assert_allclose(nodes, [0.5, 0.25, 0.25])
-    np.testing.assert_allclose(edges, [0.5, 0.5])
-    nodes, edges = _spread(np.array([[1.0, -2.0], [0.5, 0.5]]), 0, [[], []])
-    np.testing.assert_allclose(nodes, [1.5, -1.5])
-    assert len(edges) == 0
-
-
 @pytest.mark.parametrize("minimum", [True, False])
 def test_compiled_sums_equal_their_twins(minimum, rng):
     n_graphs, n_patterns = 9, 14

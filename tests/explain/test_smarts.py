@@ -101,14 +101,6 @@ def test_molecules_of_the_demo(inhibitors, atom_label, edge_labels):
 
 
 @pytest.mark.parametrize("edge_labels", [True, False])
-@pytest.mark.parametrize("atom_label", KINDS)
-def test_molecules_of_bbbp(data_folder, atom_label, edge_labels):
-    graphs, _ = tl.load_dataset("BBBP", folder=data_folder)
-    graphs = smiles_to_collection(list(graphs.graph_data["smiles"]), atom_label=atom_label)
-    assert check_all(graphs, atom_label, edge_labels) == []
-
-
-@pytest.mark.parametrize("edge_labels", [True, False])
 def test_hydrogens_as_atoms(inhibitors, edge_labels):
     graphs = smiles_to_collection(inhibitors[:100], hydrogens=True)
     assert check_all(graphs, "element", edge_labels) == []

@@ -298,6 +298,8 @@ def _draw_molecule(
     format: str,
 ) -> Any:
     """An SVG text or PNG bytes of a molecule, as RDKit draws it, above the legend."""
+    from rdkit.Chem.Draw import rdMolDraw2D
+
     molecule: Any = molecule_of(graph)
     limit = style.limit_of(node_contributions, edge_contributions)
     atoms: dict[int, Color] = {}
@@ -317,29 +319,22 @@ def _draw_molecule(
     legend = None
     if style.legend and not (node_contributions is None and edge_contributions is None):
         legend = Scene(style.width, LEGEND_HEIGHT, "", style.legend_at(0.0, limit))
-    drawing = _rdkit_drawing(molecule, atoms, by_bond, style, format)
-    if format == "svg":
-        return _svg_sheet(drawing, legend, style)
-    return drawing if legend is None else _png_sheet(drawing, legend.to_png())
-
-
-def _rdkit_drawing(molecule: Any, atoms: dict, bonds: dict, style: Style, format: str) -> Any:
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    if format == "svg":
-        drawer = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
-    else:
+    drawer: Any = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
+    if format == "png":
         drawer = rdMolDraw2D.MolDraw2DCairo(_PNG_SCALE * style.width, _PNG_SCALE * style.height)
     options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
     options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
     options.padding = 0.08
     rdMolDraw2D.PrepareAndDrawMolecule(
-        drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(bonds),
-        highlightAtomColors=atoms, highlightBondColors=bonds,
+        drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(by_bond),
+        highlightAtomColors=atoms, highlightBondColors=by_bond,
         highlightAtomRadii=dict.fromkeys(atoms, _ATOM_RADIUS),
     )  # fmt: skip
     drawer.FinishDrawing()
-    return drawer.GetDrawingText()
+    drawing = drawer.GetDrawingText()
+    if format == "svg":
+        return _svg_sheet(drawing, legend, style)
+    return drawing if legend is None else _png_sheet(drawing, legend.to_png())
 
 
 def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:

@@ -26,7 +26,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, combinations_with_replacement
 from typing import Any, NamedTuple
@@ -100,8 +99,39 @@ def pattern_smarts(
     depth = vocabulary.depth_of(pattern)
     if vocabulary.degree_labels or atom_label not in _READERS:
         return None
-    writer = _Writer(vocabulary, _READERS[atom_label], max_length)
-    return writer.atom(depth, pattern - int(vocabulary.level_offsets[depth]))
+    read = _READERS[atom_label]
+
+    @cache
+    def atom(depth: int, color: int) -> str | None:
+        """One bracketed atom that matches the root of a pattern; None if there is none."""
+        root = read(root_label(vocabulary, depth, color))
+        if root is None or depth == 0:
+            return root and f"[{root.conditions}]"
+        ways = []  # for each kind of neighbour, all ways to write its branches
+        groups = Counter(vocabulary.children(depth, color)[1])
+        for (bond, child), count in groups.items():
+            neighbor, label = atom(depth - 1, child), read(root_label(vocabulary, depth - 1, child))
+            choices = () if label is None else _bond_choices(bond, root, label)
+            if neighbor is None or not choices:
+                return None
+            signs = combinations_with_replacement(choices, count)
+            ways.append([[sign + neighbor for sign in way] for way in signs])
+        branches = _branched(chain.from_iterable(way[0] for way in ways if len(way) == 1))
+        alone = f"{root.conditions};D{groups.total()}"
+        conditions = [
+            f"$([{alone}]{branches})" if branches else alone,
+            *(",".join(f"$(*{_branched(x)})" for x in way) for way in ways if len(way) > 1),
+        ]
+        text = f"[{';'.join(conditions)}]"
+        return text if len(text) <= max_length else None
+
+    return atom(depth, pattern - int(vocabulary.level_offsets[depth]))
+
+
+def _branched(branches: Iterable[str]) -> str:
+    """``(-a)(-b)=c``: an atom's branches, the shortest first."""
+    *inner, last = sorted(branches, key=lambda branch: (len(branch), branch)) or [""]
+    return "".join(f"({branch})" for branch in inner) + last
 
 
 def forest_smarts(
@@ -204,63 +234,6 @@ def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:
     # Graphs count a dative bond, which points at a metal, as a single one.
     to_other, to_one = other.number not in _NOT_METALS, one.number not in _NOT_METALS
     return ("-", *(["->"] if to_other else []), *(["<-"] if to_one else []))
-
-
-# --- patterns ---------------------------------------------------------------------------------
-
-
-@dataclass
-class _Writer:
-    """Writes the patterns of one vocabulary, each only once."""
-
-    vocabulary: PatternVocabulary
-    read_label: Callable[[Any], _Atom | None]
-    max_length: int
-    written: dict[tuple[int, int], str | None] = field(default_factory=dict)
-
-    def atom(self, depth: int, color: int) -> str | None:
-        """One bracketed atom that matches the pattern's root; None if there is none."""
-        if (depth, color) not in self.written:
-            text = self._write(depth, color)
-            fits = text is not None and len(text) <= self.max_length
-            self.written[depth, color] = text if fits else None
-        return self.written[depth, color]
-
-    def _write(self, depth: int, color: int) -> str | None:
-        root = self._root(depth, color)
-        if root is None or depth == 0:
-            return root and f"[{root.conditions}]"
-        groups = Counter(self.vocabulary.children(depth, color)[1])
-        ways = [self._ways(root, depth - 1, *child, count) for child, count in groups.items()]
-        if not all(ways):
-            return None
-        sure = chain.from_iterable(way[0] for way in ways if len(way) == 1)
-        alone = f"{root.conditions};D{groups.total()}"
-        branches = _branched(sure)
-        conditions = [
-            f"$([{alone}]{branches})" if branches else alone,
-            *(",".join(f"$(*{_branched(x)})" for x in way) for way in ways if len(way) > 1),
-        ]
-        return f"[{';'.join(conditions)}]"
-
-    def _ways(
-        self, root: _Atom, depth: int, bond: Any, color: int, count: int
-    ) -> list[tuple[str, ...]]:
-        """All ways to write the branches of ``count`` equal neighbours; empty if there is none."""
-        neighbor, label = self.atom(depth, color), self._root(depth, color)
-        if neighbor is None or label is None:
-            return []
-        bonds = combinations_with_replacement(_bond_choices(bond, root, label), count)
-        return [tuple(sign + neighbor for sign in signs) for signs in bonds]
-
-    def _root(self, depth: int, color: int) -> _Atom | None:
-        return self.read_label(root_label(self.vocabulary, depth, color))
-
-
-def _branched(branches: Iterable[str]) -> str:
-    """``(-a)(-b)=c``: an atom's branches, the shortest first."""
-    *inner, last = sorted(branches, key=lambda branch: (len(branch), branch)) or [""]
-    return "".join(f"({branch})" for branch in inner) + last
 
 
 # --- fragments --------------------------------------------------------------------------------
