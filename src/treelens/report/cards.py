@@ -11,11 +11,12 @@ from treelens.explain.contributions import explain
 from treelens.explain.decode import Occurrence, with_label_names
 from treelens.explain.draw import coordinates, is_molecule
 from treelens.explain.scene import shortened
-from treelens.graphs.collection import Graph
+from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
 from treelens.patterns.features import select_features
+from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.predicted import PredictedGraphs
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
@@ -173,9 +174,9 @@ def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | N
     pairs = [p for p in pairs if max(train.sizes[p.one], train.sizes[p.other]) <= LARGEST_DRAWN]
     rows = []
     for pair in pairs[:MOST_PAIRS]:
-        shown = [with_label_names(train[k : k + 1], names)[0] for k in pair[:2]]
-        sides = []
-        for index, graph, nodes in zip(pair[:2], shown, differing_nodes(*shown), strict=True):
+        both, sides = train[list(pair[:2])], []
+        shown = with_label_names(both, names)
+        for index, graph, nodes in zip(pair[:2], shown, differing_nodes(both), strict=True):
             edges = tuple((u, v) for u, v in graph.edges if u in nodes and v in nodes)
             sides.append(
                 {
@@ -221,44 +222,36 @@ def striking_pairs(model: Any) -> tuple[list[Pair], int]:
     return found, len(chosen)
 
 
-def differing_nodes(one: Graph, other: Graph) -> tuple[tuple[int, ...], ...]:
+def differing_nodes(pair: GraphCollection) -> tuple[tuple[int, ...], ...]:
     """Return the nodes of each of two graphs that have no counterpart in the other.
 
     Of molecules, those outside the largest common substructure (complete rings only). Of other
     graphs, those whose label and neighbours' labels occur more often than in the other graph.
     """
-    if not (is_molecule(one) and is_molecule(other)):
+    if not is_molecule(pair[0]):
+        colors = PatternVocabulary.fit(pair, depth=1)[1].colors[1]
+        one, other = np.split(colors, [int(pair.sizes[0])])
         return _unmatched(one, other), _unmatched(other, one)
     from rdkit import Chem
     from rdkit.Chem import rdFMCS
 
-    molecules = [molecule_of(graph) for graph in (one, other)]
+    molecules = [molecule_of(graph) for graph in pair]
     common = rdFMCS.FindMCS(
         molecules, timeout=_SECONDS, ringMatchesRingOnly=True, completeRingsOnly=True
     )
     query = Chem.MolFromSmarts(common.smartsString) if common.numAtoms else None
     shared = [() if query is None else m.GetSubstructMatch(query) for m in molecules]
     return tuple(
-        tuple(node for node in range(graph.n_nodes) if node not in inside)
-        for graph, inside in zip((one, other), shared, strict=True)
+        tuple(node for node in range(n) if node not in inside)
+        for n, inside in zip(pair.sizes.tolist(), shared, strict=True)
     )
 
 
-def _unmatched(one: Graph, other: Graph) -> tuple[int, ...]:
-    left, rest = Counter(_surroundings(other)), []
-    for node, around in enumerate(_surroundings(one)):
-        if left[around]:
-            left[around] -= 1
+def _unmatched(colors: np.ndarray, others: np.ndarray) -> tuple[int, ...]:
+    left, rest = Counter(others.tolist()), []
+    for node, color in enumerate(colors.tolist()):
+        if left[color]:
+            left[color] -= 1
         else:
             rest.append(node)
     return tuple(rest)
-
-
-def _surroundings(graph: Graph) -> list[tuple[str, tuple[str, ...]]]:
-    """Return each node's label with its neighbours' labels."""
-    near: list[list[str]] = [[] for _ in range(graph.n_nodes)]
-    for u, v in graph.edges:
-        near[u].append(str(graph.node_labels[v]))
-        near[v].append(str(graph.node_labels[u]))
-    labels = map(str, graph.node_labels)
-    return [(label, tuple(sorted(n))) for label, n in zip(labels, near, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.contributions import attribute_table
-from treelens.explain.decode import pattern_texts, unfold_within, with_label_names
+from treelens.explain.decode import TreeNode, pattern_texts, unfold_within, with_label_names
 from treelens.explain.effects import effects_of_patterns
 from treelens.explain.fragments import (
     FragmentTable,
@@ -191,15 +191,14 @@ def pattern_section(
     }
 
 
-def _tree(forest: PatternForest, pattern: int, text: str) -> dict[str, list[Any]]:
-    """Return the unfolded tree of a pattern, one entry per node, parents first (-1: the root)."""
+def _tree(forest: PatternForest, pattern: int, text: str) -> list[dict[str, Any]]:
+    """Return the nodes of the unfolded tree of a pattern, parents first."""
     tree, inner = forest.place(pattern)
-    if tree == len(forest.trees):  # a cell of attributes
-        return {"parents": [-1], "labels": [text], "edge_labels": [None], "cut": [False]}
-    nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
-    return {
-        "parents": [node.parent for node in nodes],
-        "labels": [str(node.label) for node in nodes],
-        "edge_labels": [None if x.edge_label is None else str(x.edge_label) for x in nodes],
-        "cut": [node.cut for node in nodes],
-    }
+    nodes = [TreeNode(-1, 0, text, None, False)]
+    if tree < len(forest.trees):  # else it is a cell of attributes
+        nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
+    texts = [(str(x.label), None if x.edge_label is None else str(x.edge_label)) for x in nodes]
+    return [
+        node._replace(label=label, edge_label=edge_label)._asdict()
+        for node, (label, edge_label) in zip(nodes, texts, strict=True)
+    ]

@@ -84,6 +84,8 @@ def render(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
     script, predictions = report_asset("report.js"), summary["predictions"]
+    # The page's security policy allows this script and no other.
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     cards = summary["cards"]["rows"] if summary["cards"] else []
     limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
     scores = summary["scores"] or summary["validation"] or {}
@@ -99,7 +101,7 @@ def render(summary: Mapping[str, Any]) -> str:
             units=units,
             style=Markup(report_asset("report.css")),
             script=Markup(script),
-            script_hash=_hash(script),
+            script_hash=f"sha256-{digest}",
             symbols=_SYMBOLS,
             prediction_rows=rows,
             page_data={"thresholds": scores.get("thresholds")},
@@ -150,12 +152,7 @@ class Drawings:
 
     def tree(self, row: Mapping[str, Any]) -> Markup:
         """Draw the tree of a pattern."""
-        tree, nodes = row["drawing"], []
-        layers: list[int] = []
-        columns = (tree[name] for name in ("parents", "labels", "edge_labels", "cut"))
-        for parent, label, edge_label, cut in zip(*columns, strict=True):
-            layers.append(0 if parent < 0 else layers[parent] + 1)
-            nodes.append(TreeNode(parent, layers[-1], label, edge_label, cut))
+        nodes = [TreeNode(**node) for node in row["drawing"]]
         return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
 
     def _draw(
@@ -204,30 +201,31 @@ def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
 # --- downloads --------------------------------------------------------------------------------
 
 
-def _downloads(summary: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return data addresses of the tables as CSV; None where there is no table."""
-    predictions, fragments = summary["predictions"], summary["fragments"]
-    return {
-        "fragments": _address([_flat(row) for row in fragments["rows"]]) if fragments else None,
-        "predictions": None if predictions is None else _address(predictions),
-    }
+_FRAGMENT_COLUMNS = (
+    "rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error", "support",
+    "mean_with", "mean_without",
+)  # fmt: skip
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a fragment as one line, with a column for each class."""
-    columns = ("rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error")
-    flat = {name: row[name] for name in (*columns, "support", "mean_with", "mean_without")}
-    flat |= {f"support {label}": n for label, n, *_ in row["by_class"] or []}
-    flat["confounders"] = "; ".join(row["confounders"])
-    flat["examples"] = "; ".join(row["examples"])
-    return {name: value for name, value in flat.items() if value is not None}
-
-
-def _address(table: Any) -> str:
-    text = csv_text(pd.DataFrame(table), index=False)
-    # The byte order mark makes spreadsheets read UTF-8.
-    data = base64.b64encode(text.encode("utf-8-sig")).decode("ascii")
-    return f"data:text/csv;charset=utf-8;base64,{data}"
+def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return data addresses of the tables as CSV."""
+    tables: dict[str, Any] = {}
+    if summary["predictions"] is not None:
+        tables["predictions"] = summary["predictions"]
+    if summary["fragments"] is not None:
+        tables["fragments"] = [
+            {name: row[name] for name in _FRAGMENT_COLUMNS if row[name] is not None}
+            | {f"support {label}": n for label, n, *_ in row["by_class"] or []}
+            | {name: "; ".join(row[name]) for name in ("confounders", "examples")}
+            for row in summary["fragments"]["rows"]
+        ]
+    addresses = {}
+    for name, table in tables.items():
+        # The byte order mark makes spreadsheets read UTF-8.
+        text = csv_text(pd.DataFrame(table), index=False).encode("utf-8-sig")
+        data = base64.b64encode(text).decode("ascii")
+        addresses[name] = f"data:text/csv;charset=utf-8;base64,{data}"
+    return addresses
 
 
 # --- Jinja ------------------------------------------------------------------------------------
@@ -252,9 +250,3 @@ def _capital(text: str) -> str:
 
 def report_asset(name: str) -> str:
     return resources.files("treelens.report").joinpath("templates", name).read_text("utf-8")
-
-
-def _hash(script: str) -> str:
-    """Return the hash by which the page's security policy allows this script and no other."""
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
-    return "sha256-" + base64.b64encode(digest).decode("ascii")
