@@ -31,32 +31,24 @@ def embeddings(graphs: GraphCollection, first_depth: int) -> list[np.ndarray]:
     return [colors[:, first:last] for first, last in pairwise(graphs.node_offsets)]
 
 
-def all_pairs(compare: Any, left: list[np.ndarray], right: list[np.ndarray]) -> np.ndarray:
-    return np.array([[compare(a, b) for b in right] for a in left])
-
-
 @pytest.mark.parametrize("include_depth_zero", [False, True])
-def test_wasserstein_distance_is_the_optimal_transport(
-    graphs: GraphCollection, include_depth_zero: bool
+@pytest.mark.parametrize(
+    ("kernel", "compare", "value_of"),
+    [
+        (WassersteinWL, naive.wasserstein, lambda kernel: -np.log(kernel)),
+        (WLOptimalAssignment, naive.assignment, lambda kernel: kernel),
+    ],
+)
+def test_closed_forms_are_optimal_transport_and_the_best_assignment(
+    graphs: GraphCollection, kernel: Any, compare: Any, value_of: Any, include_depth_zero: bool
 ) -> None:
     nodes = embeddings(graphs, 0 if include_depth_zero else 1)
-    expected = all_pairs(naive.wasserstein, nodes, nodes)
-    model = WassersteinWL(DEPTH, include_depth_zero=include_depth_zero)
-    np.testing.assert_allclose(model.distance(graphs), expected, rtol=0, atol=ATOL)
-    out_of_sample = model.fit(graphs[:20]).transform(graphs[20:])
-    np.testing.assert_allclose(-np.log(out_of_sample), expected[20:, :20], rtol=0, atol=ATOL)
-
-
-@pytest.mark.parametrize("include_depth_zero", [False, True])
-def test_optimal_assignment_is_the_best_assignment(
-    graphs: GraphCollection, include_depth_zero: bool
-) -> None:
-    nodes = embeddings(graphs, 0 if include_depth_zero else 1)
-    expected = all_pairs(naive.assignment, nodes, nodes)
-    model = WLOptimalAssignment(DEPTH, include_depth_zero=include_depth_zero)
-    np.testing.assert_allclose(model.fit_transform(graphs), expected, rtol=0, atol=ATOL)
-    out_of_sample = model.fit(graphs[:20]).transform(graphs[20:])
-    np.testing.assert_allclose(out_of_sample, expected[20:, :20], rtol=0, atol=ATOL)
+    expected = np.array([[compare(a, b) for b in nodes] for a in nodes])
+    model = kernel(DEPTH, include_depth_zero=include_depth_zero)
+    found = value_of(model.fit_transform(graphs))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=ATOL)
+    found = value_of(model.fit(graphs[:20]).transform(graphs[20:]))
+    np.testing.assert_allclose(found, expected[20:, :20], rtol=0, atol=ATOL)
 
 
 def as_grakel(graphs: GraphCollection) -> list[tuple]:

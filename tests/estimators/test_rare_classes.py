@@ -1,13 +1,19 @@
-"""Rare classes: what "auto" scores and weighs, and that the model is of use for them."""
+"""Rare classes: what "auto" scores and weighs, thresholds, and that models are of use for them."""
 
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    matthews_corrcoef,
+    recall_score,
+    roc_auc_score,
+)
 
 import treelens as tl
 from treelens import Graph, GraphSVC
+from treelens.models.thresholds import choose_threshold
 
 SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip
@@ -84,3 +90,60 @@ def test_a_model_that_predicts_both_classes_does_not_warn(rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraphSVC(**SETTINGS).fit(*rare[0])
+
+
+# --- thresholds of GraphClassifier ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def process(rare):
+    return tl.GraphClassifier(depth=1, weights="uniform", random_state=0).fit(*rare[0])
+
+
+def test_a_rare_class_is_ranked_and_named_out_of_the_box(process, rare):
+    graphs, y = rare[1]
+    assert roc_auc_score(y, process.decision_function(graphs)) > 0.7
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = tl.GraphClassifier(depth=1, weights="uniform", threshold=0.5, random_state=0).fit(
+            *rare[0]
+        )
+    np.testing.assert_array_equal(plain.predict_proba(graphs), process.predict_proba(graphs))
+    named, hardly = process.predict(graphs), plain.predict(graphs)
+    assert recall_score(y, hardly) < 0.1  # what naming the likelier class gives
+    assert matthews_corrcoef(y, named) > max(0.2, matthews_corrcoef(y, hardly))
+    assert recall_score(y, named) > 0.3
+
+
+def test_the_threshold_is_that_of_the_left_out_predictions(process):
+    expected = choose_threshold("auto", process.loo_.probabilities, process.train_codes_)
+    assert process.threshold_ == expected
+    named = expected.name(process.loo_.probabilities)
+    assert process.loo_.predictions.tolist() == process.classes_[named].tolist()
+    assert process.loo_.accuracy == np.mean(named == process.train_codes_)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_recall_as_asked_for_whichever_class_is_rare(first, rare):
+    graphs, y = rare[0]
+    names = np.where(y == 1, "a" if first else "z", "m")
+    model = tl.GraphClassifier(depth=1, weights="uniform", threshold="recall=0.9")
+    model.fit(graphs, names)
+    found = recall_score(names, model.loo_.predictions, pos_label="a" if first else "z")
+    assert 0.9 <= found <= 0.95
+    assert model.classes_[model.threshold_.code] == ("a" if first else "z")
+
+
+def test_common_classes_are_named_as_they_were():
+    graphs, y = rare_data((60, 60))
+    model = tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
+    assert model.threshold_ is None
+    assert (model.predict(graphs) == (model.decision_function(graphs) > 0)).all()
+
+
+def test_a_model_that_predicts_one_class_warns(rare):
+    with pytest.warns(UserWarning, match="predicts the class 0 for every held-out graph"):
+        model = tl.GraphClassifier(depth=0, weights="uniform", threshold=0.9).fit(*rare[0])
+    assert "does not distinguish classes" in model._html_repr()
+    alarms = [item["text"] for item in model.summary()["checks"] if item["level"] == "alarm"]
+    assert any("put into the same class" in text for text in alarms)
