@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.evaluation.metrics import NINETY
 from treelens.graphs.targets import LIMITS
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
-from treelens.report.predicted import PredictedGraphs, class_codes, graph_name, predict_graphs
+from treelens.report.predicted import PredictedGraphs, class_codes, predict_graphs
 from treelens.report.render import render
 
 
@@ -115,17 +114,6 @@ def test_orders_of_classes():
     assert found.most_uncertain.tolist() == [2, 1, 3, 0]
 
 
-def test_rows():
-    row = predicted(np.array([1.5, 2.0, 0.0, 3.0])).row(2)
-    assert (row["predicted"], row["measured"], row["error"]) == (3.0, 0.0, 3.0)
-    assert row["upper_90"] - row["predicted"] == pytest.approx(3.0 * NINETY)
-    assert "in_domain" not in row
-    assert "measured" not in predicted().row(0)
-    row = predicted(np.zeros(4, int), CLASSES, probabilities=CHANCES).row(1)
-    assert (row["predicted"], row["probability"], row["class"]) == ("yes", 0.6, "no")
-    assert row["probability_wrong"] == pytest.approx(0.4)
-
-
 def test_classes_and_their_texts():
     classes = np.array([-1, 1])
     assert class_codes(["1", "-1"], classes, 2).tolist() == [1, 0]
@@ -151,13 +139,3 @@ def test_wrong_arguments(cases, name, arguments, message):
         arguments = {**arguments, "X": graphs}
     with pytest.raises(ValueError, match=message):
         model.summary(**arguments)
-
-
-def test_names_of_graphs():
-    pytest.importorskip("rdkit")
-    plain = tl.as_graph_collection(["CCO", "CN"])
-    named = plain._replaced(names=["ethanol", None])
-    assert [graph_name(plain, 1), graph_name(named, 0), graph_name(named, 1)] == [
-        "CN", "ethanol", "CN",
-    ]  # fmt: skip
-    assert graph_name(tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})]), 0) is None

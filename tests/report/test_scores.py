@@ -14,7 +14,6 @@ from treelens.report.scores import (
     number_scores,
     reliability,
     threshold_counts,
-    wilson_interval,
 )
 
 
@@ -139,8 +138,3 @@ def test_counts_at_every_threshold(code):
         assert counts["found"][percent] == matrix[1, 1]
     thirds = np.full((3, 3), 1 / 3)
     assert threshold_counts(np.arange(3), thirds, np.array(["a", "b", "c"]), None) is None
-
-
-def test_the_interval_of_wilson():
-    # Newcombe (1998), table 1: 81 of 263.
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
