@@ -65,7 +65,8 @@ def as_graph_collection(
 
         - *NetworkX*, *igraph*: names of attributes of nodes and edges, such as ``["x", "y"]`` or
           ``["weight"]``; ``"all"`` takes all whose values are numbers. A value that is an array
-          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing;
+          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing,
+          and a graph without any is named in a warning;
         - *PyTorch Geometric*: ``"x"``, ``"pos"``, ``"edge_attr"``, ``"edge_weight"``, or others;
         - *tuples and adjacency matrices*: an array of shape (n_nodes, n_attributes) or a dict from
           nodes to values for each graph, in the order of the node labels; for edges a dict from
@@ -73,7 +74,8 @@ def as_graph_collection(
           ``node_attributes=["label"]`` node labels that are numbers or vectors, as GraKeL has them.
     directed : bool, optional
         Whether edges have a direction. None: where one of the NetworkX or igraph graphs is
-        directed, or ``edge_index`` of one graph is not symmetric. True: every pair is an edge from
+        directed (with a warning, unless all are), or ``edge_index`` of one graph is not
+        symmetric. True: every pair is an edge from
         the first node to the second, an edge of an undirected graph leads both ways.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in

@@ -137,55 +137,7 @@ def verify_dataset(name: str, *, folder: str | Path | None = None) -> list[dict[
 
 # Of the text files; archives themselves are not pinned. Copies of DD_A.txt with the same edges in
 # another order of lines are about, so for that file the number of edges is checked instead.
-_SHA256 = dict(
-    line.split()
-    for line in """\
-MUTAG_A.txt                   d9656ca7493f3445d737c711710bb36fd432dddd1c0ea32e1d4713c86ebd28e2
-MUTAG_graph_indicator.txt     7d520a4d6c7961c0cdeabe076d8fe27e795b6d373485c9a2b744987e560a2056
-MUTAG_graph_labels.txt        a1518ea39ba3426bd42f57396b9c4baffe68e9adc718caeeab0119c6591a5f2c
-MUTAG_node_labels.txt         678f429965490e84dd27713017538c995fc05d1621beac910848b600015ee863
-MUTAG_edge_labels.txt         4669ce755075ff86c3240709345745886400908fa637a49310459b9c267b3e56
-PTC_MR_A.txt                  f79523ff94dfbef539e5602a8ac1931a50a2800f33fa1d30e5e31725289b5202
-PTC_MR_graph_indicator.txt    d52754f3cbc54e29324f884b4c17200c16e06db0c499afae300b4fa1bb6d794b
-PTC_MR_graph_labels.txt       64210accbe4c6c027535b1294e0da652b1f539667f7a2d4bf5121dcd8b00a224
-PTC_MR_node_labels.txt        cc50d1e1c5f4c98b2100cf50c5ddd88ff28b419a9180d531046b75ce22983235
-PTC_MR_edge_labels.txt        acee2f93b52175a329009dc837bea9db7c2a121c2ef0b1587b38bbe6fc9b8177
-PTC_DGCNN_A.txt               256f918220bb36bf48941cf72f8f773c97c965f354922aadde2f6f4285751563
-PTC_DGCNN_graph_indicator.txt b59309aac129afbd62a23db75fd91acaddc9b3bb31d83372eb3e5d0fb3cb6123
-PTC_DGCNN_graph_labels.txt    ea61a41754c5f455a638ad168faa1a6b6e00ec6cb00cd4f46f0dd267a35da0fb
-PTC_DGCNN_node_labels.txt     0473f1d770ecf37c3fc62f13b347b934a338d2572dcfc17efe995a54b4b9071d
-PROTEINS_A.txt                4c4b33e272fc95cac6d27ed6d5d12b9a852c8610e91fff59f8f0dbdd5a20df67
-PROTEINS_graph_indicator.txt  8d4ff1e852a5c28561e9bffb44cf9490bc552b13a3b6156dd12dc7f44e9afc4a
-PROTEINS_graph_labels.txt     c0ef9810c440775252872318d0c8adc385588e14bc4c47a2c34aa96ee3c7cdcd
-PROTEINS_node_labels.txt      f758e8ad3d6e3c026b50833d75f6f90735b94eb3345e4243707f495ca8afea8d
-PROTEINS_node_attributes.txt  54eef829abb37e458a5fbf3a3c581e48e5810e220463c2cd951856b9ceb08f07
-NCI1_A.txt                    2c028eda59a5fe96e2265a63d9ac236901bd9a7dc658498be13cd704a703076d
-NCI1_graph_indicator.txt      ffe5acfa754b057d5ce0dc725c5aadb631628161886cc040d38c719635257dc5
-NCI1_graph_labels.txt         fae44681e70113f496256ae87eaac33b7836e3a97fe8e023933b84fde6a5c8a2
-NCI1_node_labels.txt          dc0a22b6cbff0c939de00373e823977ba32b358f560e4288d7602f7b51407ee2
-ENZYMES_A.txt                 5553c84f8f562f3e199dfd27192174f485e85c44c1357661098668937a739cbf
-ENZYMES_graph_indicator.txt   95ba0fa47eba6f02e6b754a215dc66d5b49de3f45f57a128514301a8d7ed5f46
-ENZYMES_graph_labels.txt      04743e08967e61e65cdacbb90f8df6ee53742b3d2e7b84675b85ebac70506856
-ENZYMES_node_labels.txt       8263eb9b64efa231a5886343483ccfc0342f2407014763a8f738fd51c32ce770
-ENZYMES_node_attributes.txt   305a8fc3b12f79fb844ef3374d6a3c8ceeb4887dd4f86bbfe37932c4c5434e7b
-DD_graph_indicator.txt        95aabe75f6537326a14e4efc0d006854c20769f3cfc4877b862803d21c51aff2
-DD_graph_labels.txt           b9df6495feb673f79dea357cca30e08f8602e52d978c77b53ec2552d1cb2ab4e
-DD_node_labels.txt            b0d10b05702c2d655d691b5a6f5585081993860013eeab801572202df1c5c108
-BZR_A.txt                     ff3fea72cbb9c7791892f1f44a7f04d90c7c5ceab6a72f1208da135d247b543b
-BZR_graph_indicator.txt       7be0ae28ac3ce0ea0735242dc31ca8e25fba6f61e75af9f49c2c86fa21bf4712
-BZR_graph_labels.txt          ba3c70e696ca733371e43444551df8402a90711e1f9d964c400461f50a762b03
-BZR_node_labels.txt           3fa5cea6c33294f4a4fb1fe9ce70a9fe42045f7d555763fb40d99456766e4ba5
-BZR_node_attributes.txt       b63d1ad66f2f89dee341a2212e0311c13d180d25537844636ab01bcb56a844dc
-Letter-med_A.txt              382924343ed5713631ede688c95562a6c898df2f404f9f2686160cd7c8789623
-Letter-med_graph_indicator.txt cb7be208e71d47751e02425de350d4d58876cab58892d1676fecb610bf8f26f8
-Letter-med_graph_labels.txt   36dc3e83a6f10ba724c1b5c4ebd100888ed3ecf4061223a9442c67b03d6fea31
-Letter-med_node_attributes.txt 265fe55393f0a99466c60929da32c3f1a46328db23e747e685f8438b08f75043
-PTC_MR.csv                    c2a19d2e95f0db45827b96f892f684f75955568c719ea23b1286fbf67e7d99e0
-BBBP.csv                      c58373ac429a7420cf445d0bcdba8d0dad27b472b241eb3c7071c69477c71437
-Ames_Hansen2009.csv           82c41e80b6475c9b2a4fae38723c946fc5f42331f18b3c57bc50467b922fe39a
-HIV.csv                       3b0b184792847a7cbaea8c4878da741838c659483d4820fc5cfe65f1a43386e7
-""".splitlines()
-)
+_SHA256 = dict(map(str.split, Path(__file__).with_name("sha256.txt").read_text().splitlines()))
 
 
 @dataclass(frozen=True)

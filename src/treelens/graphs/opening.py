@@ -55,18 +55,22 @@ def check_regular(path: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, unpacked if its name ends in ``.gz``."""
-    with open_unpacked(path, bounded=True) as file:
-        return file.read()
+    """Return the content of a file, unpacked within bounds if its name ends in ``.gz``."""
+    data = bytearray()
+    with open_unpacked(path) as file:
+        while part := file.read(2**20):
+            data += part
+            if path.suffix.lower() == ".gz":
+                check_unpacked(path, len(data))
+    return bytes(data)
 
 
 def read_lines(path: Path) -> bytes:
     """Return the content of a text file; a line of many megabytes is an error."""
-    data = bytearray()
-    with open_unpacked(path, bounded=True) as file:
-        for line in bounded_lines(file, path):
-            data += line
-    return bytes(data)
+    data = read_bytes(path)
+    for _ in bounded_lines(io.BytesIO(data), path):
+        pass
+    return data
 
 
 def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
@@ -83,11 +87,10 @@ def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
     """Open a file to read bytes, unpacked where its name ends in ``.gz``.
 
-    Errors of unpacking, and with ``bounded`` more bytes than :func:`unpacked_limit` allows, become
-    a ``GraphDataError``, also while the file is read in the body.
+    Errors of unpacking become a ``GraphDataError``, also while the file is read in the body.
     """
     check_regular(path)
     if path.suffix.lower() != ".gz":
@@ -96,8 +99,7 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
         return
     try:
         with gzip.open(path) as packed:
-            file = io.BufferedReader(_Bounded(packed, path)) if bounded else packed
-            yield cast("IO[bytes]", file)
+            yield cast("IO[bytes]", packed)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise GraphDataError(
             f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
@@ -108,7 +110,7 @@ def open_unpacked(path: Path, *, bounded: bool) -> Iterator[IO[bytes]]:
 def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
     """Open a UTF-8 file of any size, to be read with ``bounded_lines``."""
     with (
-        open_unpacked(path, bounded=False) as file,
+        open_unpacked(path) as file,
         io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
     ):
         yield text
@@ -133,22 +135,6 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
             f"{limit:,} bytes. If you trust it, unpack it yourself, or set the environment "
             f"variable {LIMIT_VARIABLE}=BYTES."
         )
-
-
-class _Bounded(io.RawIOBase):
-    """A stream that raises once more bytes than allowed have come out of it."""
-
-    def __init__(self, file: gzip.GzipFile, path: Path) -> None:
-        self._file, self._path, self._n_read = file, path, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(buffer)
-        self._n_read += count
-        check_unpacked(self._path, self._n_read)
-        return count
 
 
 # --- numbers ------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
 
     The file is read twice, first for its encoding.
     """
-    with open_unpacked(path, bounded=False) as file:
+    with open_unpacked(path) as file:
         encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
         file.seek(0)
         stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
