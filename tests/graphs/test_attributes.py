@@ -248,6 +248,8 @@ def test_tuples_and_matrices() -> None:
         [(pairs, labels)], edge_attributes=[{("v", "u"): 3, ("v", "w"): 4}]
     )
     assert lengths[0].edge_attributes == {"attribute": (3.0, 4.0)}
+    in_order = as_graph_collection([(pairs, labels)], edge_attributes=[np.array([[3.0], [4.0]])])
+    assert in_order[0].edge_attributes == lengths[0].edge_attributes
     vectors = as_graph_collection([(pairs, values)], node_attributes=["label"])
     np.testing.assert_array_equal(vectors.node_attributes, array)
     assert vectors.degree_labels

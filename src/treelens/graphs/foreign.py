@@ -244,7 +244,8 @@ def _read_grakel(graph: Sequence[Any], index: int, node_values: Any, edge_values
     nodes = list(dict.fromkeys([*(node_labels or ()), *nodes]))
     number = {node: i for i, node in enumerate(nodes)}
     pairs = np.array([[number[node] for node in some] for some in (starts, ends)]).T
-    edges = list(zip(starts, ends, strict=True)) if edge_labels or edge_values else []
+    plain = edge_labels is None and edge_values is None
+    edges = [] if plain else list(zip(starts, ends, strict=True))
     node_columns: Columns = {}
     edge_columns: Columns = {} if weights is None else {"weight": weights}
     for columns, name, values, keys in (
@@ -291,7 +292,7 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
         if isinstance(structure, Mapping):
             weights = list(structure.values())
     try:
-        nodes = list(dict.fromkeys([*nodes, *starts, *ends]))
+        nodes = list(dict.fromkeys([*(nodes or starts), *ends]))
     except TypeError as error:
         raise GraphDataError(f"Graph {index}: nodes must be hashable ({error}).") from error
     with suppress(TypeError):  # the order of a set of strings differs from run to run
