@@ -25,7 +25,7 @@ EXIT_CODES = (
     "left half written."
 )
 # Without a terminal there is no width to fit; wide enough that tables need not fold.
-_WIDTH_OF_A_FILE = 160
+_WIDTH_OF_A_FILE = 200
 # Control characters can move the cursor, change the title or hide text; signs that turn the reading
 # direction can make a text look like another; lone surrogates cannot be printed at all.
 _UNSEEN = re.compile(
