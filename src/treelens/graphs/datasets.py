@@ -19,7 +19,7 @@ from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import read_text_table
+from treelens.graphs.tables import table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,
     REQUIRED_PARTS,
@@ -76,8 +76,9 @@ def load_dataset(
     info = dataset_info(name)
     path = _locate(info, folder) or _download(info, folder, allowed=download)
     if info.kind == "smiles":
-        _require_pins(info, path, _digests(info, path))
-        table = read_text_table(path)
+        data = read_bytes(path)  # once: the file may be large
+        _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
+        table = table_of_bytes(path, data)
         smiles = {"smiles": table.column("smiles", "smiles")}
         recipe = recipe or GraphRecipe.of_molecules()
         graphs, y = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
