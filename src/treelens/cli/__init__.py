@@ -1,1 +1,1 @@
-"""The command line: one file a command; each parses, calls a function that works, and shows."""
+"""The command line: each command parses its options, calls the library and prints."""
