@@ -47,7 +47,7 @@ def test_suggestions_are_those_of_the_library(files):
 
 def test_a_bad_condition_is_one_error(files):
     model, pool = files / "m.treelens", files / "pool.csv"
-    refused(run("suggest", model, pool, "--where", "__import__('os')"), "not allowed")
+    refused(run("suggest", model, pool, "--where", "__import__('os')"), "cannot be used")
     refused(run("suggest", model, pool, "--where", "cost < 3"), "cost", "MW")
     refused(run("suggest", model, pool, "--strategy", "best"), "expected_improvement")
     refused(run("suggest", model, pool, "--out", pool), "same file")

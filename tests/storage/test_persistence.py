@@ -314,7 +314,7 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
      (put("parameters", learner=3), "'parameters': "),
      (put("parameters", "learner", n_jobs=10**6), "n_jobs must be"),
      (put("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
-     (lambda r: r.manifest.update(format="other"), "is not a treelens model")],
+     (lambda r: r.manifest.update(format="other"), "no treelens model")],
 )  # fmt: skip
 def test_entries_that_are_missing_or_wrong(path, change, message):
     refuse(path, change, message)

@@ -142,7 +142,9 @@ def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:
             raise ModelFileError(f"{path} is a zip, but no treelens model: it has no {MODEL}.")
         manifest = _json_object(archive.read(MANIFEST), f"{path}, {MANIFEST}")
         version = manifest.get("format_version")
-        if (manifest.get("format"), type(version), version) != (FORMAT_NAME, int, FORMAT_VERSION):
+        if manifest.get("format") != FORMAT_NAME:
+            raise ModelFileError(f"{path} is a zip, but no treelens model: see its {MANIFEST}.")
+        if (type(version), version) != (int, FORMAT_VERSION):
             writer = str(manifest.get("treelens_version"))[:40]
             raise ModelFileError(
                 f"{path} has format version {str(version)[:40]}, written by treelens {writer}; "
