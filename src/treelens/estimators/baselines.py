@@ -32,7 +32,7 @@ from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
-_LARGE = 3000  # more molecules than this have three inner folds instead of five
+_LARGE = 3000  # more molecules than this have three inner folds instead of five, and threads
 
 
 class EcfpGPRegressor(GraphRegressor):
@@ -108,7 +108,7 @@ class _TunedTrees(BaseEstimator):
         trees = getattr(ensemble, self._kind)(random_state=self.random_state, **settings)
         if not forest:
             trees = make_pipeline(_SplittableColumns(trees.min_samples_leaf), trees)
-        with openmp_threads(thread_count(self.n_jobs)):
+        with self._threads(len(table)):
             return trees.fit(table, y)
 
     def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, n_splits: int) -> np.ndarray:
@@ -122,17 +122,20 @@ class _TunedTrees(BaseEstimator):
             for train, test in folds:
                 trees = self._fitted_trees(table[train], y[train], _N_TREES[0], settings)
                 parts.append(self._predicted(trees, table[test]))
-            predicted = np.zeros((len(y), *parts[0].shape[1:]))
-            for (_, test), part in zip(folds, parts, strict=True):
-                predicted[test] = part
+            order = np.argsort(np.concatenate([test for _, test in folds]))
+            predicted = np.concatenate(parts)[order]
             if (score := self._score(predicted, y)) > best:
                 best, held_out, chosen = score, predicted, (columns, settings)
         self.best_params_ = {"columns": chosen[0], **chosen[1]}
         self._fitted = self._fitted_trees(tables[chosen[0]], y, _N_TREES[1], chosen[1])
         return held_out
 
+    def _threads(self, n_rows: int) -> Any:
+        """More threads wait for each other longer than they work where molecules are few."""
+        return openmp_threads(thread_count(self.n_jobs) if n_rows > _LARGE else 1)
+
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
-        with openmp_threads(thread_count(self.n_jobs)):
+        with self._threads(len(table)):
             return trees.predict(table)
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
@@ -202,7 +205,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
-        with openmp_threads(thread_count(self.n_jobs)):
+        with self._threads(len(table)):
             found[:, trees.classes_] = trees.predict_proba(table)
         return found
 
@@ -212,10 +215,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
 
 class EcfpForestRegressor(_TreeRegressor):
-    """Random forest regression (500 trees) on ECFP4 folded to 2,048.
-
-    Counts or bits, and features per split, are tuned.
-    """
+    """Forest of 500 trees on ECFP4 folded to 2,048; counts or bits and features are tuned."""
 
     _kind = "RandomForestRegressor"
     _settings = (
