@@ -206,7 +206,8 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
         with self._threads(len(table)):
-            found[:, trees.classes_] = trees.predict_proba(table)
+            # boosting of a single class returns two columns, the second nearly zero
+            found[:, trees.classes_] = trees.predict_proba(table)[:, : len(trees.classes_)]
         return found
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
