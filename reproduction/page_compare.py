@@ -36,12 +36,12 @@ NAMES = {
     "branches_descriptors": "weights of branches, descriptors",
     "ecfp4_gp": "ECFP4 GP",
     "ecfp6_gp": "ECFP6 GP",
-    "ecfp6_gp_descriptors": "ECFP6 GP, descriptors by evidence",
+    "ecfp6_gp_descriptors": "ECFP6 GP, descriptors",
     "forest": "ECFP4 forest",
     "boosting": "boosting, ECFP4 and descriptors",
 }
 RIVALS = ("ecfp4_gp", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")
-SHORT = ("auto", "uniform", "depths", "branches", *RIVALS)
+SHORT = ("auto", "uniform", "branches", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")
 NUMBERS = {"rmse": "RMSE", "mae": "MAE", "r2": "R2", "nlpd": "NLPD", "coverage": "within 90 %"}
 CLASSES = {
     "roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "brier": "Brier",
@@ -95,8 +95,10 @@ def places_text(rows: Rows, score: str, smaller: bool) -> str:
         if best != "auto" and "auto" in means:
             behind = abs(means[best] - means["auto"])
             texts.append(f"{name}, {KINDS.get(kind, kind)}: {behind:.3f} behind {NAMES[best]}")
+    if not rows:
+        return ""
     if not texts:
-        return "treelens is ahead of all rivals everywhere."
+        return "By these means no rival is ahead of treelens; most leads are within their errors."
     return "Where a rival is ahead of treelens: " + "; ".join(texts) + "."
 
 
@@ -127,7 +129,7 @@ def short_table(out: Path) -> str:
             errors = values.get(method, [])
             spread = len(errors) > 1 and rows is not assays
             std = float(np.std(errors, ddof=1)) if spread else None
-            whole = errors and (rows is not assays or len(errors) == len(values["auto"]))
+            whole = errors and len(errors) == len(values["auto"])
             text = plus_minus(float(np.mean(errors)), std, 3) if whole else "–"
             cells.append(text + (" *" if method == best and p < 0.05 else ""))
         lines.append([title, *cells])
