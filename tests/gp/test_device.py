@@ -10,7 +10,7 @@ from devices import SIMULATED, THERE, needs_device, small_blocks  # noqa: F401
 from gp.test_evidence import _parameters, _problem
 from treelens.gp import device
 from treelens.gp.device import DeviceEvidence, condition_on_device
-from treelens.gp.evidence import evidence_objective
+from treelens.gp.evidence import Evidence
 from treelens.gp.linalg import NotPositiveDefiniteError
 from treelens.gp.search import maximise_evidence
 from treelens.kernels.device import Device
@@ -65,7 +65,7 @@ def test_a_matrix_without_a_factor_is_refused(monkeypatch):
 def test_value_and_gradient_agree_with_the_lists(learned, n_columns):
     problem, _ = _problem(n=SIZE, n_columns=n_columns)
     parameters = _parameters(problem)
-    value, gradient = evidence_objective(problem, parameters, learned)
+    value, gradient = Evidence(problem)(parameters, learned)
     on_device = DeviceEvidence(problem, "cuda")(parameters, learned)
     assert on_device[0] == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(on_device[1], gradient, atol=1e-8, rtol=1e-8)

@@ -10,10 +10,10 @@ from treelens.gp import evidence, level_sums
 from treelens.gp.evidence import (
     JITTER,
     N_SCALES,
+    Evidence,
     EvidenceParameters,
     EvidenceProblem,
     PatternHierarchy,
-    evidence_objective,
 )
 from treelens.gp.search import starting_parameters
 from treelens.patterns.histograms import PatternHistograms
@@ -64,7 +64,7 @@ def test_value_agrees_with_its_twin(n_columns):
     expected = naive.objective(
         problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
     )
-    value, _ = evidence_objective(problem, parameters)
+    value, _ = Evidence(problem)(parameters, "branches")
     assert value == pytest.approx(expected, rel=1e-10)
 
 
@@ -95,7 +95,7 @@ def test_any_number_of_threads_gives_the_same_result():
     results = []
     for n_jobs in (1, 2, 3):
         problem, _ = _problem(n=40, n_jobs=n_jobs)
-        results.append(evidence_objective(problem, _parameters(problem)))
+        results.append(Evidence(problem)(_parameters(problem), "branches"))
     for value, gradient in results[1:]:
         assert value == pytest.approx(results[0][0], rel=1e-12)
         np.testing.assert_allclose(gradient, results[0][1], rtol=1e-9, atol=1e-12)
@@ -125,7 +125,7 @@ def test_patterns_of_no_graph_change_nothing():
     many = few.spread(kept)
     np.testing.assert_allclose(whole.weights(many)[kept], part.weights(few))
     (value, gradient), (expected, slopes) = (
-        evidence_objective(part, few), evidence_objective(whole, many)
+        Evidence(part)(few, "branches"), Evidence(whole)(many, "branches")
     )  # fmt: skip
     assert value == pytest.approx(expected, rel=1e-12)
     n_fixed = N_SCALES + problem.hierarchy.n_levels
@@ -157,7 +157,7 @@ def test_levels_that_share_a_weight(learned, largest, monkeypatch):
     expected = naive.objective(
         problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
     )
-    value, gradient = evidence_objective(problem, parameters, learned)
+    value, gradient = Evidence(problem)(parameters, learned)
     assert value == pytest.approx(expected, rel=1e-10)
     n_free = problem.n_free(learned)
     assert len(gradient) == n_free == N_SCALES + 2 + (3 if learned == "branches" else 0)
@@ -167,7 +167,7 @@ def test_levels_that_share_a_weight(learned, largest, monkeypatch):
         for sign in (1.0, -1.0):
             moved = vector.copy()
             moved[k] += sign * 1e-5
-            ends.append(evidence_objective(problem, parameters.replaced(moved), learned)[0])
+            ends.append(Evidence(problem)(parameters.replaced(moved), learned)[0])
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
 
 
@@ -186,7 +186,7 @@ def test_covariates_add_a_kernel_of_their_own(n_columns):
     expected = naive.objective(
         problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER, table
     )
-    value, _ = evidence_objective(problem, parameters)
+    value, _ = Evidence(problem)(parameters, "branches")
     assert value == pytest.approx(expected, rel=1e-10)
 
 
@@ -197,12 +197,12 @@ def test_gradient_agrees_with_finite_differences(learned, n_columns, covariates)
     if not covariates:
         problem = replace(problem, covariates=None)
         parameters = _parameters(problem)
-    _, gradient = evidence_objective(problem, parameters, learned)
+    _, gradient = Evidence(problem)(parameters, learned)
     vector, step = parameters.vector(problem.n_free(learned)), 1e-5
     assert gradient.shape == vector.shape
     for k in range(len(vector)):
         ahead, behind = (
-            evidence_objective(problem, parameters.replaced(vector + shift), learned)[0]
+            Evidence(problem)(parameters.replaced(vector + shift), learned)[0]
             for shift in (step * np.eye(len(vector))[k], -step * np.eye(len(vector))[k])
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gp.test_evidence import _problem, _with_covariates
-from treelens.gp.evidence import Evidence, evidence_objective
+from treelens.gp.evidence import Evidence
 from treelens.gp.search import STAGES, maximise_evidence, starting_parameters
 from treelens.patterns.features import Features, select_features
 
@@ -34,7 +34,7 @@ def test_every_stage_improves_on_the_last_and_converges():
     assert not uniform.parameters.level_logits.any()
     assert not depths.parameters.deviations.any()
     assert branches.parameters.deviations.any()
-    value, gradient = evidence_objective(problem, branches.parameters)
+    value, gradient = Evidence(problem)(branches.parameters, "branches")
     assert value == pytest.approx(branches.objective)
     assert branches.history[-1].gradient_norm == pytest.approx(np.abs(gradient).max(), rel=1e-6)
 
@@ -81,7 +81,7 @@ def test_a_start_without_noise_does_not_end_where_noise_explains_everything():
     found = maximise_evidence(problem, "uniform", start, check_noise=True)
     assert found.parameters.noise < 0.5 * noisy.var()
     better = start._replace(scales=found.parameters.scales)
-    values = [evidence_objective(problem, p, "uniform")[0] for p in (start, better)]
+    values = [Evidence(problem)(p, "uniform")[0] for p in (start, better)]
     assert values[1] < values[0]
     assert Evidence(problem).value(better) == pytest.approx(values[1])
 

@@ -45,7 +45,7 @@ def test_nan_among_texts_is_no_class_called_nan():
         ([[0, 1]], "one-dimensional"),
         ([0, 1, 0], "for each of 2 graphs"),
         ([5, 5], r"one class only \(5\)"),
-        ([0.25, 0.5], "Unknown label type"),
+        ([0.25, 0.5], "GraphRegressor"),
     ],
     ids=["none", "table", "length", "one class", "numbers"],
 )

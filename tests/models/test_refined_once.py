@@ -46,7 +46,8 @@ def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
     assert refined == [1]
     refined.clear()
     model.report(tmp_path / "report.html", NEW, NEW_Y)
-    assert sum(refined) == len(NEW)
+    # Pairs of training graphs that are shown side by side are compared by patterns of their own.
+    assert [n for n in refined if n != 2] == [len(NEW)]
 
 
 def test_predictions_contain_what_explanations_need() -> None:

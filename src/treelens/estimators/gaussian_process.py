@@ -18,7 +18,12 @@ from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values
 from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
 from treelens.gp.choice import FEWEST, TrainingData
 from treelens.gp.conditioning import condition, with_known_noise
-from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
+from treelens.gp.covariates import (
+    DESCRIPTORS,
+    CovariateTable,
+    compact_descriptors,
+    with_covariates,
+)
 from treelens.gp.domain import Domain
 from treelens.gp.executors import check_executor
 from treelens.gp.fitting import Described, FittedEvidence, evidence_history, fit_gaussian_process
@@ -177,9 +182,11 @@ class GaussianProcessEstimator(FittedEstimator):
         if self.device != "cpu":
             from treelens.gp.device import check_device
 
-            for name, given in beside.items():
-                if given is not None:
-                    raise ValueError(f"{name} are learned from on the CPU only: use device='cpu'.")
+            for name, given in {**beside, "descriptors": self.descriptors}.items():
+                if given is not None and given != "auto" and given is not False:
+                    raise ValueError(
+                        f"device={self.device!r} learns without {name}: use device='cpu'."
+                    )
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
@@ -291,7 +298,7 @@ class GaussianProcessEstimator(FittedEstimator):
     def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
         """Return patterns of the training graphs up to a depth, and where they occur."""
         trees = usual_trees(graphs) if isinstance(self.trees, str) else self.trees
-        if not set(trees) <= set(TREES) or not trees or len(set(trees)) < len(trees):
+        if not trees or any(t not in list(TREES) or list(trees).count(t) > 1 for t in trees):
             raise ValueError(
                 f"trees must be 'auto' or different ones among {', '.join(TREES)}; got "
                 f"{list(trees)!r}."
@@ -304,7 +311,9 @@ class GaussianProcessEstimator(FittedEstimator):
         self, graphs: GraphCollection, covariates: CovariateTable | None, sample: LearningSample
     ) -> Described | None:
         """Return covariates and descriptors together; None where there are no descriptors."""
-        if self.descriptors is False or self.device != "cpu" or len(graphs) < FEWEST:
+        if self.descriptors is False or self.device != "cpu":
+            return None
+        if self.descriptors == "auto" and len(graphs) < FEWEST:
             return None
         positions = sample.positions
         found = compact_descriptors(graphs[positions])
@@ -338,17 +347,18 @@ class GaussianProcessEstimator(FittedEstimator):
             return X
         if holds_blocks(X):
             check_beside_blocks(covariates=covariates)
-        if not self.covariates_:
+        graphs, given = with_covariates(self._new_graphs(X), covariates)
+        own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
+        if not own and not (self.covariates_ and given == [DESCRIPTORS]):
             raise ValueError(
                 "covariates are given, but the model was fitted without any: leave them out, or "
                 "fit with covariates."
             )
-        graphs, given = with_covariates(self._new_graphs(X), covariates)
-        missing = [n for n in self.covariates_ if n not in given and not n.startswith(PREFIX)]
+        missing = [name for name in own if name not in given]
         if missing:
             raise ValueError(
                 f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
-                f"{', '.join(map(repr, self.covariates_))}: {missing[0]!r} is missing."
+                f"{', '.join(map(repr, own))}: {missing[0]!r} is missing."
             )
         return graphs
 

@@ -1,4 +1,4 @@
-"""Which weights to use: uniform at the best depth, one per level, or one per branch.
+"""Which weights to use: uniform at the best depth, one per depth, or one per branch.
 
 The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
 parameters. Learned weights are compared with them on graphs that they were not learned from: every
@@ -180,9 +180,9 @@ def parts_of_graphs(
 ) -> list[Part]:
     """Return parts of the training graphs, each with its share of all groups.
 
-    Up to 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and the other
-    compared on, at most 800 each; up to 700 graphs also the other way round. Fewer than 20 are too
-    few to compare anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies``
+    Of fewer than 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and
+    the other compared on, at most 800 each; below 700 also the other way round. Fewer than 20 are
+    too few to compare anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies``
     (n,) numbers that replicates share, which are never on both sides.
     """
     n = len(positions)
@@ -299,7 +299,7 @@ def _fit_part(
 
 
 def preferred(candidates: list[Candidate]) -> Candidate:
-    """Return the simplest candidate that none of the richer ones clearly beats."""
+    """Go from the simplest candidate on to each next one that beats the best so far."""
     best = candidates[0]
     for candidate in candidates[1:]:
         if candidate.beats(best):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,8 +72,16 @@ class CovariateColumn:
         """
         if self.classes:
             texts = np.array([str(value) for value in values])
-            # Two graphs of different classes are at distance one.
-            return (texts[:, None] == np.array(self.classes)).astype(float) / np.sqrt(2.0)
+            same = texts[:, None] == np.array(self.classes)
+            new = [k for k in np.flatnonzero(~same.any(axis=1)) if not _is_missing(values[k])]
+            if new:
+                warnings.warn(
+                    f"The covariate {self.name!r} has values that training never saw, for "
+                    f"{len(new)} of {len(values)} graphs, the first {texts[new[0]]!r}: they count "
+                    "as not known.",
+                    stacklevel=2,
+                )
+            return same.astype(float) / np.sqrt(2.0)  # of different classes: distance one
         numbers, wrong = _numbers(self.name, values, rows)
         if wrong:
             raise GraphDataError(

@@ -49,8 +49,6 @@ LOGIT_SPREAD = 2.0
 SCALE_SPREAD = 2.0
 SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
 N_SCALES = len(SCALE_NAMES)
-# Where there are covariates, two more numbers follow these.
-COVARIATE_NAMES = ("log_covariate_amplitude", "log_covariate_length")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +131,7 @@ class PatternHierarchy:
 class EvidenceParameters(NamedTuple):
     """Everything that evidence decides, in the coordinates in which it is searched."""
 
-    scales: np.ndarray  # (n_scales,), see SCALE_NAMES and COVARIATE_NAMES
+    scales: np.ndarray  # (n_scales,), see SCALE_NAMES; then log amplitude and length of covariates
     level_logits: np.ndarray  # (n_groups,) b
     deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
 
@@ -381,13 +379,6 @@ class _Parts:
         if self.levels is not None:
             by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
         return by_weight, by_group
-
-
-def evidence_objective(
-    problem: EvidenceProblem, parameters: EvidenceParameters, learned: str = "branches"
-) -> tuple[float, np.ndarray]:
-    """Return the objective and its gradient once; see :class:`Evidence`."""
-    return Evidence(problem)(parameters, learned)
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:

@@ -67,7 +67,7 @@ def as_target(values: Sequence[str]) -> np.ndarray:
 
 def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct classes and a code per graph, or raise an error about ``y``."""
-    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     if y is None:
         raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
@@ -85,6 +85,11 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
         raise GraphDataError(
             f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
             f"position {missing[0]}: drop those graphs or give them a class."
+        )
+    if type_of_target(array) == "continuous":
+        raise GraphDataError(
+            "y holds numbers that are no classes: a classifier needs one class per graph. For "
+            "numbers, use GraphRegressor."
         )
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)

@@ -24,7 +24,10 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     try:
         values = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(_NOT_NUMBERS) from None
+        found = first_no_number(np.asarray(y, dtype=object)) if np.ndim(y) == 1 else None
+        if found is None:
+            raise ValueError(_NOT_NUMBERS) from None
+        raise ValueError(f"{found[1]}, at position {found[0]}: correct or drop it.") from None
     if values.ndim != 1:
         raise ValueError(
             f"y must be one value per graph, one-dimensional; got shape {values.shape}."
