@@ -36,6 +36,30 @@ def test_rows_that_were_dropped_from_a_training_table_are_no_test_set(cases):
     assert model.summary(graphs[table], y[table])["scores"] is None
 
 
+def test_molecules_that_no_pattern_distinguishes_are_compared_by_smiles(tmp_path):
+    smiles = ["C" * n + "c1ccc(O)cc1" for n in range(1, 12)]
+    model = tl.GraphRegressor(depth=0, descriptors=False).fit(smiles, np.arange(11.0))
+    new = ["Oc1ccc(CC)cc1", "CCc1cccc(O)c1", "CCc1ccccc1O"]  # para, meta and ortho
+    found = model.summary(new, [1.0, 2.0, 3.0])
+    assert found["predictions"]["in_training"] == [True, False, False]
+    assert found["scores"]["n_graphs"] == 2
+    assert found["cards"]["rows"][0]["training"] == "The model was fitted to this molecule."
+    model.save(tmp_path / "bare.treelens", training_data=False)
+    found = tl.load(tmp_path / "bare.treelens").summary(new)
+    assert found["predictions"]["in_training"] == [True] * 3
+    assert found["cards"]["rows"][1]["training"] == "A training molecule has the same patterns."
+
+
+def test_the_page_does_not_count_training_molecules_as_right(cases):
+    model, graphs, y = cases["classes"]
+    summary = model.summary(graphs[::2], y[::2])
+    assert summary["data"]["n_in_training"] == len(y[::2])
+    page = render(summary)
+    assert "predictions are wrong" not in page
+    assert "chance of being wrong" not in page
+    assert page.index('<section id="glance">') < page.index('<section id="cards">')
+
+
 def test_through_landmarks_all_training_graphs_are_known(molecules):
     graphs, y = molecules
     model = tl.GraphRegressor(depth=1, exact_size=10, n_landmarks=5, random_state=0)

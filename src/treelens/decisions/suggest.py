@@ -16,16 +16,14 @@ from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.gp.covariates import columns_of
-from treelens.graphs.chem import rdkit
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import PREFIX, descriptor_names, rdkit_descriptors
-from treelens.graphs.duplicates import stereo_matters
+from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
 from treelens.graphs.errors import check_choice
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import Predictions
-from treelens.models.training import smiles_of
-from treelens.patterns.features import RefinedGraphs, graph_keys
+from treelens.models.training import known_graphs, smiles_of
+from treelens.patterns.features import RefinedGraphs
 
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
@@ -148,49 +146,18 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
 
 
 def _new_candidates(model: Any, graphs: GraphCollection, seen: RefinedGraphs) -> np.ndarray:
-    """Positions of graphs that are not in the training data and repeat no other.
-
-    Graphs that no pattern distinguishes are compared by their canonical SMILES, where these are
-    known of all of them; patterns that training never saw distinguish other graphs.
-    """
-    training, own = model.model_.training, smiles_of(graphs)
-    unseen = seen.histograms.unseen.sum(axis=1).tolist()
-    plain = all(name.startswith(PREFIX) for name in model.covariates_)  # nothing but descriptors
-    same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
-    for side, features in ((-1, model.model_.training_graphs), (1, seen.features)):
-        features = features._replace(covariates=None) if plain else features
-        for k, key in enumerate(graph_keys(features)):
-            apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
-            same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
-    stereo = stereo_matters(graphs)
-
-    def written(k: int) -> str:
-        smiles = own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
-        molecule = parsed_smiles([smiles])[0]
-        return rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
-
-    fresh, n_measured, n_repeated = [], 0, 0
-    for members in same.values():
-        known = own and (members[0] >= 0 or training.smiles)
-        measured, taken = set(), set()
-        for k in members:
-            text = written(k) if known and len(members) > 1 else ""
-            if k < 0:
-                measured.add(text)
-            elif text in measured:
-                n_measured += 1
-            elif text in taken:
-                n_repeated += 1
-            else:
-                taken.add(text)
-                fresh.append(k)
-    if not fresh:
+    """Positions of graphs that are not in the training data and repeat no other."""
+    measured, repeated = known_graphs(model.model_, graphs, seen)
+    if measured.all():
         raise ValueError("No candidate is left: the model was fitted to all of them.")
-    notes = {"already in the training data": n_measured, "repeats of others": n_repeated}
+    notes = {
+        "already in the training data": measured.sum(),
+        "repeats of others": (repeated & ~measured).sum(),
+    }
     for what, count in notes.items():
         if count:
             warnings.warn(f"{count} of {len(graphs)} candidates left out: {what}.")
-    return np.sort(np.array(fresh))
+    return np.flatnonzero(~measured & ~repeated)
 
 
 # --- the batch ------------------------------------------------------------------------------------

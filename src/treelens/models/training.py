@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
+from treelens.patterns.features import RefinedGraphs, graph_keys
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 
 
@@ -102,3 +107,49 @@ def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
     from rdkit import Chem
 
     return tuple(Chem.MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())
+
+
+def known_graphs(
+    model: Any, graphs: GraphCollection, seen: RefinedGraphs
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each graph is in the training data, and whether it repeats an earlier one.
+
+    Graphs that no pattern distinguishes are compared by their canonical SMILES, where these are
+    known of all of them; patterns that training never saw distinguish other graphs.
+    """
+    training, own = model.training, smiles_of(graphs)
+    unseen = seen.histograms.unseen.sum(axis=1).tolist()
+    covariates = getattr(model, "covariates", None)
+    names = [] if covariates is None else covariates.table.names
+    plain = all(name.startswith(PREFIX) for name in names)  # nothing but descriptors
+    same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
+    for side, features in ((-1, model.training_graphs), (1, seen.features)):
+        features = features._replace(covariates=None) if plain else features
+        for k, key in enumerate(graph_keys(features)):
+            apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
+            same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
+    stereo, canonical = stereo_matters(graphs), dict[str, str]()
+
+    def as_read(k: int) -> str:
+        return own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
+
+    def written(text: str) -> str:
+        if text not in canonical:
+            molecule = parsed_smiles([text])[0]
+            found = rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
+            canonical[text] = found
+        return canonical[text]
+
+    measured, repeated = np.zeros((2, len(graphs)), dtype=bool)
+    for members in same.values():
+        by_smiles = own and (members[0] >= 0 or training.smiles)
+        by_smiles = by_smiles and len(set(map(as_read, members))) > 1  # else all are equal
+        trained, taken = set(), set()
+        for k in members if members[-1] >= 0 else ():
+            text = written(as_read(k)) if by_smiles else ""
+            if k < 0:
+                trained.add(text)
+            else:
+                measured[k], repeated[k] = text in trained, text in taken
+                taken.add(text)
+    return measured, repeated

@@ -128,6 +128,7 @@ def card_section(
                 "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
                 "neighbors": neighbors,
                 "domain": domain_sentence(given, index),
+                "training": training_sentence(given, index),
             }
         )
     return rows
@@ -137,10 +138,18 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
+def training_sentence(given: PredictedGraphs, index: int) -> str | None:
+    """Return whether the model was fitted to a graph; None where it was not."""
+    if not given.in_training[index]:
+        return None
+    if given.by_smiles:
+        return "The model was fitted to this molecule."
+    return f"A training {given.noun} has the same patterns."
+
+
 def domain_sentence(given: PredictedGraphs, index: int) -> str:
     """Return whether a prediction is in the domain of applicability, and why."""
-    noun = "molecule" if is_molecule(given.graphs[0]) else "graph"
-    near = f"the nearest training {noun} has a similarity of {given.similarity[index]:.2f}"
+    near = f"the nearest training {given.noun} has a similarity of {given.similarity[index]:.2f}"
     if given.domain is None or given.in_domain is None or given.expected_error is None:
         return f"T{near[1:]}."
     least, largest = given.domain.least_similarity, given.domain.largest_error

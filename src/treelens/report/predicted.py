@@ -10,6 +10,7 @@ import numpy as np
 
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.decode import with_label_names
+from treelens.explain.draw import is_molecule
 from treelens.explain.effects import inverse_covariance, training_copies
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.evidence import JITTER
@@ -20,6 +21,7 @@ from treelens.graphs.targets import LIMITS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import Predictions
 from treelens.models.targets import check_numbers
+from treelens.models.training import known_graphs, smiles_of
 from treelens.patterns.features import select_features
 from treelens.patterns.histograms import PatternHistograms
 
@@ -39,11 +41,12 @@ class PredictedGraphs:
     classes: np.ndarray | None  # None where numbers are predicted
     nearest: np.ndarray  # (n_graphs,) position of the most similar training graph
     similarity: np.ndarray  # (n_graphs,) the learned Tanimoto similarity to it, from 0 to 1
-    in_training: np.ndarray  # (n_graphs,) whether a training graph has the same pattern counts
+    in_training: np.ndarray  # (n_graphs,) the same molecule, or pattern counts without SMILES
     domain: Domain | None = None  # None for a model without a domain of applicability
     expected_error: np.ndarray | None = None
     in_domain: np.ndarray | None = None
     inverse: np.ndarray | None = None  # the inverse covariance of the training graphs, if at hand
+    by_smiles: bool = False  # whether training graphs are found by SMILES
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -141,6 +144,17 @@ class PredictedGraphs:
             columns |= {"in_domain": self.in_domain, "expected_error": self.expected_error}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in columns.items()}
 
+    @property
+    def noun(self) -> str:
+        return "molecule" if is_molecule(self.graphs[0]) else "graph"
+
+    @property
+    def trained_words(self) -> str:
+        """What is known of several graphs that are ``in_training``."""
+        return (
+            "were trained on" if self.by_smiles else f"have the patterns of training {self.noun}s"
+        )
+
     def row(self, index: int) -> dict[str, Any]:
         """Return one prediction."""
         return {name: values[index] for name, values in self.columns.items()}
@@ -177,11 +191,10 @@ def predict_graphs(
         ]
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
-    trained = set(histogram_keys(model.training.histograms))
-    known = [key in trained for key in histogram_keys(found.graphs.histograms)]
     return PredictedGraphs(
         graphs, with_label_names(graphs, names), truth, found, model.classes, nearest, similarity,
-        np.array(known, dtype=bool), domain, expected, inside, inverse,
+        known_graphs(model, graphs, found.graphs)[0], domain, expected, inside, inverse,
+        bool(model.training.smiles and smiles_of(graphs)),
     )  # fmt: skip
 
 

@@ -325,9 +325,9 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
 
     n = int(given.in_training.sum())
     if not n:
-        yield "fine", f"None of the {noun}s has the pattern counts of a training {noun}."
+        yield "fine", f"None of the {noun}s is a training {noun}."
     else:
-        text = f"{share(n)} have exactly the pattern counts of a training {noun}."
+        text = f"{share(n)} {given.trained_words}."
         if given.truth is not None:
             text += " They are left out of the test scores."
         yield "alarm" if given.truth is not None and n > 0.1 * n_all else "notice", text

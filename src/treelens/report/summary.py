@@ -270,10 +270,11 @@ def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
 def _data(given: PredictedGraphs) -> dict[str, Any]:
     sizes, n_wrong = given.graphs.sizes, None
     if given.classes is not None and given.truth is not None:
-        n_wrong = int((given.predicted != given.truth).sum())
+        n_wrong = int((given.predicted != given.truth)[~given.in_training].sum())
     return {
         "n_graphs": len(given),
         "n_in_training": int(given.in_training.sum()),
+        "trained_words": given.trained_words,
         "has_truth": given.truth is not None,
         "n_wrong": n_wrong,
         "n_nodes": {"mean": sizes.mean(), "min": sizes.min(), "max": sizes.max()},

@@ -198,7 +198,7 @@ function cardElement(card) {
     line.append(element("strong", differenceText(card)), " against the molecule before");
     right.append(line);
   }
-  if (card.in_training) right.append(element("p", "A training molecule has the same structure.", { class: "muted" }));
+  if (card.training) right.append(element("p", card.training, { class: "muted" }));
   right.append(element("p", card.domain, { class: card.in_domain === false ? "warning" : "domain" }));
   if (card.svg) left.append(drawing(card.svg));
   left.append(element("p", numbers ? "Orange atoms raise the prediction, blue ones lower it." : `Orange atoms speak for ${card.toward}, blue ones against it.`, { class: "muted" }));
