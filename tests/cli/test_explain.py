@@ -92,12 +92,26 @@ def test_fragments_as_a_table_as_json_and_as_csv(tmp_path):
     shown = run("fragments", tmp_path / "m", data, "--csv", tmp_path / "f.csv")
     assert shown.code == 0, shown.err
     assert "nitro" in shown.out
-    assert "Size, apart from structure" in shown.out
+    assert "Size: the mean atom" in shown.out
     assert (tmp_path / "f.csv").read_text().splitlines()[0].startswith("rank,name,smarts")
     found = run("fragments", tmp_path / "m", data, "--json", "--target", "class", "--top", 3).data
     assert len(found["fragments"]) <= 3
     assert found["left_out"]
     assert found["fragments"][0]["support 1"] + found["fragments"][0]["support 0"] > 0
+
+
+def test_without_fragments_every_place_says_why(tmp_path):
+    data = write_csv(tmp_path / "x.csv", list(zip(SMILES, range(16), strict=True)), "smiles,y")
+    out, page = tmp_path / "m", tmp_path / "page.html"
+    shown = run("fit", data, "--out", out, "--depth", 0, "--task", "regression")
+    sentence = "No fragments: the patterns of this model are single atoms (depth 0)."
+    assert sentence in shown.out, shown.err
+    assert sentence in run("fragments", out, data).out
+    assert run("explain", out, data, "--out", page).code == 0
+    assert sentence in page.read_text()
+    table = tl.load(out).fragments(SMILES)
+    assert repr(table).startswith(sentence)
+    assert sentence in table._repr_html_()
 
 
 def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ def test_numbers(numbers, tmp_path):
     assert "the target is 'value'" in done.err
     assert "fitting a regression; --task classification" in done.err
     for words in ("40 molecules", "value from 0.74 to 6.44", "RMSE", "R2", "90 % interval",
-                  "optimistic", "largest effect", "their mean"):  # fmt: skip
+                  "optimistic", "add most", "their mean"):  # fmt: skip
         assert words in done.out, words
     assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
     model = tl.load(tmp_path / "m")

@@ -91,6 +91,8 @@ def fragments_cli(
 
 
 def _show_fragments(output: Output, result: dict[str, Any]) -> None:
+    if result["none"]:
+        output.line(result["none"])
     rows = [
         [
             row["rank"], row["name"] or row["pattern"], row.get("smarts") or "",
@@ -99,12 +101,14 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         for row in result["fragments"]
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
-    output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, "Fragments")
-    if "effect" in result["size"]:
-        size = result["size"]
+    title = "Fragments: those first that add most beyond the ones above them"
+    if rows:
+        output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, title)
+    if rows and "effect" in result["size"]:
+        size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
-            f"Size, apart from structure: {size['effect']:+.3f} for {size['mean_nodes']:.1f} "
-            f"{'atoms' if result['noun'] == 'molecules' else 'nodes'}."
+            f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
+            f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
         )
     if "out" in result:
         output.line(f"The table: {result['out']}")

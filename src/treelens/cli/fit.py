@@ -169,10 +169,11 @@ def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str
         too_long = f"{len(data.graphs):,} {noun_of(data.graphs.recipe)}"
     n = options.FRAGMENTS_SHOWN if n is None else n
     if too_long or not n:
-        return {"fragments": [], "no_fragments_for": too_long}
+        return {"fragments": [], "no_fragments_for": too_long, "none": None}
     table = model.fragments(data.graphs, n_fragments=n, smarts=False)
     rows = [_fragment_row(model, data.graphs, table, rank) for rank in table.index.tolist()]
-    return {"fragments": rows, "no_fragments_for": None, "toward": table.attrs["toward"]}
+    attrs = {name: table.attrs[name] for name in ("toward", "none")}
+    return {"fragments": rows, "no_fragments_for": None, **attrs}
 
 
 def _fragment_row(model: Any, graphs: Any, table: Any, rank: int) -> dict[str, Any]:
@@ -324,6 +325,8 @@ def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
             f"Finding fragments takes a while with {result['no_fragments_for']}: --fragments "
             f"{options.FRAGMENTS_SHOWN} prints the first, 'treelens fragments' all."
         )
+    if result["none"]:
+        output.line(result["none"])
     if not result["fragments"]:
         return
     numbers = result["task"] == "regression"
@@ -345,7 +348,7 @@ def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
     effect = "effect" if toward is None else f"effect on {toward}"
     columns = ["fragment", f"{effect} ± standard error", noun, f"their {mean}",
                f"{mean} without it"]  # fmt: skip
-    output.table(columns, rows, "Fragments with the largest effect on predictions")
+    output.table(columns, rows, "Fragments: those first that add most beyond the ones above them")
     for row in result["fragments"]:
         if row["confounders"]:
             output.line(

@@ -50,7 +50,8 @@ class FragmentTable(pd.DataFrame):
 
     ``attrs["size"]`` is the effect of size, apart from structure; ``attrs["toward"]`` the class
     that positive effects favour (None for regression); ``attrs["left_out"]`` whether all graphs
-    were training graphs and each was explained without itself.
+    were training graphs and each was explained without itself; ``attrs["none"]`` why there are no
+    fragments, None where there are some.
     """
 
     _metadata: ClassVar[list[str]] = ["pictures", "holders"]
@@ -82,8 +83,13 @@ class FragmentTable(pd.DataFrame):
         style = Style(width, height, legend=False, title=title)
         return draw_graph(graph, highlight=place, style=style, format=format)
 
+    def __repr__(self) -> str:
+        return str(self.attrs.get("none") or super().__repr__())
+
     def _repr_html_(self) -> str:
         """Rows with drawings, for notebooks; all text is escaped."""
+        if self.attrs.get("none"):
+            return f"<p>{escape(self.attrs['none'])}</p>"
         pictures = self.pictures or {}
         if not {"name", "pattern", "effect", "error", "support"} <= set(self.columns):
             return str(pd.DataFrame(self).to_html(max_rows=60, notebook=True))
@@ -159,8 +165,24 @@ def fragment_table(
         "left_out": left_out,
         "toward": None if class_label is None else str(class_label),
         "strongest": _strongest(table, covered, least),
+        "none": None if len(table) else _why_none(expansion, graphs, min_support),
     }
     return table
+
+
+def _why_none(expansion: KernelExpansion, graphs: GraphCollection, min_support: int) -> str:
+    """Why a table is empty, in a sentence."""
+    molecules = len(graphs) > 0 and is_molecule(graphs[0])
+    node, noun = ("atoms", "molecules") if molecules else ("nodes", "graphs")
+    if not expansion.forest.depth:
+        return (
+            f"No fragments: the patterns of this model are single {node} (depth 0). "
+            "Fit it with depth=2 (--depth 2) to see fragments."
+        )
+    return (
+        f"No fragment in at least {min_support} of the {noun} has an "
+        "effect beyond two standard errors."
+    )
 
 
 def size_effect(explained: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:

@@ -86,6 +86,7 @@ def fragment_section(
         "size": size if "per_node" in size else None,  # of many classes one for each
         "named": shown.names is not None,
         "rows": rows,
+        "none": table.attrs["none"],
         "strongest": [
             row for rank in table.attrs["strongest"][:3] for row in rows if row["rank"] == rank
         ],
