@@ -32,6 +32,7 @@ def test_suggestions_are_those_of_the_library(files):
     done = run("suggest", model, pool, "--n", 5, "--out", out, "--where", "MW < 200 and price > 1")
     assert done.code == 0, done.err
     assert "1 of 31 candidates left out: already in the training data." in done.err
+    assert "5 of 31 candidates that meet the condition (33 in all)" in done.out
     written = pd.read_csv(out)
     loaded = tl.load(model)
     table = tl.read_table(pool, model=loaded)
@@ -43,6 +44,17 @@ def test_suggestions_are_those_of_the_library(files):
     lowest = tl.suggest(loaded, table, 3, "greedy", maximize=False)
     assert [row["index"] for row in told.data["suggestions"]] == lowest["index"].tolist()
     assert "1 of 33 candidates left out: already in the training data." in told.data["notes"]
+
+
+def test_the_class_that_is_looked_for_is_said(files):
+    known = pd.read_csv(files / "known.csv")
+    high = known["value"] > known["value"].median()
+    active = high.map({True: "active", False: "inactive"}).to_numpy()
+    model = tl.GraphClassifier(depth=1, descriptors=False).fit(known["smiles"].tolist(), active)
+    model.save(files / "classes.treelens")
+    for more, wanted in ((), "inactive"), (("--wanted", "active"), "active"):
+        done = run("suggest", files / "classes.treelens", files / "pool.csv", "--n", 2, *more)
+        assert f"2 of 33 candidates, looking for class {wanted}" in done.out, done.err
 
 
 def test_a_bad_condition_is_one_error(files):

@@ -63,6 +63,7 @@ def suggest_cli(
     )  # fmt: skip
     result: dict[str, Any] = {
         "model": str(model), "pool": pool, "n_candidates": len(table.graphs),
+        "n_meeting_condition": found.attrs["n_candidates"], "wanted": found.attrs["wanted"],
         "strategy": strategy, "suggestions": found.to_dict("records"),
     }  # fmt: skip
     if out is not None:
@@ -85,7 +86,10 @@ def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
         shown["nearest measured"], shown["similarity"] = near, f"{row['similarity']:.2f}"
         shown["its value"] = row["nearest_value"]
         rows.append(shown)
-    title = f"{len(result['suggestions'])} of {result['n_candidates']} candidates"
+    n_met, n_all = result["n_meeting_condition"], result["n_candidates"]
+    title = f"{len(result['suggestions'])} of {n_met} candidates"
+    title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
+    title += "" if result["wanted"] is None else f", looking for class {result['wanted']}"
     output.table(list(rows[0]), [list(row.values()) for row in rows], title)
     _show_files(output, result, len(result["suggestions"]))
 

@@ -87,7 +87,8 @@ def suggest(
         beats the best one so far; of the nearest measured graph ``nearest_name``,
         ``nearest_smiles``, ``nearest_value`` and, where some values are limits, ``nearest_limit``;
         ``score``, what it was chosen by: on the learned scale, with the sign changed where small
-        values are wanted.
+        values are wanted. ``attrs["n_candidates"]`` is how many met the condition,
+        ``attrs["wanted"]`` the class that was looked for.
 
     Examples
     --------
@@ -125,7 +126,12 @@ def suggest(
     index = kept[batch.positions]
     if isinstance(pool, MoleculeTable):
         index = pool.rows[index]
-    return _described(model, graphs[batch.positions], index, batch, maximize)
+    table = _described(model, graphs[batch.positions], index, batch, maximize)
+    looked_for, classes = None, getattr(model, "classes_", None)
+    if classes is not None and strategy != "uncertainty":
+        looked_for = str(classes[wanted_code(model, wanted, maximize)])
+    table.attrs = {"n_candidates": len(graphs), "wanted": looked_for}
+    return table
 
 
 # --- the pool -------------------------------------------------------------------------------------
