@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,17 @@ def test_the_page_does_not_count_training_molecules_as_right(cases):
     assert "predictions are wrong" not in page
     assert "chance of being wrong" not in page
     assert page.index('<section id="glance">') < page.index('<section id="cards">')
+
+
+def test_one_molecule_is_singular(cases):
+    model, graphs, y = cases["numbers"]
+    summary = model.summary(graphs[[0, 1]], y[[0, 1]])  # the first is a training molecule
+    texts = " ".join(check["text"] for check in summary["checks"])
+    assert "was trained on. It is left out" in texts
+    assert not re.search(r"\b1 of the 2 molecules \([^)]*\) (have|are|were)\b", texts)
+    page = render(summary)
+    assert "a test set of 1 molecule)" in page
+    assert not re.search(r"\b1 (training )?molecules", page)
 
 
 def test_through_landmarks_all_training_graphs_are_known(molecules):

@@ -46,6 +46,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", _MINUS)
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number of things: "1 molecule", "2,000 molecules"."""
+    return f"{number(n)} {noun}" if n == 1 else f"{number(n)} {noun}s"
+
+
 @dataclass(frozen=True)
 class Units:
     """Writes numbers in the units of the target with a fixed number of decimals.

@@ -150,10 +150,11 @@ class PredictedGraphs:
 
     @property
     def trained_words(self) -> str:
-        """What is known of several graphs that are ``in_training``."""
-        return (
-            "were trained on" if self.by_smiles else f"have the patterns of training {self.noun}s"
-        )
+        """What is known of the graphs that are ``in_training``, after their number."""
+        one = self.in_training.sum() == 1
+        if self.by_smiles:
+            return "was trained on" if one else "were trained on"
+        return f"{'has' if one else 'have'} the patterns of a training {self.noun}"
 
     def row(self, index: int) -> dict[str, Any]:
         """Return one prediction."""

@@ -20,7 +20,7 @@ from treelens.explain.draw import Style, draw_graph, tree_scene
 from treelens.explain.scene import LEGEND_HEIGHT, Scene
 from treelens.graphs.collection import Graph
 from treelens.report.charts import charts_of
-from treelens.report.formats import Units, number, percent
+from treelens.report.formats import Units, counted, number, percent
 from treelens.report.summary import summarize
 from treelens.storage.files import checked_target, csv_text, whole_file
 
@@ -238,7 +238,8 @@ def _environment() -> Environment:
         loader=FunctionLoader(report_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"percent": percent, "number": number, "capitalize_first": _capital}
+    environment.filters |= {"percent": percent, "number": number, "counted": counted}
+    environment.filters["capitalize_first"] = _capital
     # tojson escapes <, > and &, so that no label can end the script element.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment

@@ -18,7 +18,7 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import predicted_codes
 from treelens.models.thresholds import Threshold
 from treelens.patterns.features import select_features
-from treelens.report.formats import percent
+from treelens.report.formats import counted, percent
 from treelens.report.predicted import PredictedGraphs, histogram_keys
 
 # Nominal coverages of the intervals in a calibration chart.
@@ -315,13 +315,16 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
 
     def share(n: int) -> str:
         part = "under 1 %" if 0 < n < 0.01 * n_all else percent(n / n_all, 0)
-        return f"{n:,} of the {n_all:,} {noun}s ({part})"
+        return f"{n:,} of the {counted(n_all, noun)} ({part})"
 
     def unusual(which: np.ndarray, text: str) -> tuple[str, str]:
         """Twice as many unusual graphs as in training are worth a notice."""
         n = int(which.sum())
         level = "notice" if n > 2 * _UNUSUAL * n_all else "fine"
-        return "alarm" if n > 0.3 * n_all else level, text.replace("{share}", share(n))
+        text = text.replace("{share}", share(n))
+        if n == 1:
+            text = text.replace(") are ", ") is ").replace(") have ", ") has ")
+        return "alarm" if n > 0.3 * n_all else level, text
 
     n = int(given.in_training.sum())
     if not n:
@@ -329,7 +332,7 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
     else:
         text = f"{share(n)} {given.trained_words}."
         if given.truth is not None:
-            text += " They are left out of the test scores."
+            text += f" {'It is' if n == 1 else 'They are'} left out of the test scores."
         yield "alarm" if given.truth is not None and n > 0.1 * n_all else "notice", text
     if given.in_domain is not None:
         yield unusual(
