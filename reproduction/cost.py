@@ -297,7 +297,7 @@ def measured(name: str, method: str) -> dict[str, Any]:
     output = (done.stderr if done.returncode else done.stdout).strip().splitlines()
     last = output[-1] if output else "no output"
     if last.startswith("ModuleNotFoundError"):
-        return {"missing": f"{last}: pip install 'treelens[studies]'"}
+        return {"missing": f"{last}: pip install '.[studies]'"}
     if done.returncode:
         raise RuntimeError(f"{method} on {name} ended with {done.returncode}: {last}")
     return json.loads(last)

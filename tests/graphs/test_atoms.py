@@ -9,7 +9,7 @@ from treelens.graphs.atoms import ATOM_PARTS, FINE_PARTS, atom_parts, ordered_na
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.patterns.forest import usual_trees
 
-Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 SMILES = [
     "C[C@H](N)C(=O)[O-]", "c1cc[nH]c1", "[13CH3]C1CCC1", "C[N+](C)(C)C", "[2H]O[2H]", "[Fe+2]",

@@ -24,7 +24,7 @@ from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import _parsed_at_once, _parsed_by_line
 
-Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 ROUNDS = 80
 

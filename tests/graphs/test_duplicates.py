@@ -10,7 +10,7 @@ import pytest
 from treelens.graphs.duplicates import same_molecules, structure_hashes
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 
-Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 SMILES = [
     "CCO", "COC", "CC(=O)Oc1ccccc1C(=O)O", "C1CCCCC1", "C1CC1.C1CC1", "c1ccc2ccccc2c1",

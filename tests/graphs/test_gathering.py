@@ -63,5 +63,5 @@ def test_rdkit_missing_says_what_to_install(monkeypatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "rdkit", None)
-    with pytest.raises(ImportError, match=r"treelens\[chem\]"):
+    with pytest.raises(ImportError, match="pip install rdkit"):
         smiles_to_collection(["C"])

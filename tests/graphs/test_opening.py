@@ -18,7 +18,7 @@ from treelens.graphs import opening
 from treelens.graphs.blocks import SmilesBlocks, TUBlocks
 from treelens.graphs.errors import GraphDataError
 
-pytest.importorskip("rdkit", reason="needs RDKit: pip install 'treelens[chem]'")
+pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
 
 TU = {"A": "1, 2\n", "graph_indicator": "1\n1\n", "graph_labels": "1\n", "node_labels": "0\n0\n"}
 

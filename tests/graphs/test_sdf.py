@@ -9,7 +9,7 @@ import pytest
 from treelens import read_smiles
 from treelens.graphs.tables import read_sdf
 
-Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 
 def sdf_text(names: list[str]) -> str:

@@ -7,7 +7,7 @@ from treelens.graphs.atoms import STEPS, changes_in_words, checked_steps
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
 
-Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install 'treelens[chem]'")
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 FORMS = {
     "CC(=O)[O-].[Na+]": ("CC(=O)O", "fragment+uncharge"),

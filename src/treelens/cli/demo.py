@@ -66,7 +66,7 @@ def demo_data() -> tuple[MoleculeTable, str]:
         what = "synthetic graphs", graphs, y, np.arange(len(y)), len(y)
         return MoleculeTable(*what), (
             f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
-            "install 'treelens[chem]'). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
+            "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
         )
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
     activities = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}).set_index("Name")["Act"]

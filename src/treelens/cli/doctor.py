@@ -19,15 +19,15 @@ REQUIRED = (
 )  # fmt: skip
 # Package: (what it is for, how to get it).
 EXTRAS = {
-    "rdkit": ("molecules: SMILES and SDF", "pip install 'treelens[chem]'"),
-    "pyarrow": ("Parquet tables", "pip install 'treelens[parquet]'"),
+    "rdkit": ("molecules: SMILES and SDF", "pip install rdkit"),
+    "pyarrow": ("Parquet tables", "pip install pyarrow"),
     "networkx": ("NetworkX graphs, drawings of graphs", "pip install networkx"),
     "matplotlib": ("drawings of graphs", "pip install matplotlib"),
-    "openpyxl": ("Excel tables", "pip install 'treelens[excel]'"),
-    "fastapi": ("the page of 'treelens serve'", "pip install 'treelens[serve]'"),
-    "uvicorn": ("the page of 'treelens serve'", "pip install 'treelens[serve]'"),
-    "dask": ("kernels over several machines", "pip install 'treelens[distributed]'"),
-    "distributed": ("kernels over several machines", "pip install 'treelens[distributed]'"),
+    "openpyxl": ("Excel tables", "pip install openpyxl"),
+    "fastapi": ("the page of 'treelens serve'", "pip install fastapi uvicorn"),
+    "uvicorn": ("the page of 'treelens serve'", "pip install fastapi uvicorn"),
+    "dask": ("kernels over several machines", "pip install dask distributed"),
+    "distributed": ("kernels over several machines", "pip install dask distributed"),
 }
 
 
@@ -118,8 +118,9 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     output.table(["extra", "version", "for", "get it with"], rows)
     for name, value in result["folders"].items():
-        shown = ", ".join(value) if isinstance(value, list) else value
-        output.line(f"{name.replace('_', ' ')}: {'not set' if shown is None else shown}")
+        shown = ", ".join(value) or "none" if isinstance(value, list) else value
+        title = name if name.isupper() else name.replace("_", " ")  # not of a variable
+        output.line(f"{title}: {'not set' if shown is None else shown}")
     if result["seconds_to_learn"] is not None:
         output.line(f"Two tiny models took {result['seconds_to_learn']:.1f} s.")
     for problem in result["problems"]:

@@ -96,7 +96,7 @@ class Scene(NamedTuple):
             from matplotlib.figure import Figure
         except ImportError as error:
             raise ImportError(
-                "PNG drawings need matplotlib: pip install 'treelens[draw]', or draw SVG."
+                "PNG drawings need matplotlib: pip install matplotlib, or draw SVG."
             ) from error
         size = (self.width / _PIXELS_PER_INCH, self.height / _PIXELS_PER_INCH)
         figure = Figure(figsize=size, dpi=2 * _PIXELS_PER_INCH)

@@ -199,7 +199,7 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
                 from dask.distributed import Client, LocalCluster
             except ImportError as error:
                 raise ImportError(
-                    "Working on several machines needs Dask: pip install 'treelens[distributed]'."
+                    "Working on several machines needs Dask: pip install dask distributed."
                 ) from error
             client = client or stack.enter_context(
                 LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)

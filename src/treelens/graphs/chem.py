@@ -24,7 +24,7 @@ def rdkit() -> Any:
     try:
         from rdkit import Chem
     except ImportError as error:
-        raise ImportError("Reading molecules needs RDKit: pip install 'treelens[chem]'.") from error
+        raise ImportError("Reading molecules needs RDKit: pip install rdkit.") from error
     return Chem
 
 

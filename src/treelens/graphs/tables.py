@@ -57,14 +57,12 @@ class Table(NamedTuple):
 
     def column(self, name: str, parameter: str) -> list[str]:
         """Return the stripped values of a column; ``parameter`` is the argument that named it."""
-        matches = self.columns.count(name)
-        if matches != 1:
+        position = self.columns.index(find_column(self.columns, name, parameter, self.source))
+        if (matches := self.columns.count(name)) > 1:
             raise GraphDataError(
-                f"{self.source} has {matches or 'no'} columns named {name!r}, which "
-                f"{parameter}={name!r} asks for. Its columns are: "
-                f"{', '.join(map(repr, self.columns))}."
+                f"{self.source} has {matches} columns named {name!r} ({parameter}). "
+                f"{listed(self.columns)}"
             )
-        position = self.columns.index(name)
         return [row[position].strip() for row in self.rows]
 
     def place(self, row: int) -> str:
@@ -216,9 +214,7 @@ def _read_excel(path: Path) -> Table:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise ImportError(
-            f"Reading {path} needs openpyxl: pip install 'treelens[excel]'."
-        ) from error
+        raise ImportError(f"Reading {path} needs openpyxl: pip install openpyxl.") from error
     named: list[int] = []
     header: list[str] = []
     rows: list[Row] = []
@@ -278,9 +274,7 @@ def _read_parquet(path: Path) -> Table:
         # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
         frame = pd.read_parquet(source, engine="pyarrow", dtype_backend="numpy_nullable")
     except ImportError as error:
-        raise ImportError(
-            f"Reading {path} needs a Parquet library: pip install 'treelens[parquet]'."
-        ) from error
+        raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
         raise GraphDataError(
             f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. Write it anew, or save "

@@ -183,8 +183,8 @@ def _cupy() -> Any:
         import cupy
     except ImportError as error:
         raise ImportError(
-            "Work on a GPU needs CuPy and numba-cuda: pip install 'treelens[gpu]' (CUDA 12), or "
-            "'treelens[gpu13]' (CUDA 13)."
+            "Work on a GPU needs CuPy and numba-cuda: pip install cupy-cuda12x 'numba-cuda[cu12]' "
+            "(for CUDA 13: cupy-cuda13x 'numba-cuda[cu13]')."
         ) from error
     if not hasattr(np, "row_stack"):  # NumPy removed it in 2.5, and numba-cuda up to 0.30 needs it
         raise ImportError("numba-cuda does not work with this NumPy: pip install 'numpy<2.5'.")

@@ -46,7 +46,7 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
         from fastapi import FastAPI
         from fastapi.exceptions import RequestValidationError
     except ImportError as error:
-        raise ImportError("The page needs FastAPI: pip install 'treelens[serve]'.") from error
+        raise ImportError("The page needs FastAPI: pip install fastapi uvicorn.") from error
 
     app = FastAPI(
         title="treelens", version=__version__, docs_url=None, redoc_url=None,
@@ -189,7 +189,7 @@ def server_of(app: Any) -> Any:
     try:
         import uvicorn
     except ImportError as error:
-        raise ImportError("The page needs uvicorn: pip install 'treelens[serve]'.") from error
+        raise ImportError("The page needs uvicorn: pip install uvicorn.") from error
 
     return uvicorn.Server(uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
