@@ -51,7 +51,12 @@ def test_floats_look_like_regression(tmp_path):
 def test_a_missing_class(tmp_path):
     data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCF", ""), ("CCCF", "NA")])
     done = fit(data, tmp_path, "--missing", "error")
-    refused(done, "missing in 2 of 42 rows", "row 41 (line 42)", "Fill it in", "--missing skip")
+    refused(
+        done, "missing in 2 of 42 rows", "row 41 (line 42)", "Correct or remove", "--missing skip"
+    )
+    numbers = [(s, 0.5 + i) for i, (s, _) in enumerate(MOLECULES)] + [("CCF", "abc")]
+    done = run("fit", write_csv(tmp_path / "y.csv", numbers), "--missing", "error")
+    refused(done, "row 41 (line 42) 'abc'")
     done = fit(data, tmp_path, "--json")
     assert done.data["data"]["n_graphs"] == 40
     assert "missing in 2 of 42 rows: row 41 (line 42), row 42" in done.data["notes"][0]
@@ -75,7 +80,10 @@ def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
     done = fit(data, tmp_path, "--json")
     assert done.code == 0, done.err
     assert "4 rows repeat the molecule of another row" in done.err
-    assert "1 repeated molecule with different classes: row 5: alcohol, row 44: amine" in done.err
+    assert (
+        "1 repeated molecule with different classes: row 5 (line 6): alcohol, row 44 (line 45): amine"
+        in done.err
+    )
     assert done.data["data"]["classes"] == {"alcohol": 19, "amine": 20}  # a tie: no class
     for how, n_graphs in (("first", 40), ("keep", 44)):
         done = fit(data, tmp_path, "--duplicates", how, "--json")

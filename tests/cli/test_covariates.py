@@ -104,8 +104,9 @@ def test_descriptors_are_covariates(measured: Path):
 
 
 def test_a_file_without_the_column_is_refused(measured: Path, model: Path, tmp_path: Path):
-    poor = write_csv(tmp_path / "poor.csv", [(s,) for s in SMILES], "smiles")
+    poor = write_csv(tmp_path / "poor.csv", [(s, "A") for s in SMILES], "smiles,lab")
     refused(run("predict", model, poor), "has no column 'temperature' (covariates)")
+    refused(run("predict", model, "CCO"), "'temperature', 'lab'", "a table with these columns")
 
 
 @pytest.mark.parametrize(

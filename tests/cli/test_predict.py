@@ -141,7 +141,9 @@ def test_scores_where_the_truth_is_known(kind, models, model, folder, tmp_path):
 
 
 def test_truths_of_another_kind(models, model, folder, tmp_path):
-    refused(run("predict", models[0], folder / "train.csv", "--target", "kind"), "numbers", "row 1")
+    done = run("predict", models[0], folder / "train.csv", "--target", "kind")
+    refused(done, "numbers", "row 1")
+    assert "--task" not in done.err  # which predict does not have
     odd = write_csv(tmp_path / "x.csv", [("CCO", "x"), ("CCN", "y")])
     assert "None of the true classes" in run("predict", model, odd, "--target", "label").err
     refused(run("predict", model, odd, "--target", "lable"), "Did you mean 'label'")
@@ -197,6 +199,7 @@ def test_one_smiles_and_standard_input(models):
     done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input="")
     assert done.exit_code == 2
     refused(run("predict", models[1], "CC(O"), "nor a SMILES")
+    refused(run("predict", models[1], "CCO", "CCCN"), "DATA is one SMILES")
 
 
 # --- several models -------------------------------------------------------------------------------

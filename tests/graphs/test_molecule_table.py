@@ -75,8 +75,8 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
         "1 of 40 values is a lower limit (>10000): used as limits",
         "missing in 2 of 44 rows: row 6 (line 7), row 7 (line 8)",
         "holds numbers: fitting a regression",
-        "1 repeated molecule with values far apart: row 22 (CMP-022): 27.0, row 42 (CMP-042): "
-        "99999",
+        "1 repeated molecule with values far apart: row 22 (line 23, CMP-022): 27.0, row 42 "
+        "(line 43, CMP-042): 99999",
         "2 rows repeat the molecule of another row: each molecule counts once",
     ]
     assert len(table.notes) == len(expected)
@@ -240,7 +240,7 @@ def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
      ([f"n{i}" for i in range(40)], {}, "identifier"),
      ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
      (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "too few"),
-     (["a", "b"] * 20, {"task": "regression"}, "row 1 holds 'a'"),
+     (["a", "b"] * 20, {"task": "regression"}, r"row 1 \(line 2\) holds 'a'"),
      ([""] * 5, {}, "None is left"), (["a", "b", ""] * 9, {"on_missing": "raise"}, "missing in 9")],
 )  # fmt: skip
 def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):

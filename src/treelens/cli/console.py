@@ -37,7 +37,7 @@ _PARAMETERS = {
     "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
     "transform": "--transform", "covariates": "--covariates", "qualifier": "--qualifier",
     "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
-    "wanted": "--wanted", "training": "--training",
+    "wanted": "--wanted", "training": "--training", "noise": "--noise", "threshold": "--threshold",
 }  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 

@@ -41,7 +41,7 @@ def kind_of(source: str) -> str:
             f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
             f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
         )
-    if _is_smiles(source):
+    if is_smiles(source):
         return "smiles"
     names = {name.casefold(): name for name in DATASETS}
     if path.parent.is_dir():
@@ -54,7 +54,8 @@ def kind_of(source: str) -> str:
     )
 
 
-def _is_smiles(text: str) -> bool:
+def is_smiles(text: str) -> bool:
+    """Whether RDKit is here and reads a text as a molecule."""
     try:
         from rdkit import rdBase
 

@@ -69,7 +69,7 @@ Repeats = Annotated[int, typer.Option("--repeats", help="Repetitions of them.", 
 @command
 def evaluate_cli(
     output: Output,
-    data: options.Data,
+    data: options.TrainingSource,
     training: options.Training,
     split: SplitKind = "random",
     models: Models = "evidence,evidence_uniform",

@@ -31,7 +31,7 @@ _SCORES = {
 @command
 def fit_cli(
     output: Output,
-    data: options.Data,
+    data: options.TrainingSource,
     training: options.Training,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")] = Path(
         "model.treelens"

@@ -41,12 +41,17 @@ def _checked_threshold(threshold: str) -> str:
 
 # --- data and models ----------------------------------------------------------------------------
 
-DATA_HELP = (
+_DATA_HELP = (
     "Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
     "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
-    "Also one SMILES, or - for a table on standard input."
+    "Also - for a table on standard input{}."
 )
-Data = Annotated[str, typer.Argument(metavar="DATA", show_default=False, help=DATA_HELP)]
+Data = Annotated[str, typer.Argument(
+    metavar="DATA", show_default=False, help=_DATA_HELP.format(", or one SMILES"),
+)]  # fmt: skip
+TrainingSource = Annotated[str, typer.Argument(
+    metavar="DATA", show_default=False, help=_DATA_HELP.format(""),
+)]  # fmt: skip
 ModelPath = Annotated[Path, typer.Argument(
     metavar="MODEL", show_default=False, help="A file that 'treelens fit' wrote.",
 )]  # fmt: skip
@@ -165,7 +170,7 @@ Scoring = Annotated[Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"],
 Seed = Annotated[int, option("--seed", help="For the splits and the learner.", min=0)]
 Jobs = Annotated[int, option(
     "--jobs", callback=_checked_jobs,
-    help="Threads; -1: all processors. Results do not depend on it.",
+    help="Threads; -1: all processors. Another number may change the last digits.",
 )]  # fmt: skip
 Top = Annotated[int, option("--top", help="How many patterns to print.", min=0)]
 Fragments = Annotated[int | None, option(

@@ -16,6 +16,7 @@ from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
 from treelens.cli.data import (
     files_behind,
+    is_smiles,
     kind_of,
     load_models,
     noun_of,
@@ -79,6 +80,12 @@ def predict_cli(
 
     if not models:
         raise ValueError(f"Expected a MODEL and then DATA, and there is {data} alone.")
+    for path in map(str, models[1:]):
+        if not Path(path).exists() and is_smiles(path):
+            raise ValueError(
+                f"{path} stands among the models, and is a SMILES. DATA is one SMILES: give "
+                "several in a file, or one a line on standard input, with - for DATA."
+            )
     kind, place = kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, files_behind(data)))
@@ -310,7 +317,7 @@ def _truth(
         rows, y = rows[limits == 0], y[limits == 0]
     output.note(*notes)
     if task == "regression":
-        y = as_numbers(y, column, lambda k: table.place(int(rows[k])))
+        y = as_numbers(y, column, lambda k: table.place(int(rows[k])), learn=False)
     return rows, y
 
 

@@ -107,7 +107,8 @@ def advise(
     """
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
-    molecule = smiles_parser()(lead) if isinstance(lead, str) else None
+    with quiet():
+        molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
         raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")
     code = None if is_regressor(model) else wanted_code(model, wanted)

@@ -30,6 +30,7 @@ from treelens.graphs.targets import (
     as_numbers,
     check_learnable,
     check_noise,
+    is_missing,
     looks_measured,
     note_qualifier_columns,
     read_target,
@@ -170,10 +171,12 @@ class MoleculeTable:
         return graphs, self._y_learned
 
     def place(self, graph: int) -> str:
-        """A graph in messages: its row, and what names it."""
+        """A graph in messages: its row, the line of the file, and what names it."""
         row = int(self.rows[graph])
-        names = [column[row] for column in self.ids.values() if column[row]]
-        return f"row {row + 1}" + (f" ({names[0][:40]})" if names else "")
+        about = [column[row][:40] for column in self.ids.values() if column[row]][:1]
+        if self.table is not None and self.table.lines is not None:
+            about.insert(0, f"line {self.table.lines[row]}")
+        return f"row {row + 1}" + (f" ({', '.join(about)})" if about else "")
 
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
@@ -274,13 +277,16 @@ class MoleculeTable:
         if labelled.all():
             return replace(self, y=y, target=column, ids=ids, limits=limits)
         rows = self.rows[~labelled].tolist()
+        cells = self.table.column(column, "target")
+        texts = {row: f" {cells[row][:20]!r}" for row in rows if not is_missing(cells[row])}
         found = (
-            f"{self.source}: the target ({column!r}) is missing in {len(rows)} of {self.n_rows} "
-            f"rows: {first_few([self.table.place(row) for row in rows])}."
+            f"{self.source}: the target ({column!r}) is missing{' or no number' if texts else ''} "
+            f"in {len(rows)} of {self.n_rows} rows: "
+            f"{first_few([self.table.place(row) + texts.get(row, '') for row in rows])}."
         )
         if on_missing == "raise":
             raise GraphDataError(
-                f"{found} Fill it in, remove these rows, or leave them out with on_missing='skip'."
+                f"{found} Correct or remove these rows, or leave them out with on_missing='skip'."
             )
         if len(rows) == len(self.rows):
             raise GraphDataError(f"{found} None is left. Name another column with target=COLUMN.")
@@ -310,10 +316,11 @@ class MoleculeTable:
         if task != "regression":
             if scale is not None:
                 raise GraphDataError(
-                    f"transform={scale.name!r} is for numbers, and these are classes."
+                    f"transform={scale.name!r} is for numbers, and these are classes. Leave it "
+                    "out, or learn numbers with task='regression'."
                 )
             return replace(self, task="classification")
-        y = as_numbers(y, self.target_name, self.place)
+        y = as_numbers(y, self.target_name, self.place, learn)
         if scale is not None:
             scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
         elif learn:
@@ -331,7 +338,10 @@ class MoleculeTable:
         if column is None:
             return self
         if self.task != "regression":
-            raise GraphDataError(f"noise={column!r} is for numbers, and these are classes.")
+            raise GraphDataError(
+                f"noise={column!r} is for numbers, and these are classes. Leave it out, or learn "
+                "numbers with task='regression'."
+            )
         std = check_noise(self.column(column, parameter="noise"), len(self.graphs), self.place)
         n_empty = int(np.isnan(std).sum())
         if n_empty:

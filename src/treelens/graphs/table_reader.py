@@ -176,10 +176,16 @@ def rows_of_table(
             may_be_empty=may_be_empty,
         )  # fmt: skip
     rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
+    own = [n for n in covariates if n not in DESCRIPTORS and not n.startswith(PREFIX)]
+    if set(table.columns) <= {"smiles", "name"} and (lacking := set(own) - set(table.columns)):
+        raise GraphDataError(
+            f"{table.source} has SMILES only, and the covariates "
+            f"{', '.join(repr(name) for name in own if name in lacking)} are needed beside them: "
+            "give a table with these columns."
+        )
     columns = {
         name: table.column(find_column(table.columns, name, "covariates", table.source), name)
-        for name in covariates
-        if name not in DESCRIPTORS and not name.startswith(PREFIX)
+        for name in own
     }
     if columns:
         graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})

@@ -366,7 +366,7 @@ def looks_measured(y: np.ndarray) -> bool:
     return y.dtype.kind == "f" and not few
 
 
-def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str]) -> np.ndarray:
+def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str], learn: bool) -> np.ndarray:
     """Return targets as finite floats, or raise an error that names the first that is none."""
     numbers = np.full(len(y), np.nan)
     for k, value in enumerate(y.tolist()):
@@ -375,10 +375,11 @@ def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str]) -> np.nd
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         first = int(wrong[0])
+        classes = ", or learn classes with task='classification'" if learn else ""
         raise GraphDataError(
             f"{target!r} should hold numbers for a regression, but {place(first)} holds "
-            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them, name another column "
-            "with target=COLUMN, or learn classes with task='classification'."
+            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them, or name another "
+            f"column with target=COLUMN{classes}."
         )
     return numbers
 
