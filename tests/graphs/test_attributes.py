@@ -193,8 +193,9 @@ def test_a_graph_without_an_attribute_that_others_have_is_named() -> None:
 def test_one_name_and_no_names() -> None:
     graphs = [path_with([{"size": 1.0}] * 3)]
     assert as_graph_collection(graphs, node_attributes="size").attribute_names == ("size",)
-    with pytest.raises(GraphDataError, match="node_attributes must be names"):
-        as_graph_collection(graphs, node_attributes=[np.ones((3, 1))])
+    for wrong in ([np.ones((3, 1))], 3):
+        with pytest.raises(GraphDataError, match="node_attributes must be a list of names"):
+            as_graph_collection(graphs, node_attributes=wrong)
 
 
 def test_igraph() -> None:

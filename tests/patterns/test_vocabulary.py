@@ -113,9 +113,9 @@ def test_edge_labels_are_wanted_but_missing() -> None:
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
 def test_degrees_and_given_labels_do_not_mix(path: GraphCollection) -> None:
     degrees = as_graph_collection([([(0, 1), (1, 2)],)])
-    with pytest.raises(GraphDataError, match="have degrees"):
+    with pytest.raises(GraphDataError, match="with node labels"):
         PatternVocabulary.fit(path, 1)[0].transform(degrees)
-    with pytest.raises(GraphDataError, match="with degrees"):
+    with pytest.raises(GraphDataError, match="without node labels"):
         PatternVocabulary.fit(degrees, 1)[0].transform(path)
 
 

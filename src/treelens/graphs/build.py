@@ -29,6 +29,7 @@ def build_collection(
     edge_attributes: Any = None,
     edge_attribute_names: Sequence[str] = (),
     directed: bool = False,
+    label_hint: str = "Pass node labels to choose others.",
 ) -> GraphCollection:
     """Build a collection from one list of edges over all graphs.
 
@@ -51,6 +52,8 @@ def build_collection(
     edge_attributes : array of float, shape (n_edges, n_edge_attributes), optional
     directed : bool
         Whether an edge leads from its first node to its second.
+    label_hint : str
+        How to give node labels, for the warning where there are none.
 
     Examples
     --------
@@ -87,7 +90,7 @@ def build_collection(
         node_labels = degrees
         warnings.warn(
             f"These {len(sizes)} graphs have no node labels: each node was labelled with its "
-            "degree. Pass node labels to choose others.",
+            f"degree. {label_hint}",
             DegreeLabelsWarning,
             stacklevel=2,
         )
@@ -365,11 +368,17 @@ def join(
         directed=True if mixed else asked.directed,
     )  # fmt: skip
     names = [graph.name for graph in graphs]
+    hint = {}
+    if source != "grakel":  # whose labels have no names
+        texts = {key for graph in graphs for key, values in graph.node_columns.items()
+                 if any(isinstance(value, str) for value in values)}  # fmt: skip
+        known = f" There are: {', '.join(sorted(map(str, texts)))}." if texts else ""
+        hint = {"label_hint": f"node_label=NAME takes labels from another attribute.{known}"}
     joined = build_collection(
         sizes, edges, node_labels, edge_labels,
         names if any(name is not None for name in names) else None, graph_data, recipe,
         node_attributes=nodes.values, attribute_names=nodes.names, edge_attributes=values,
-        edge_attribute_names=arcs.names, directed=directed,
+        edge_attribute_names=arcs.names, directed=directed, **hint,
     )  # fmt: skip
     notes += ((message, IgnoredDataWarning) for message in _ignored(graphs, joined, nodes, arcs))
     for message, category in notes:
@@ -433,8 +442,12 @@ def _attributes(
         if name not in known:
             if required:
                 raise GraphDataError(
-                    f"No {what} of any graph has the attribute {name!r}. There are: "
-                    f"{', '.join(known) or 'none'}."
+                    f"No {what} of any graph has the attribute {name!r}. "
+                    + (
+                        f"There are: {', '.join(known)}."
+                        if known
+                        else f"There are none: leave {what}_attributes= out."
+                    )
                 )
             continue
         try:

@@ -74,9 +74,9 @@ def as_graph_collection(
           ``node_attributes=["label"]`` node labels that are numbers or vectors, as GraKeL has them.
     directed : bool, optional
         Whether edges have a direction. None: where one of the NetworkX or igraph graphs is
-        directed (with a warning, unless all are), or ``edge_index`` of one graph is not
-        symmetric. True: every pair is an edge from
-        the first node to the second, an edge of an undirected graph leads both ways.
+        directed (with a warning, unless all are), or ``edge_index`` of one graph is not symmetric.
+        True: every pair is an edge from the first node to the second, an edge of an undirected
+        graph leads both ways.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in
         the same way, and labels taken from the same attributes. A collection with a recipe
@@ -113,15 +113,18 @@ def as_graph_collection(
             continue
         if parameter not in kind.takes:
             raise GraphDataError(
-                f"{parameter}={value!r:.80} is for graphs of other libraries; these graphs are "
-                f"{kind.name}. Leave {parameter} out."
+                f"{parameter}={value!r:.80} is for graphs of other libraries; got {kind.name}. "
+                f"Leave {parameter} out."
             )
         if parameter in _VALUES[:2]:
             if isinstance(value, str) and value != "all":
                 given[parameter] = [value]  # one name
-            elif kind.takes is _NAMES and not all(isinstance(name, str) for name in value):
+            elif not isinstance(value, Iterable) or (
+                kind.takes is _NAMES and not all(isinstance(name, str) for name in value)
+            ):
+                expected = "names of attributes" if kind.takes is _NAMES else "values of each graph"
                 raise GraphDataError(
-                    f"{parameter} must be names of attributes, or 'all', for {kind.name}; got "
+                    f"{parameter} must be a list of {expected}, or 'all', for {kind.name}; got "
                     f"{value!r:.80}."
                 )
     if kind.source is not None:
@@ -129,7 +132,13 @@ def as_graph_collection(
         asked = {k: getattr(known, k) if value is None else value for k, value in given.items()}
         required = not (node_attributes is None and edge_attributes is None)
         plain, wanted = kind.convert(graphs, Asked(**asked, required=required))
-        return join(plain, wanted, kind.source)
+        collection = join(plain, wanted, kind.source)
+        if known.is_molecular and collection.degree_labels and collection.n_nodes:
+            raise GraphDataError(
+                f"The model was fitted to molecules, and item 0 is {kind.name} without node "
+                "labels. Pass SMILES or RDKit molecules."
+            )
+        return collection
     collection = kind.convert(graphs, recipe)
     if not kind.are_molecules:
         check_agreement(recipe, collection.recipe)

@@ -196,11 +196,10 @@ class PatternVocabulary:
                 "give every edge a label."
             )
         if self.n_patterns and graphs.n_nodes and graphs.degree_labels != self.degree_labels:
-            names = ("own labels", "degrees")
-            ours, theirs = names[self.degree_labels], names[graphs.degree_labels]
+            ours, theirs = ("without", "some") if self.degree_labels else ("with", "none")
             raise GraphDataError(
-                f"The patterns were learned from graphs with {ours} as node labels; these graphs "
-                f"have {theirs}. Label both the same way."
+                f"The patterns were learned from graphs {ours} node labels, and these graphs have "
+                f"{theirs}: label both in the same way."
             )
         if self.n_patterns and graphs.n_nodes and graphs.directed != self.directed:
             names = ("undirected", "directed")
