@@ -80,10 +80,7 @@ def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
     done = fit(data, tmp_path, "--json")
     assert done.code == 0, done.err
     assert "4 rows repeat the molecule of another row" in done.err
-    assert (
-        "1 repeated molecule with different classes: row 5 (line 6): alcohol, row 44 (line 45): amine"
-        in done.err
-    )
+    assert "different classes: row 5 (line 6): alcohol, row 44 (line 45): amine" in done.err
     assert done.data["data"]["classes"] == {"alcohol": 19, "amine": 20}  # a tie: no class
     for how, n_graphs in (("first", 40), ("keep", 44)):
         done = fit(data, tmp_path, "--duplicates", how, "--json")
