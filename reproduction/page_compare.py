@@ -133,7 +133,9 @@ def short_table(out: Path) -> str:
             text = plus_minus(float(np.mean(errors)), std, 3) if whole else "–"
             cells.append(text + (" *" if method == best and p < 0.05 else ""))
         lines.append([title, *cells])
-    return markdown_table(["RMSE", *(NAMES[m] for m in SHORT)], lines)
+    shown = [k for k in range(len(SHORT)) if any(line[k + 1] != "–" for line in lines)]
+    lines = [[line[0], *(line[k + 1] for k in shown)] for line in lines]
+    return markdown_table(["RMSE", *(NAMES[SHORT[k]] for k in shown)], lines)
 
 
 def _split_p(rows: Rows, rival: str) -> float:

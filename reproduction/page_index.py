@@ -11,7 +11,7 @@ PAGES = {
     "choice": "what the default chooses beside every fixed choice, and where learned weights pay",
     "table2": "the paper's experiments run again: Table 2 with tests of significance, the data "
     "sets, the synthetic study, learned patterns, running time, bounds",
-    "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE, learning curves",
+    "numbers": "numbers of molecules: random splits, whole scaffolds, MoleculeACE",
     "censored": "values of which only a limit is known: used, left out or clipped",
     "classes": "classes of molecules: beside fingerprint models, HIV, rare classes, `GraphSVC`",
     "attributes": "continuous attributes of nodes: with and without them, beside other kernels",
