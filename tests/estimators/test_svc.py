@@ -409,7 +409,7 @@ NOT_CLASSES = [
     (lambda y: None, "needs classes"),
     (lambda y: y[:-1], "64 graphs"),
     (lambda y: np.zeros(64), r"one class only \(0.0\)"),
-    (lambda y: np.linspace(0, 1, 64), "continuous"),
+    (lambda y: np.linspace(0, 1, 64), "GraphRegressor"),
     (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
 ]
 
