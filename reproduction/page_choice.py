@@ -265,7 +265,9 @@ def finding(gains: dict[tuple[str, str], dict[str, Gain]]) -> str:
         + (f" ({listed(better)})" if better else "")
         + f", clearly worse on {len(worse)}"
         + (f" ({listed(worse)})" if worse else "")
-        + f", no clear difference on {len(own) - len(better) - len(worse)}."
+        + f", no clear difference on {len(own) - len(better) - len(worse)}. Without any "
+        f"effect about {0.025 * len(own):.0f} of so many intervals would lie above 0, and as many "
+        "below."
     )
 
 
