@@ -11,6 +11,7 @@ import numpy as np
 import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules, random_splits
 from reproduction.pages import (
+    EARLIER,
     Rows,
     common_rows,
     grouped,
@@ -110,7 +111,7 @@ def write(out: Path) -> Path | None:
         _score_table(rows, "rmse_within"),
         _within_text(rows),
     ]
-    return write_page(out, "censored", "Values known only as limits", parts)
+    return write_page(out, "censored", "Values known only as limits", [EARLIER, *parts])
 
 
 def _mean(found: Rows, score: str) -> float:

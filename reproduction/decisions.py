@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestRegressor
 import treelens as tl
 from reproduction.data import Assay, Molecules, StudyOptions, load_assay, load_molecules
 from reproduction.pages import (
+    EARLIER,
     Rows,
     common_rows,
     grouped,
@@ -249,7 +250,7 @@ def write(out: Path) -> Path | None:
     if not campaigns and not advice:
         return None
     parts = [*_campaign_parts(out, campaigns), *_advice_parts(advice)]
-    return write_page(out, "decisions", "Which compounds next, and which change", parts)
+    return write_page(out, "decisions", "Which compounds next, and which change", [EARLIER, *parts])
 
 
 # --- campaigns --------------------------------------------------------------------------------

@@ -34,6 +34,13 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
+# Of pages whose rows are older than the tag of the frozen defaults.
+EARLIER = (
+    "These rows were made before the defaults were [frozen](defaults.md), with an earlier rule of "
+    "what to choose."
+)
+
+
 def write_page(out: Path, name: str, title: str, parts: Iterable[str]) -> Path:
     """Write ``NAME.md``: the title, the command that wrote it, and the parts that are not empty."""
     command = f"Written by `python -m reproduction {name} --out docs/results`."
