@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rows import Row
+from benchmarks.measure import Row
 
 SIGNS = {True: "[green]yes[/]", False: "[bold red]NO[/]", None: "[yellow]-[/]"}
 

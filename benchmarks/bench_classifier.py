@@ -13,8 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, THREADS, best_times, load, once
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, load, once
 from treelens.svm.fitting import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 from treelens.svm.search import Candidate, grid, radii_for, repetitions_for
 from treelens.svm.solver import fit_svm_path
@@ -53,11 +52,9 @@ def sampled(graphs: tl.GraphCollection, y: np.ndarray) -> Data:
 
 
 def search_against_grid_search(data: Data) -> tuple[str, bool]:
-    """Our search with two threads; the rival's fits one by one, its time halved for two cores.
-
-    Half of the rival's fits are timed before our search and half after it, so that both meet the
-    same machine. Its learner works as roughly as ours does while searching.
-    """
+    """Our search with two threads; the rival's fits one by one, its time halved for two cores."""
+    # Half of the rival's fits are timed before our search and half after it, so that both meet the
+    # same machine. Its learner works as roughly as ours does while searching.
     groups = _groups(len(data.y))
     rng = np.random.default_rng(0)
     _rival_fit(data, groups[0][0])  # compile

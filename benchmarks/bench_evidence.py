@@ -10,15 +10,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
-from benchmarks.rows import Row
-from treelens.gp.evidence import (
-    Evidence,
-    EvidenceProblem,
-    PatternHierarchy,
-)
-from treelens.gp.linalg import cholesky_in_place, inverse_in_place
-from treelens.gp.search import starting_parameters
+from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, in_fresh_process, load, once
+from treelens.gp.choice import starting_parameters
+from treelens.gp.evidence import Evidence, EvidenceProblem, PatternHierarchy
+from treelens.gp.posterior import cholesky_in_place, inverse_in_place
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, best_times, load
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, Row, best_times, load
 from treelens.explain.draw import Style, draw_graph
 
 N_TRAINING = 4000

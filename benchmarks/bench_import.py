@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.measure import in_fresh_process
-from benchmarks.rows import Row
+from benchmarks.measure import Row, in_fresh_process
 
 _IMPORT = """
 import json, sys, time

@@ -11,13 +11,13 @@ import treelens as tl
 from benchmarks.measure import (
     NEEDS_DATA,
     THREADS,
+    Row,
     best_times,
     in_fresh_process,
     load,
     once,
     processor_time,
 )
-from benchmarks.rows import Row
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -42,11 +42,8 @@ def rows() -> Iterator[Row]:
         if data is None:
             yield Row(claim.text, NEEDS_DATA, claim.target, None)
         else:
-            yield Row(claim.text, *_in_order(claim, *claim.measure(data[0])))
-
-
-def _in_order(claim: Claim, measured: str, met: bool) -> tuple[str, str, bool]:
-    return measured, claim.target, met
+            measured, met = claim.measure(data[0])
+            yield Row(claim.text, measured, claim.target, met)
 
 
 def wasserstein() -> tl.WassersteinWL:

@@ -9,13 +9,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, THREADS, best_times, in_fresh_process, load, once
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, in_fresh_process, load, once
 from treelens.graphs.targets import check_classes
 from treelens.kernels.gram import pair_sums
-from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.objective import AllPairsObjective, Margins
+from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
+from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stochastic_gradient
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -91,7 +90,7 @@ def steps_against_numpy(problem: Problem) -> tuple[str, bool]:
 
 def gradient_in_grams(problem: Problem) -> tuple[str, bool]:
     objective = problem.objective(THREADS)
-    weights = np.ones(objective.n_patterns)
+    weights = np.ones(problem.features.n_patterns)
     gram, gradient = best_times(problem.gram, lambda: objective.value_and_gradient(weights))
     ratio = gradient / gram
     return f"{ratio:.2f} × ({gradient * 1e3:.0f} ms against {gram * 1e3:.0f} ms)", ratio <= 3
@@ -148,10 +147,11 @@ def _compiled_rate(problem: Problem) -> float:
     objective, ball = problem.objective(1), problem.ball()
 
     def run(n_steps: int) -> None:
-        stochastic_gradient(
-            objective, ball, n_steps=n_steps, step_size=STEP_SIZE, halvings=0, average=False,
-            n_checks=0, tol=0.0, rng=np.random.default_rng(0),
+        settings = LearnerSettings(
+            n_steps=n_steps, step_size=STEP_SIZE, halvings=0, average=False, n_checks=0, tol=0.0,
+            random_state=0,
         )  # fmt: skip
+        stochastic_gradient(objective, ball, settings)
 
     return STEPS / best_times(lambda: run(STEPS), repeats=5)[0]
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from benchmarks.rows import Row
+from benchmarks.measure import Row
 from treelens.gp.executors import JoblibExecutor
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_text_table

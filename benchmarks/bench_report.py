@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, load, once
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, Row, load, once
 
 MOST_SECONDS = {"MUTAG": 20.0, "NCI1": 120.0}
 N_SIZED = 1000

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, processor_time
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, Row, processor_time
 from treelens.estimators.named_models import name_models
 from treelens.serve.answers import Workbench
 

@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import NEEDS_DATA, in_fresh_process
-from benchmarks.rows import Row
+from benchmarks.measure import NEEDS_DATA, Row, in_fresh_process
 
 _FIT = """
 import json, sys, time, warnings

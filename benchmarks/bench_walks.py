@@ -8,8 +8,7 @@ import numpy as np
 
 import treelens as tl
 from benchmarks.bench_kernels import as_grakel
-from benchmarks.measure import THREADS, best_times, once
-from benchmarks.rows import Row
+from benchmarks.measure import THREADS, Row, best_times, once
 from treelens.graphs.build import build_collection
 from treelens.kernels.gram import pair_sums
 from treelens.patterns.paths import WalkVocabulary

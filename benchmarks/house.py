@@ -49,13 +49,7 @@ def read_budgets() -> dict[str, int]:
 
 
 def over_budget(budgets: dict[str, int], lines: dict[str, int]) -> list[str]:
-    """Return a message for every room without a budget or above it.
-
-    Examples
-    --------
-    >>> over_budget({"gp": 100}, {"gp": 101, "svm": 5})
-    ['gp has 101 lines, 1 above its budget of 100', 'svm has 5 lines and no budget']
-    """
+    """Return a message for every room without a budget or above it."""
     messages = []
     for room, n in lines.items():
         if room not in budgets:
@@ -125,7 +119,7 @@ def visits(kind: str) -> dict[str, int]:
         values = (n % 2 if kind != "numbers" else n / 7 for n in range(40))
         rows = (f"{'C' * (1 + n % 7)}{'ON'[n % 2]},{value}\n" for n, value in enumerate(values))
         Path(table).write_text("smiles,value\n" + "".join(rows), encoding="utf-8")
-        method = "svc" if kind == "svc" else "evidence"
+        method = "svc" if kind == "svc" else "gp"
         fit = ["fit", table, "--target", "value", "--method", method, "--depth", "2", "-o", saved]
         steps: dict[str, Callable[[], Any]] = {
             "fit": lambda: model.fit(graphs, y),

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,15 @@ import treelens as tl
 
 THREADS = 2
 NEEDS_DATA = "skipped: needs TREELENS_DATA"
+
+
+class Row(NamedTuple):
+    """One line of the benchmark table; ``met`` is None where nothing could be measured."""
+
+    claim: str
+    measured: str
+    target: str
+    met: bool | None
 
 
 def load(name: str) -> tuple[tl.GraphCollection, np.ndarray] | None:
@@ -31,16 +40,12 @@ def best_times(*works: Callable[[], Any], repeats: int = 7) -> list[float]:
     """The shortest time of each work in seconds, taking turns so that all meet the same machine."""
     for work in works:
         work()  # compile, and warm the memory
-    times = [[_seconds(work) for work in works] for _ in range(repeats)]
+    times = [[once(work) for work in works] for _ in range(repeats)]
     return np.min(times, axis=0).tolist()
 
 
 def once(work: Callable[[], Any]) -> float:
-    """The time of one cold run, for rivals too slow to repeat."""
-    return _seconds(work)
-
-
-def _seconds(work: Callable[[], Any]) -> float:
+    """The time of one run, without warming up: for rivals too slow to repeat."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,10 +1,9 @@
 """Mutation testing: change one operator or number at a time, and see whether a test notices.
 
 ``python -m benchmarks.mutants --per-room 40 --seed 0`` draws mutants of every room of ``ROOMS``,
-runs the tests named there against each, and prints those that survive; ``--files report/charts.py``
-asks the test that is named after a file. Nothing is written: a
-mutant lives in a forked process, where its module is compiled from the changed text, without a
-cache of compiled loops, which would return them as they were.
+runs the room's tests against each, those named after the file first, and prints the survivors;
+``--files report/formats.py`` takes other files. Nothing is written: a mutant lives in a forked
+process, where its module is compiled from the changed text, without a cache of compiled loops.
 """
 
 from __future__ import annotations
@@ -28,34 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 SOURCES = Path(__file__).parents[1] / "src" / "treelens"
-ROOMS = {  # which tests answer for which files, the likeliest first
-    "kernels/table.py": ["kernels/test_table.py", "kernels"],
-    "kernels/*gram.py": ["kernels/test_gram.py", "kernels"],
-    "kernels/_compiled.py": ["kernels/test_compiled.py", "kernels"],
-    "kernels/weisfeiler_lehman.py": ["kernels/test_weisfeiler_lehman.py",
-                                     "estimators/test_kernels.py", "kernels"],
-    "kernels/*common_walks.py": ["kernels/test_common_walks.py", "estimators/test_walks.py"],
-    "kernels/walk_routes.py": ["kernels/test_walk_routes.py", "estimators/test_walks.py"],
-    "kernels/*walk*.py": ["kernels/test_random_walk.py", "estimators/test_walks.py"],
-    "kernels/*approximate.py": ["kernels/test_approximate.py"],
-    "kernels/binning.py": ["kernels/test_binning.py"],
-    "kernels/normalize.py": ["kernels/test_normalize.py"],
-    "learning/constraints.py": ["learning/test_constraints.py", "learning/test_learn.py"],
-    "learning/losses.py": ["learning/test_losses.py", "learning/test_objective.py"],
-    "learning/stochastic.py": ["learning/test_stochastic.py", "learning/test_learn.py"],
-    "learning/quasi_newton.py": ["learning/test_quasi_newton.py", "learning/test_solvers.py"],
-    "learning/*.py": ["learning/test_objective.py", "learning/test_constraints.py",
-                      "learning/test_stochastic.py", "learning/test_learn.py"],
-    "explain/draw*.py": ["explain/test_draw.py"],
-    "explain/*.py": ["explain"],
-    "decisions/*.py": ["decisions"],
-    "models/svm.py": ["models/test_svm.py"],
-    "selection/search.py": ["selection/test_search.py"],
-    "estimators/svc.py": ["estimators/test_svc.py",
-                                 "estimators/test_svc_input.py"],
-    "patterns/*paths.py": ["patterns/test_paths.py"],
-    "patterns/*.py": ["patterns"],
-}  # fmt: skip
+ROOMS = ("patterns", "kernels", "pairwise", "svm", "explain", "decisions")
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -162,11 +134,10 @@ class _MutantFinder(importlib.abc.MetaPathFinder, importlib.machinery.SourceFile
 
 
 def tests_of(path: Path) -> list[str]:
-    """Those of ``ROOMS``, else the test that is named after the file."""
-    inside = path.relative_to(SOURCES)
-    namesake = [str(inside.with_name(f"test_{inside.name}"))]
-    rooms = next((tests for pattern, tests in ROOMS.items() if inside.match(pattern)), namesake)
-    return [str(SOURCES.parents[1] / "tests" / room) for room in rooms]
+    """The tests of the file's room; the one that is named after the file comes first."""
+    inside, tests = path.relative_to(SOURCES), SOURCES.parents[1] / "tests"
+    named = tests / inside.with_name(f"test_{inside.name.lstrip('_')}")
+    return [str(each) for each in (named, tests / inside.parts[0]) if each.exists()]
 
 
 def survives(mutant: Mutant, tests: list[str], seconds: int) -> bool:
@@ -197,7 +168,10 @@ def _run(mutant: Mutant, tests: list[str]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument(
-        "--files", nargs="*", default=list(ROOMS), help="patterns below src/treelens"
+        "--files",
+        nargs="*",
+        default=[f"{room}/*.py" for room in ROOMS],
+        help="patterns below src/treelens",
     )
     parser.add_argument("--per-room", type=int, default=20, help="mutants for each pattern")
     parser.add_argument(
@@ -224,13 +198,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    for module in (
-        "numba",
-        "scipy.sparse",
-        "sklearn.svm",
-        "pytest",
-        "hypothesis",
-        "sklearn.model_selection",
-    ):
+    for module in ("numba", "scipy.sparse", "sklearn.svm", "pytest", "hypothesis"):
         importlib.import_module(module)  # once, for all the processes that are forked from here
     raise SystemExit(main())

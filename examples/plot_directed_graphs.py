@@ -15,19 +15,33 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 import treelens as tl
-from treelens.graphs.synthetic import make_data_flows
 
-graphs, y = make_data_flows(200, random_state=0)
-print(graphs)
+rng = np.random.default_rng(0)
+
+
+def program(kind):
+    """Input, check and write; a check before and one after another write; and random steps."""
+    graph = nx.DiGraph([(0, 1), (1, 2) if kind == "safe" else (2, 1), (3, 4), (5, 6)])
+    labels = ["input", "check", "write", "check", "write", "write", "check"]
+    labels += rng.choice(["parse", "sort", "cache", "log", "merge"], rng.integers(8, 15)).tolist()
+    for node in range(7, len(labels)):
+        others = {7: [0, 3], 8: [1, 5]}.get(node, [node - rng.integers(1, 9)])
+        graph.add_edges_from((node, n) if rng.random() < 0.5 else (n, node) for n in others)
+    nx.set_node_attributes(graph, dict(enumerate(labels)), "label")
+    return graph
+
+
+y = np.array(["safe", "unsafe"] * 100)
+digraphs = [program(kind) for kind in y]
 
 # %%
 # Directed NetworkX and igraph graphs, and TU data sets whose edge list is not symmetric, are read
 # as directed without being told; directed=False leaves the directions out.
-digraphs = [graph.to_networkx() for graph in graphs]
 readings = {
     "with directions": tl.as_graph_collection(digraphs),
     "without": tl.as_graph_collection(digraphs, directed=False),
 }
+print(readings["with directions"])
 warnings.filterwarnings("ignore", message=".*training graphs are copies")
 folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(y, y))
 for name, read in readings.items():

@@ -102,13 +102,7 @@ def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
 
 
 def _worker(text: str) -> tuple[int, int]:
-    """Return which worker of how many.
-
-    Examples
-    --------
-    >>> _worker("1/2")
-    (1, 2)
-    """
+    """Return which worker of how many."""
     worker, n_workers = map(int, text.split("/"))
     if not 0 <= worker < n_workers:
         raise ValueError("the first worker is 0")

@@ -24,6 +24,7 @@ from reproduction.pages import (
     paired,
     plus_minus,
     rows_of,
+    section,
     signed,
     write_page,
 )
@@ -94,11 +95,8 @@ def kernel_scores(
     settings: list[dict[str, Any]], kernels: list[np.ndarray], kernel_seconds: float,
     codes: np.ndarray, train: np.ndarray, test: np.ndarray, inner: list[Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Choose setting and C on inner folds of the training part; score a support vector machine.
-
-    Matrices are of all graphs: none of these kernels sees classes. Their time is that of the whole
-    set, which all folds share.
-    """
+    """Choose setting and C on inner folds of the training part; score a support vector machine."""
+    # Matrices are of all graphs, as none of these kernels sees classes, and all folds share them.
     start = time.process_time()
     accuracy, choice, score = choose_kernel(settings, kernels, codes, train, test, inner)
     return {
@@ -294,14 +292,12 @@ def _gain_parts(rows: Rows) -> list[str]:
          p_text(test["p_value"]), int(test["n"])]
         for (name, ours, theirs), test in gains(rows).items()
     ]  # fmt: skip
-    if not lines:
-        return []
-    return [
-        "## Differences on shared folds",
+    text = (
         "In points of accuracy, with the corrected standard error of resampled folds; p is "
-        "one-sided, for the first being better.",
-        markdown_table(["set", "difference", "points", "p", "folds"], lines),
-    ]
+        "one-sided, for the first being better."
+    )
+    header = ["set", "difference", "points", "p", "folds"]
+    return section("## Differences on shared folds", text, header, lines)
 
 
 def _choice_parts(rows: Rows) -> list[str]:
@@ -312,10 +308,7 @@ def _choice_parts(rows: Rows) -> list[str]:
         lines.append([name, "; ".join(texts)])
     if not lines:
         return []
-    return [
-        "## What the default chose",
-        markdown_table(["set", "weights and depth: folds"], lines),
-    ]
+    return ["## What the default chose", markdown_table(["set", "weights and depth: folds"], lines)]
 
 
 def time_ratios(rows: Rows) -> dict[str, tuple[float, float, float]]:
@@ -341,13 +334,8 @@ def _time_parts(rows: Rows) -> list[str]:
         [name, f"{without:.1f}", f"{beside:.1f}", f"{ratio:.1f}"]
         for name, (without, beside, ratio) in time_ratios(rows).items()
     ]
-    if not lines:
-        return []
-    return [
-        "## Time",
-        "Processor seconds of a fit on nine tenths of a set, one thread, compilation left out.",
-        markdown_table(["set", "labels only", "with attributes", "ratio"], lines),
-    ]
+    text = "Processor seconds of a fit on nine tenths of a set, one thread, compilation left out."
+    return section("## Time", text, ["set", "labels only", "with attributes", "ratio"], lines)
 
 
 def _other_parts(rows: Rows) -> list[str]:

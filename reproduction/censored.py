@@ -11,7 +11,6 @@ import numpy as np
 import treelens as tl
 from reproduction.data import Molecules, StudyOptions, load_molecules, random_splits
 from reproduction.pages import (
-    EARLIER,
     Rows,
     common_rows,
     grouped,
@@ -111,7 +110,7 @@ def write(out: Path) -> Path | None:
         _score_table(rows, "rmse_within"),
         _within_text(rows),
     ]
-    return write_page(out, "censored", "Values known only as limits", [EARLIER, *parts])
+    return write_page(out, "censored", "Values known only as limits", parts)
 
 
 def _mean(found: Rows, score: str) -> float:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reproduction import earlier_pages
+from reproduction.bounds import summarize as summarize_bounds
 from reproduction.data import StudyOptions
 from reproduction.methods import WL_METHODS
 from reproduction.page_choice import comparisons, learning_gains
 from reproduction.page_choice import finding as what_learning_adds
-from reproduction.pages import markdown_table, p_text, rows_of, signed
+from reproduction.pages import grouped, markdown_table, p_text, rows_of, signed
 from reproduction.published import (
     PAPER_ACCURACY,
     PAPER_P_VALUES,
@@ -111,8 +111,6 @@ def finding(folder: str | Path) -> str:
         f"{min(p_values):.2f})"
     )
     gains = learning_gains(comparisons(folder))
-    if not gains:
-        return earlier_pages.finding(folder, evidence, machines)
     return (
         "**What learning adds beyond the choice of depth.** Gaussian processes: "
         f"{what_learning_adds(gains)} On the data sets of the paper, {machines}.\n\n"
@@ -374,11 +372,9 @@ def _weights(evidence: Evidence) -> Claim:
 
 def _times(rows: Sequence[Mapping[str, Any]], experiment: str, solver: str) -> dict[str, float]:
     """Mean seconds by data set."""
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        if (row["experiment"], row["solver"]) == (experiment, solver):
-            found.setdefault(row["dataset"], []).append(row["seconds"])
-    return {name: float(np.mean(values)) for name, values in found.items()}
+    own = [row for row in rows if (row["experiment"], row["solver"]) == (experiment, solver)]
+    found = grouped(own, "dataset")
+    return {n: float(np.mean([row["seconds"] for row in group])) for n, group in found.items()}
 
 
 def _steps(evidence: Evidence) -> Claim:
@@ -439,21 +435,17 @@ def _growth(evidence: Evidence) -> Claim:
 
 
 def _gap(evidence: Evidence) -> Claim:
-    lines: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in evidence.bounds:
-        lines.setdefault((row["dataset"], row["run"], row["n_graphs"]), []).append(row)
-    bounded = [rows for rows in lines.values() if rows[0]["gap_bound"] is not None]
-    useful = sum(rows[0]["gap_bound"] < rows[0]["loss_bound"] for rows in bounded)
-    anyhow = sum(rows[0]["any_solver_bound"] < rows[0]["loss_bound"] for rows in lines.values())
-    broken = sum(
-        np.quantile([row["gap"] for row in rows], 0.95) > rows[0]["gap_bound"] for rows in bounded
-    )
+    cells = [cell for group in summarize_bounds(evidence.bounds).values() for cell in group]
+    bounded = [(cell, cell.gap_bound) for cell in cells if cell.gap_bound is not None]
+    useful = sum(bound < cell.loss_bound for cell, bound in bounded)
+    anyhow = sum(cell.any_solver_bound < cell.loss_bound for cell in cells)
+    broken = sum(cell.high_gap > bound for cell, bound in bounded)
     return Claim(
         "The generalisation gap is bounded",
         f"The measured gap is above its bound on {broken} of {len(bounded)} lines. The bound says "
         "something for short runs only: it is below the largest loss there is on "
         f"{useful} of {len(bounded)} lines. A bound that does not ask how the weights were found "
-        f"is below it on {anyhow} of {len(lines)}",
+        f"is below it on {anyhow} of {len(cells)}",
         "holds, and says little about long runs" if not broken else "broken",
         _BOUNDS,
     )

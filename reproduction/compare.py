@@ -7,11 +7,12 @@ that was stopped goes on where it was. Several runs may share the work: ``--work
 
 from __future__ import annotations
 
-import subprocess
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -24,8 +25,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
 
 import treelens as tl
+from reproduction.chemprop_rival import ChempropRegressor
 from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
 from reproduction.protocol import N_OUTER, outer_split
+from reproduction.rows import source_of_library
 from treelens.estimators.baselines import (
     BoostingClassifier,
     BoostingRegressor,
@@ -77,6 +80,9 @@ METHODS: dict[str, Method] = {
     # Tuned by inner folds.
     "forest": (EcfpForestClassifier, EcfpForestRegressor, {}),
     "boosting": (BoostingClassifier, BoostingRegressor, {}),
+    # One network and an ensemble of five, where chemprop is installed.
+    "chemprop": (object, ChempropRegressor, {}),
+    "chemprop_ensemble": (object, ChempropRegressor, {"n_networks": 5}),
 }
 GRAPHS = ("auto", *WEIGHTS)
 LABELS = tuple(f"{method}_labels" for method in GRAPHS)
@@ -84,6 +90,7 @@ MOLECULES = (
     *GRAPHS, *(f"{w}_descriptors" for w in WEIGHTS), "ecfp4_gp", "ecfp6_gp",
     "ecfp6_gp_descriptors", "forest", "boosting",
 )  # fmt: skip
+CHEMPROP = ("chemprop", "chemprop_ensemble")
 
 
 # --- sets and splits --------------------------------------------------------------------------
@@ -180,8 +187,12 @@ class Part(NamedTuple):
 PARTS = {
     "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_whole_assay, published_split, MOLECULES),
     "numbers": Part(
-        ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits, MOLECULES,
-        n_repeats=20, most_of={"Lipophilicity": {"forest": 5, "boosting": 5}},
+        ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits,
+        MOLECULES + (CHEMPROP if find_spec("chemprop") else ()), n_repeats=20,
+        most_of={
+            "FreeSolv": dict.fromkeys(CHEMPROP, 5), "ESOL": dict.fromkeys(CHEMPROP, 5),
+            "Lipophilicity": dict.fromkeys(("forest", "boosting", *CHEMPROP), 5),
+        },
     ),
     "classes": Part(
         ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"), load_molecule_classes,
@@ -260,6 +271,8 @@ def works(
                 wanted = {method, method.removesuffix("_labels")} & {*(options.methods or [method])}
                 if not wanted or split >= most.get(method, split + 1):
                     continue
+                if method in CHEMPROP and kind != "random":
+                    continue
                 key = dict(zip(KEY, (name, kind, split, method), strict=True))
                 yield key, loaded(name), train, test
 
@@ -283,15 +296,20 @@ def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict
     """Fit and score a method on one split; processor seconds are those of fit and prediction."""
     _compile(method, data.classes)
     model = clone(make_model(method, data.classes))
-    start = time.process_time()
+    start = _cpu_seconds()
     model.fit(data.graphs[train], data.y[train])
-    fitted = time.process_time()
+    fitted = _cpu_seconds()
     found = (_class_row if data.classes else _number_row)(model, data, test)
     return {
-        **found, "cpu_seconds": fitted - start, "predict_cpu_seconds": time.process_time() - fitted,
+        **found, "cpu_seconds": fitted - start, "predict_cpu_seconds": _cpu_seconds() - fitted,
         "n_train": len(train), "n_test": len(test), "settings": METHODS[method][2],
-        **_choices(model), **source_of_library(),
+        **_choices(model),
     }  # fmt: skip
+
+
+def _cpu_seconds() -> float:
+    """Processor seconds of this process and of programs that it ran."""
+    return time.process_time() + sum(os.times()[2:4])
 
 
 def _number_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
@@ -334,26 +352,6 @@ def _choices(model: Any) -> dict[str, Any]:
         "evidence": model.evidence_, "compared": gain.compared,
         "gain": [gain.difference, gain.standard_error],
     }  # fmt: skip
-
-
-@cache
-def source_of_library() -> dict[str, str | None]:
-    """Return the commit of the library and, if ``src`` is the same there, its tag of defaults."""
-
-    def git(*arguments: str) -> str | None:
-        root = Path(tl.__file__).resolve().parents[2]
-        found = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
-        )
-        return found.stdout.strip() if found.returncode == 0 else None
-
-    commit, tag = git("rev-parse", "HEAD"), git("describe", "--tags", "--match", "defaults-*",
-                                                "--abbrev=0")  # fmt: skip
-    if commit and git("diff", "--quiet", "HEAD", "--", "src") is None:
-        commit += "+changes"
-    if tag and git("diff", "--quiet", tag, "--", "src") is None:
-        tag = None
-    return {"commit": commit, "tag": tag}
 
 
 def all_rows(out: Path, parts: Sequence[str] = tuple(PARTS)) -> list[dict[str, Any]]:

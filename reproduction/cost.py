@@ -59,33 +59,19 @@ class Line(NamedTuple):
 # --- ours ---------------------------------------------------------------------------------------
 
 
-def _classifier(weights: str = "auto") -> Fit:
+def _ours(make: Any, read: Callable[[Any], Any] = lambda graphs: graphs, **options: Any) -> Fit:
     def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
-        model = tl.GraphClassifier(weights=weights, n_jobs=1, random_state=0).fit(train, y)
-        return lambda: model.predict(test)
+        model = make(n_jobs=1, random_state=0, **options).fit(read(train), y)
+        return lambda: model.predict(read(test))
 
     return fit
 
 
 def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
-    def fit(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
-        model = tl.GraphSVC(
-            kernel, DEPTH, weight_radius, GAMMA, C, edge_labels=False, class_weight=None,
-            n_jobs=1, random_state=0, progress=False,
-        )  # fmt: skip
-        model.fit(train, y)
-        return lambda: model.predict(test)
-
-    return fit
-
-
-def _regressor(weights: str = "auto") -> Fit:
-    def fit(train: list[str], y: np.ndarray, test: list[str]) -> Callable[[], np.ndarray]:
-        model = tl.GraphRegressor(weights=weights, n_jobs=1, random_state=0)
-        model.fit(smiles_to_collection(train), y)
-        return lambda: model.predict(smiles_to_collection(test))
-
-    return fit
+    return _ours(
+        tl.GraphSVC, kernel=kernel, depth=DEPTH, weight_radius=weight_radius, gamma=GAMMA, C=C,
+        edge_labels=False, class_weight=None, progress=False,
+    )  # fmt: skip
 
 
 # --- rivals -------------------------------------------------------------------------------------
@@ -129,13 +115,11 @@ def _wwl(train: Any, y: np.ndarray, test: Any) -> Callable[[], np.ndarray]:
     return lambda: machine.predict(kernel[n:, :n])
 
 
-def _fingerprints(method: str) -> Fit:
-    return partial(fit_rival, method)
-
-
 CLASS_LINES = {
-    "treelens": Line("`GraphClassifier`, default", _classifier()),
-    "treelens_uniform": Line("`GraphClassifier`, uniform weights", _classifier("uniform")),
+    "treelens": Line("`GraphClassifier`, default", _ours(tl.GraphClassifier)),
+    "treelens_uniform": Line(
+        "`GraphClassifier`, uniform weights", _ours(tl.GraphClassifier, weights="uniform")
+    ),
     "svc_wl": Line("`GraphSVC`, WL subtree", _machine("wl-subtree-cosine")),
     "svc_wl_oa": Line("`GraphSVC`, WL-OA", _machine("wl-oa")),
     "svc_wwl": Line("`GraphSVC`, WWL", _machine("wwl")),
@@ -151,13 +135,16 @@ CLASS_LINES = {
     "wwl": Line("wwl, `SVC`", _wwl, _as_igraph, ("wwl", "igraph", "POT"), "svc_wwl"),
 }  # fmt: skip
 NUMBER_LINES = {
-    "treelens": Line("`GraphRegressor`, default", _regressor()),
-    "treelens_uniform": Line("`GraphRegressor`, uniform weights", _regressor("uniform")),
-    "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", _fingerprints("ecfp_gp")),
-    "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", _fingerprints("ecfp4_gp")),
-    "ecfp4_rbf_gp": Line("ECFP4 counts, scikit-learn's GP", _fingerprints("ecfp4_rbf_gp")),
-    "ecfp_forest": Line("ECFP4 counts, forest", _fingerprints("ecfp_forest")),
-    "ecfp_boosting": Line("ECFP4 counts, boosted trees", _fingerprints("ecfp_boosting")),
+    "treelens": Line("`GraphRegressor`, default", _ours(tl.GraphRegressor, smiles_to_collection)),
+    "treelens_uniform": Line(
+        "`GraphRegressor`, uniform weights",
+        _ours(tl.GraphRegressor, smiles_to_collection, weights="uniform"),
+    ),
+    "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", partial(fit_rival, "ecfp_gp")),
+    "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", partial(fit_rival, "ecfp4_gp")),
+    "ecfp4_rbf_gp": Line("ECFP4 counts, scikit-learn's GP", partial(fit_rival, "ecfp4_rbf_gp")),
+    "ecfp_forest": Line("ECFP4 counts, forest", partial(fit_rival, "ecfp_forest")),
+    "ecfp_boosting": Line("ECFP4 counts, boosted trees", partial(fit_rival, "ecfp_boosting")),
 }
 
 
@@ -192,10 +179,8 @@ def first_split(name: str) -> Split:
 
 
 def measure(line: Line, split: Split, limit: int | None = None) -> dict[str, Any]:
-    """What a fit and its predictions cost, after a small one that compiles and imports.
-
-    After ``limit`` seconds of processor time the process is killed by ``SIGXCPU``.
-    """
+    """What a fit and its predictions cost, after a small one that compiles and imports."""
+    # After `limit` seconds of processor time the process is killed by `SIGXCPU`.
     train, test = line.convert(split.train), line.convert(split.test)
     some = _some_of_each(split.y_train)
     few = split.train[some] if hasattr(split.train, "recipe") else [split.train[i] for i in some]
@@ -248,10 +233,8 @@ def processor_seconds() -> float:
 
 
 def kilobytes(field: str) -> int:
-    """Memory of this process: ``VmRSS`` is what it holds, ``VmHWM`` the most that it has held.
-
-    The maximum of ``getrusage`` would carry over from the parent.
-    """
+    """Memory of this process: ``VmRSS`` is what it holds, ``VmHWM`` the most that it has held."""
+    # The maximum of `getrusage` would carry over from the parent.
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(field))
 

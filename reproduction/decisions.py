@@ -16,7 +16,6 @@ from sklearn.ensemble import RandomForestRegressor
 import treelens as tl
 from reproduction.data import Assay, Molecules, StudyOptions, load_assay, load_molecules
 from reproduction.pages import (
-    EARLIER,
     Rows,
     common_rows,
     grouped,
@@ -29,7 +28,7 @@ from reproduction.pages import (
     signed,
     write_page,
 )
-from treelens.decisions.matched_pairs import Change, MatchedPairs, substituent_text
+from treelens.decisions.advise import Change, matched_pairs, substituent_text
 from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
@@ -90,10 +89,8 @@ def load_set(name: str) -> Molecules:
 def campaign(
     data: Molecules, method: str, seed: int, n_jobs: int, n_rounds: int = N_ROUNDS
 ) -> dict[str, Any]:
-    """Measure 50 molecules, then batches of 20, with a new fit before each batch.
-
-    Returns the share of the best 2 % of all molecules that is known after each batch.
-    """
+    """Measure 50 molecules, then batches of 20, with a new fit before each batch."""
+    # Returns the share of the best 2 % of all molecules that is known after each batch.
     start = time.perf_counter()
     strategy, settings, model = {**METHODS, **CHOICES}[method]
     rng = np.random.default_rng(seed)
@@ -156,14 +153,12 @@ def run_advice(options: StudyOptions) -> None:
 def held_out_pairs(
     graphs: Any, values: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return pairs of test molecules, and the mean difference of training pairs of the change.
-
-    Each pair counts once, with its smallest change; ``expected`` is NaN where no training pair
-    shows the change.
-    """
+    """Return pairs of test molecules, and the mean difference of training pairs of the change."""
+    # Each pair counts once, with its smallest change; `expected` is NaN where no training pair
+    # shows the change.
     molecules = molecules_behind(graphs)
     smallest: dict[tuple[int, int], Change] = {}
-    for change, one, other in MatchedPairs.of([molecules[k] for k in test]):
+    for change, one, other in matched_pairs([molecules[k] for k in test]):
         size = len(substituent_text(change.before) + substituent_text(change.after))
         known = smallest.get((one, other))
         if one < other and (known is None or size < len(known.text) - 4):
@@ -171,7 +166,7 @@ def held_out_pairs(
     shown: dict[Change, list[float]] = {}
     wanted = set(smallest.values())
     known_values = values[train]
-    for change, one, other in MatchedPairs.of([molecules[k] for k in train]):
+    for change, one, other in matched_pairs([molecules[k] for k in train]):
         if change in wanted:
             shown.setdefault(change, []).append(known_values[other] - known_values[one])
     one, other = np.array(list(smallest), dtype=int).reshape(-1, 2).T
@@ -250,7 +245,7 @@ def write(out: Path) -> Path | None:
     if not campaigns and not advice:
         return None
     parts = [*_campaign_parts(out, campaigns), *_advice_parts(advice)]
-    return write_page(out, "decisions", "Which compounds next, and which change", [EARLIER, *parts])
+    return write_page(out, "decisions", "Which compounds next, and which change", parts)
 
 
 # --- campaigns --------------------------------------------------------------------------------
@@ -308,10 +303,8 @@ def _lines(rows: Rows, sets: list[str], score: Any, methods: Any = METHODS) -> l
 
 
 def mean_differences(rows: Rows, sets: list[str], theirs: str) -> tuple[float, float | None]:
-    """Return our share less that of another method, paired by start, as a mean over sets.
-
-    The standard error is that of the mean over sets, whose repetitions are independent.
-    """
+    """Return our share less that of another method, paired by start, as a mean over sets."""
+    # The standard error is that of the mean over sets, whose repetitions are independent.
     found = {(r["set"], r["method"], r["seed"]): 100 * _over_batches(r) for r in rows}
     means, squares = [], []
     for name in sets:

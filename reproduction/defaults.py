@@ -11,7 +11,7 @@ import numpy as np
 
 import treelens as tl
 from reproduction.data import StudyOptions, load_assay, load_molecules
-from reproduction.pages import Rows, common_rows, grouped, markdown_table, rows_of, write_page
+from reproduction.pages import Rows, common_rows, grouped, markdown_table, sections, write_page
 from treelens.evaluation.metrics import NINETY
 from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
 
@@ -133,19 +133,16 @@ DEFAULT_TREES = "element and fine"
 
 def write(out: Path) -> Path | None:
     """Write ``defaults.md``."""
-    options, trees = rows_of(out, "evidence_options"), rows_of(out, "trees")
-    if not options and not trees:
-        return None
-    parts = [
-        _ABOUT,
-        _FROZEN,
-        *_tree_parts(trees),
-        *_option_parts(options),
-        *_label_parts(rows_of(out, "molecules_atom_labels")),
-        *_domain_parts(rows_of(out, "domain")),
-        *_interval_parts(rows_of(out, "intervals")),
-    ]
-    return write_page(out, "defaults", "How the defaults were chosen", parts)
+    makers = {
+        "trees": _tree_parts,
+        "evidence_options": _option_parts,
+        "molecules_atom_labels": _label_parts,
+        "domain": _domain_parts,
+        "intervals": _interval_parts,
+    }
+    parts = sections(out, makers)
+    title = "How the defaults were chosen"
+    return write_page(out, "defaults", title, [_ABOUT, _FROZEN, *parts]) if parts else None
 
 
 _ABOUT = (
@@ -184,8 +181,6 @@ _FROZEN = (
 
 
 def _tree_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     named = [{**row, "method": row["trees"]} for row in rows]
     kept = grouped(common_rows(named, ["set"], ["split"]), "set", "method")
     sets = list(dict.fromkeys(name for name, _ in kept))
@@ -207,8 +202,6 @@ def _tree_parts(rows: Rows) -> list[str]:
 
 
 def _option_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     sets = list(dict.fromkeys(row["set"] for row in rows))
     cells = {key: _score_text(found) for key, found in grouped(rows, "option", "set").items()}
     options = list(dict.fromkeys(row["option"] for row in rows))
@@ -231,8 +224,6 @@ def _score_text(rows: Rows) -> str:
 
 
 def _label_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     lines = [
         [row["dataset"], f"`{row['atom_label']}`", f"{row['inner_score']:.4f}"] for row in rows
     ]
@@ -245,8 +236,6 @@ def _label_parts(rows: Rows) -> list[str]:
 
 
 def _domain_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     lines = [
         [name, split, len(found), *_domain_cells(found)]
         for (name, split), found in grouped(rows, "set", "split").items()
@@ -265,8 +254,6 @@ def _domain_parts(rows: Rows) -> list[str]:
 
 
 def _interval_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     lines = []
     for (name, split), found in grouped(rows, "set", "split").items():
         shares = [[row[kind] for row in found] for kind in ("posterior", "scaffold")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,8 @@ class ForestByShap(ForestModel):
 
 
 def path_contributions(forest: Any, row: np.ndarray) -> np.ndarray:
-    """What each feature adds to a forest's prediction of one row: (n_features,).
-
-    With the mean over trees of what their roots predict, they add up to the prediction.
-    """
+    """What each feature adds to a forest's prediction of one row: (n_features,)."""
+    # With the mean over trees of what their roots predict, they add up to the prediction.
     worth = np.zeros(len(row))
     for tree in forest.estimators_:
         value = node_values(tree)
@@ -124,14 +123,7 @@ def node_values(tree: Any) -> np.ndarray:
 
 
 def parts_of(graph: tl.GraphCollection, kept: Sequence[np.ndarray]) -> tl.GraphCollection:
-    """Copies of one graph, each with some of its nodes (flags) and the edges between them.
-
-    Examples
-    --------
-    >>> whole = tl.as_graph_collection(["CCO"])
-    >>> [part.edges for part in parts_of(whole, [np.array([0, 1, 1], bool)])]
-    [((0, 1),)]
-    """
+    """Copies of one graph, each with some of its nodes (flags) and the edges between them."""
     source = np.repeat(np.arange(graph.n_nodes), np.diff(graph.neighbor_offsets))
     offsets, sizes, neighbors, degrees, nodes, arcs = [0], [], [], [], [], []
     for flags in kept:
@@ -155,7 +147,7 @@ def parts_of(graph: tl.GraphCollection, kept: Sequence[np.ndarray]) -> tl.GraphC
         changes["edge_codes"] = graph.edge_codes[arc]
     if graph.fine_codes is not None:
         changes["fine_codes"] = graph.fine_codes[node]
-    return graph._replaced(**changes)
+    return replace(graph, **changes)
 
 
 class Fingerprints:

@@ -76,10 +76,8 @@ def split(name: str, seed: int) -> tuple[tl.GraphCollection, np.ndarray, np.ndar
 
 
 def curves(model: Any, index: int, n_atoms: int, rng: np.random.Generator) -> dict[str, Any]:
-    """How much of a prediction is left, step by step, in the direction in which it is unusual.
-
-    What lies beyond the usual prediction is what there is to explain.
-    """
+    """How much of a prediction is left, step by step, in the direction in which it is unusual."""
+    # What lies beyond the usual prediction is what there is to explain.
     usual = model.usual
     alone = [np.arange(n_atoms) != k for k in range(n_atoms)]
     predicted = model.predict(index, [np.ones(n_atoms, dtype=bool), *alone])

@@ -171,11 +171,9 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def forest_environments(ames: Ames, by_shap: bool = False) -> list[dict[str, Any]]:
-    """Return ECFP4 bits in the order of their effect on probabilities of held-out molecules.
-
-    The effect is what switching a bit off changes, or its SHAP value. Two forests predict the half
-    that they were not fitted to; the order is effect times the square root of support.
-    """
+    """Return ECFP4 bits in the order of their effect on probabilities of held-out molecules."""
+    # The effect is what switching a bit off changes, or its SHAP value. Two forests predict the
+    # half that they were not fitted to; the order is effect times the square root of support.
     from sklearn.ensemble import RandomForestClassifier
 
     bits, places = _fingerprints(ames.molecules)

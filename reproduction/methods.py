@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from treelens.estimators.weights import PairwiseWeights
+from treelens.estimators.svc import PairwiseWeights
 from treelens.patterns.pairs import PairFeatures
 
 # From this many training graphs on, a grid's second list of radii is tried.
@@ -39,12 +39,8 @@ class Grid:
 
 
 GRIDS = {
-    # Rows that name no grid were made with this one.
-    "first": Grid(
-        depths=(1, 2, 3, 4, 5, 6), gammas=(0.1, 1.0, 3.0, 10.0), Cs=(0.1, 1.0, 10.0, 100.0),
-        radii=(0.3, 1.0, 3.0), radii_of_many=(1.0, 10.0, 30.0),
-        lengths=(2, 4), decays=(0.01, 0.1, 1.0),
-    ),
+    # Rows that name no grid: depths to 6, gamma 0.1 to 10, C 0.1 to 100, radii 0.3 to 3 (many
+    # graphs: 1 to 30), walks of 2 and 4 steps, decays to 1.
     "wide": Grid(
         depths=(1, 2, 3, 4, 5, 6, 8, 10), gammas=(0.01, 0.1, 1.0, 3.0, 10.0, 30.0),
         Cs=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
@@ -158,16 +154,13 @@ TABLE2_METHODS = (
     "learned_wl_subtree", "learned_wl_oa", "learned_wwl", "learned_wl_tanimoto",
     "best_of_all", "preset_paper", "preset_released_code", "paper_protocol",
 )  # fmt: skip
-# Made by other studies on the same folds; their rows are read into the table.
-EVIDENCE_METHODS = {
+# Made by `compare` on the same folds; its rows are read into the table.
+GP_METHODS = {
     "gp_default": "Gaussian process, default",
     "gp_uniform": "Gaussian process, uniform weights, best depth",
     "gp_depths": "Gaussian process, weights of depths",
     "gp_branches": "Gaussian process, weights of branches",
     "gp_attributes": "Gaussian process, default, labels and attributes",
-    "evidence_uniform": "Gaussian process, uniform weights, depth 4",
-    "evidence_depths": "Gaussian process, one weight per depth",
-    "evidence_branches": "Gaussian process, weights of depths and branches",
 }
 # What else the runner can make: rows that the page speaks of below its table.
 OTHER_METHODS = (
@@ -179,8 +172,8 @@ def title_of(method: str) -> str:
     """The name of a method as a table shows it."""
     if method in FIXED_METHODS:
         return FIXED_METHODS[method][0]
-    if method in EVIDENCE_METHODS:
-        return EVIDENCE_METHODS[method]
+    if method in GP_METHODS:
+        return GP_METHODS[method]
     return {**WL_METHODS, **PAPER_METHODS}[method].title
 
 

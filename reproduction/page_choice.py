@@ -61,11 +61,9 @@ class Comparison(NamedTuple):
         return (min if self.unit == "%" else max)(fixed, key=self.mean)
 
     def gain(self, ours: str, theirs: str) -> tuple[float, float | None]:
-        """How much better, in points or in percent of the error, with its standard error.
-
-        Over splits the error is that of Nadeau and Bengio; of an assay, with one split, that of the
-        mean over test molecules.
-        """
+        """How much better, in points or in percent of the error, with its standard error."""
+        # Over splits the error is that of Nadeau and Bengio; of an assay, with one split, that of
+        # the mean over test molecules.
         first, second = self.scores[ours], self.scores[theirs]
         if self.unit == "points":
             mean, error, _ = corrected_paired_test(100 * (first - second), self.ratio)
@@ -94,10 +92,8 @@ class Comparison(NamedTuple):
 
 
 def comparisons(out: Path, methods: Sequence[str] = ("auto", *FIXED)) -> list[Comparison]:
-    """Return the sets that have the default and a fixed choice, over the splits that all share.
-
-    Of graphs with attributes, labels alone are a set of their own.
-    """
+    """Return the sets that have the default and a fixed choice, over the splits that all share."""
+    # Of graphs with attributes, labels alone are a set of their own.
     found = []
     rows = [
         {**row, "method": row["method"].removesuffix("_labels"),
@@ -202,10 +198,8 @@ Gain = tuple[float, float, float]
 
 
 def learning_gains(found: list[Comparison]) -> dict[tuple[str, str], dict[str, Gain]]:
-    """Weights that are learned against uniform ones at the best depth, the largest gain first.
-
-    Without descriptors, so that the graph alone decides.
-    """
+    """Weights that are learned against uniform ones at the best depth, the largest gain first."""
+    # Without descriptors, so that the graph alone decides.
     gains: dict[tuple[str, str], dict[str, Gain]] = {}
     for each in found:
         if {"uniform", "branches"} <= set(each.scores):

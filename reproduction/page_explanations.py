@@ -17,6 +17,7 @@ from reproduction.pages import (
     mean_and_error,
     plus_minus,
     rows_of,
+    sections,
     write_page,
 )
 
@@ -30,17 +31,18 @@ _PLANTED = "0(0,1,2)"
 
 def write(out: Path) -> Path | None:
     """Write ``explanations.md``."""
-    fidelity = rows_of(out, "fidelity")
-    if not fidelity:
+    if not rows_of(out, "fidelity"):
         return None
-    parts = [
+    makers = {
+        "fidelity": _fidelity_parts,
+        "toxicophores": _toxicophore_parts,
+        "fragments": _fragment_parts,
+    }
+    about = (
         "Three questions: do predictions rest on the atoms that explanations name, do atom "
-        "contributions find known toxicophores, and do fragments name known groups?",
-        *_fidelity_parts(fidelity),
-        *_toxicophore_parts(rows_of(out, "toxicophores")),
-        *_fragment_parts(rows_of(out, "fragments")),
-    ]
-    return write_page(out, "explanations", "Explanations", parts)
+        "contributions find known toxicophores, and do fragments name known groups?"
+    )
+    return write_page(out, "explanations", "Explanations", [about, *sections(out, makers)])
 
 
 # --- fidelity ---------------------------------------------------------------------------------
@@ -124,8 +126,6 @@ def _findings(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
 
 
 def _toxicophore_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     by_model = {row["model"]: row for row in rows if row["seed"] == rows[0]["seed"]}
     right = np.all([np.array(row["predicted"]) > 0 for row in by_model.values()], axis=0)
     areas = {
@@ -134,10 +134,9 @@ def _toxicophore_parts(rows: Rows) -> list[str]:
         for name in ("contributions", "occlusion")
     }
     best = areas[OURS, "contributions"]
-    names = {"ECFP4 forest": "path contributions", "ECFP4 forest by SHAP": "SHAP values"}
     lines = [
         [model.removesuffix(" by SHAP"),
-         names.get(model, name) if name == "contributions" else name,
+         RIVALS.get(model, name) if name == "contributions" else name,
          plus_minus(*mean_and_error(found), 3), plus_minus(*mean_and_error(best - found), 3)]
         for (model, name), found in areas.items()
         if (model, name) != ("ECFP4 forest by SHAP", "occlusion")
@@ -172,8 +171,6 @@ def fragment_counts(rows: Rows) -> dict[str, Any]:
 
 
 def _fragment_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     counts = fragment_counts(rows)
     ames = sorted((r for r in rows if r["part"] == "Ames"), key=lambda r: r["sample"])
     shown = [r for r in ames if r["method"] in ("fragments", *RIVALS)]

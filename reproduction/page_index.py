@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reproduction import earlier_pages, page_compare
+from reproduction import page_compare
 from reproduction.pages import rows_of, write_page
 
 PAGES = {
@@ -25,22 +25,15 @@ PAGES = {
 
 def write(out: Path) -> Path | None:
     """Write ``index.md``."""
-    if rows_of(out, "compare_numbers"):
-        classes = rows_of(out, "compare_classes")
-        parts = [
-            page_compare.short_table(out),
-            page_compare.coverage_text(out),
-            page_compare.places_text(classes, "roc_auc", smaller=False),
-            "![Gain of learned over uniform weights](figures/learning_pays.png)",
-        ]
-    elif not (parts := earlier_pages.index_parts(out)):
+    if not rows_of(out, "compare_numbers"):
         return None
-    parts += [
-        "\n".join(
-            f"- [{name}]({name}.md): {text}"
-            for name, text in PAGES.items()
-            if name != "choice" or rows_of(out, "compare_numbers")
-        ),
+    classes = rows_of(out, "compare_classes")
+    parts = [
+        page_compare.short_table(out),
+        page_compare.coverage_text(out),
+        page_compare.places_text(classes, "roc_auc", smaller=False),
+        "![Gain of learned over uniform weights](figures/learning_pays.png)",
+        "\n".join(f"- [{name}]({name}.md): {text}" for name, text in PAGES.items()),
         "Every page is written from its rows in `rows/`, one JSON line per fold, split or "
         "molecule; `python -m reproduction --help` lists the experiments behind them. Rows of "
         "studies whose code was removed stay there too.",

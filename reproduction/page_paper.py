@@ -67,8 +67,8 @@ _PROTOCOL = (
     f"round brackets: {PAPER}. Depth, kernel scale, `C`, radius and normalisation are chosen by "
     "cross-validation on the training part of each fold alone, and weights are learned on it "
     "alone. *WL-OA* is the plain kernel, as in the paper; the next line may take its Tanimoto form "
-    "instead. The Gaussian processes choose nothing by validation; those of depth 4 are the "
-    "defaults of an earlier version. PTC_MR is the TU data set; PTC_DGCNN is the encoding "
+    "instead. The Gaussian processes choose nothing by validation; their rows were made "
+    "with [frozen defaults](defaults.md). PTC_MR is the TU data set; PTC_DGCNN is the encoding "
     "that the paper's Table 1 describes. The best of each column is bold. ENZYMES has six classes, "
     "decided one against one, except in the lines of random walks and shortest paths. The claims "
     "of the paper are checked one by one in [the paper and what we found](../paper.md)."
@@ -147,9 +147,8 @@ def _learning_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
 
 def _depth_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
     """Return how much of the gain of the Gaussian process is the choice of depth."""
-    kind = "gp" if any("gp_uniform" in methods for methods in folds.values()) else "evidence"
     pairs = (("branches", "uniform"), ("depths", "uniform"), ("branches", "depths"))
-    steps = [(f"{kind}_{ours}", f"{kind}_{theirs}") for ours, theirs in pairs]
+    steps = [(f"gp_{ours}", f"gp_{theirs}") for ours, theirs in pairs]
     lines = []
     for name, methods in folds.items():
         if all(m in methods for step in steps for m in step):
@@ -165,12 +164,7 @@ def _depth_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
     return [
         "### How much of it is the depth?",
         "Uniform weights have the depth of the largest evidence. Differences in points, with the "
-        "corrected one-sided p-value:"
-        if kind == "gp"
-        else "The uniform weights above are fixed at depth 4, which is a bad depth for DD and "
-        "ENZYMES: there the gain of the Gaussian process is mostly a choice of depth. One weight "
-        "per depth has nearly all of it, and so would uniform weights at a better depth. "
-        "Differences in points, with the corrected one-sided p-value:",
+        "corrected one-sided p-value:",
         markdown_table(header, lines),
     ]
 
@@ -196,7 +190,7 @@ def _variant_parts(out: Path) -> list[str]:
         "smoothing of rare patterns, edge labels, other kernels) on four data sets. Of "
         f"{len(p_values)} comparisons with uniform weights the smallest corrected p-value is "
         f"{min(p_values):.3f}, which is not significant after a correction for their number "
-        "(`rows/formulations.jsonl`).",
+        "(`rows/formulations.jsonl`)."
     ]
 
 

@@ -17,6 +17,7 @@ from reproduction.pages import (
     mean_and_error,
     plus_minus,
     rows_of,
+    sections,
     write_page,
 )
 
@@ -31,18 +32,16 @@ LANDMARKS = {
 
 def write(out: Path) -> Path | None:
     """Write ``speed.md``."""
-    cost = rows_of(out, "cost")
-    if not cost:
-        return None
-    parts = [
-        *_cost_parts(cost),
-        *_fit_parts(rows_of(out, "fit_speed")),
-        *_benchmark_parts(rows_of(out, "benchmarks")),
-        *_landmark_parts(rows_of(out, "landmarks")),
-        *_million_parts(rows_of(out, "million")),
-        *_device_parts(rows_of(out, "device")),
-    ]
-    return write_page(out, "speed", "Speed and scale", parts)
+    makers = {
+        "cost": _cost_parts,
+        "fit_speed": _fit_parts,
+        "benchmarks": _benchmark_parts,
+        "landmarks": _landmark_parts,
+        "million": _million_parts,
+        "device": _device_parts,
+    }
+    parts = sections(out, makers) if rows_of(out, "cost") else []
+    return write_page(out, "speed", "Speed and scale", parts) if parts else None
 
 
 # --- cost of a fit and its predictions ----------------------------------------------------------
@@ -54,14 +53,7 @@ def seconds_of(row: Mapping[str, Any]) -> float:
 
 
 def times_ours(row: Mapping[str, Any], ours: Mapping[str, Any] | None) -> str:
-    """Return a rival's seconds over ours.
-
-    Examples
-    --------
-    >>> ours = {"fit_cpu": 2.0, "predict_cpu": 0.0}
-    >>> times_ours({"fit_cpu": 5.0, "predict_cpu": 1.0}, ours), times_ours({"stopped": 300}, ours)
-    ('3', '> 150')
-    """
+    """Return a rival's seconds over ours."""
     if ours is None or ours is row or "stopped" in ours:
         return ""
     ratio = seconds_of(row) / seconds_of(ours)
@@ -165,8 +157,6 @@ def _mean(rows: Iterable[Mapping[str, Any]], key: str) -> float:
 
 
 def _benchmark_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     lines = [[row["claim"], row["measured"]] for row in rows]
     return [
         "## Benchmarks",
@@ -179,8 +169,6 @@ def _benchmark_parts(rows: Rows) -> list[str]:
 
 
 def _landmark_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     kept = common_rows([r for r in rows if r["method"] in LANDMARKS], ["set"], ["fold"])
     lines = []
     for name, members in grouped(kept, "set").items():
@@ -210,8 +198,6 @@ def _landmark_parts(rows: Rows) -> list[str]:
 
 
 def _million_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     lines = [
         [f"{r['n']:,}", f"{r['fit']['seconds']:.0f}", f"{r['predict']['seconds']:.0f}",
          f"{r['fit']['largest_process_gb']:.1f}"]

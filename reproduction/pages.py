@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,20 @@ def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table of the given cells.
-
-    Examples
-    --------
-    >>> print(markdown_table(["a", "b"], [[1, 2.5]]))
-    | a | b |
-    | --- | --- |
-    | 1 | 2.5 |
-    """
+    """Return a table of the given cells."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-# Of pages whose rows are older than the tag of the frozen defaults.
-EARLIER = (
-    "These rows were made before the defaults were [frozen](defaults.md), with an earlier rule of "
-    "what to choose."
-)
+def section(title: str, text: str, header: Sequence[str], lines: Sequence[Any]) -> list[str]:
+    """Return title, text and table of a section; nothing where the table has no lines."""
+    return [title, text, markdown_table(header, lines)] if lines else []
+
+
+def sections(out: Path, makers: Mapping[str, Callable[[Rows], list[str]]]) -> list[str]:
+    """Return what each maker says about the rows of its study, where there are any."""
+    found = ((make, rows_of(out, name)) for name, make in makers.items())
+    return [part for make, rows in found if rows for part in make(rows)]
 
 
 def write_page(out: Path, name: str, title: str, parts: Iterable[str]) -> Path:
@@ -69,46 +65,22 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def plus_minus(mean: float, error: float | None, digits: int = 2) -> str:
-    """Return a mean with its standard deviation or error, if there is one.
-
-    Examples
-    --------
-    >>> plus_minus(88.371, 1.824), plus_minus(88.371, None)
-    ('88.37 ± 1.82', '88.37')
-    """
+    """Return a mean with its standard deviation or error, if there is one."""
     return f"{mean:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
 def p_text(p_value: float) -> str:
-    """Return a p-value as a table shows it.
-
-    Examples
-    --------
-    >>> p_text(0.0312), p_text(0.00002)
-    ('0.031', '<0.001')
-    """
+    """Return a p-value as a table shows it."""
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """Return a difference with its sign.
-
-    Examples
-    --------
-    >>> signed(-0.333), signed(1.5, 1)
-    ('−0.33', '+1.5')
-    """
+    """Return a difference with its sign."""
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def listed(texts: Iterable[str], between: str = ", ") -> str:
-    """Return texts as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
+    """Return texts as a list in a sentence."""
     *first, last = texts
     return f"{between.join(first)} and {last}" if first else last
 
@@ -124,13 +96,7 @@ def mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float |
 
 
 def grouped(rows: Rows, *fields: str) -> dict[Any, list[Mapping[str, Any]]]:
-    """Group rows by the values of fields, in order of first appearance.
-
-    Examples
-    --------
-    >>> list(grouped([{"a": 1, "b": 2}, {"a": 1, "b": 3}], "a", "b"))
-    [(1, 2), (1, 3)]
-    """
+    """Group rows by the values of fields, in order of first appearance."""
     groups: dict[Any, list[Mapping[str, Any]]] = {}
     for row in rows:
         key = tuple(row[field] for field in fields)
@@ -139,10 +105,8 @@ def grouped(rows: Rows, *fields: str) -> dict[Any, list[Mapping[str, Any]]]:
 
 
 def common_rows(rows: Rows, within: Sequence[str], split: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return the rows of the splits that every method has, set by set.
-
-    ``within`` names the fields of a comparison, ``split`` those that identify a split in it.
-    """
+    """Return the rows of the splits that every method has, set by set."""
+    # `within` names the fields of a comparison, `split` those that identify a split in it.
     kept: list[Mapping[str, Any]] = []
     for members in grouped(rows, *within).values() if within else [list(rows)]:
         methods = {row["method"] for row in members}
@@ -155,11 +119,9 @@ def common_rows(rows: Rows, within: Sequence[str], split: Sequence[str]) -> list
 def paired(
     rows: Rows, ours: str, theirs: str, score: str, split: Sequence[str], ratio: float
 ) -> dict[str, float] | None:
-    """Return the mean difference of two methods on the splits of both, with the corrected test.
-
-    ``ratio`` is the size of a test part divided by that of its training part; the p-value is
-    one-sided, for ``ours`` having the larger score.
-    """
+    """Return the mean difference of two methods on the splits of both, with the corrected test."""
+    # `ratio` is the size of a test part divided by that of its training part; the p-value is
+    # one-sided, for `ours` having the larger score.
     first, second = (
         {tuple(r[k] for k in split): r[score] for r in rows if r["method"] == m}
         for m in (ours, theirs)

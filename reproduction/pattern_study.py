@@ -56,11 +56,9 @@ def jackknife_errors(
     learn: Callable[[np.ndarray], np.ndarray], histograms: PatternHistograms, codes: np.ndarray,
     n_folds: int,
 ) -> np.ndarray:  # fmt: skip
-    """Return standard errors of the weights that ``learn`` finds for some training graphs.
-
-    Each of so many folds is left out in turn; those without a pattern say nothing about its weight,
-    whose error is NaN where fewer than two are left.
-    """
+    """Return standard errors of the weights that ``learn`` finds for some training graphs."""
+    # Each of so many folds is left out in turn; those without a pattern say nothing about its
+    # weight, whose error is NaN where fewer than two are left.
     shuffled = np.random.default_rng(0).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold = np.empty(len(codes), dtype=int)

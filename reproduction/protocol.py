@@ -95,60 +95,33 @@ def inner_splits(codes: np.ndarray, train: np.ndarray, seed: int) -> list[Split]
 def run_wl_fold(
     data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Rows of several Weisfeiler-Lehman methods on one fold.
-
-    Searches are shared: a learned method builds on the search of its uniform twin.
-    """
-    train, test = outer_split(data.codes, repetition, fold, seed)
-    searches = _FoldSearches(
-        data, inner_splits(data.codes, train, seed + 1000 * repetition + fold), seed
-    )
-    rows = []
-    for method in methods:
-        start = time.perf_counter()
-        chosen, inner_score = searches.choose(method)
-        learner = WL_METHODS[method].learner
-        final = _search(data, [(train, test)], learner, seed, final=True)
-        accuracy = final.run([chosen], race=False).scores[chosen][0]
-        rows.append({
-            "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-            "accuracy": accuracy, **_rest(GRID, test, seed, chosen._asdict(), inner_score, start),
-        })  # fmt: skip
-    return rows
-
-
-def _rest(
-    grid: str, test: np.ndarray, seed: int, choice: dict[str, Any], score: float, start: float
-) -> dict[str, Any]:
-    """The fields that all rows have beside key and accuracy."""
-    return {
-        "grid": grid, "n_test": len(test), "seed": seed, "choice": choice, "inner_score": score,
-        "seconds": round(time.perf_counter() - start, 3),
-    }  # fmt: skip
-
-
-def run_paper_fold(
-    data: DataSet, repetition: int, fold: int, methods: list[str], seed: int = 0
-) -> list[dict[str, Any]]:
-    """Rows of methods in the paper's own grid: all its points are tried, depths begin at 1."""
+    """Rows of several Weisfeiler-Lehman methods on one fold, which share their searches."""
     train, test = outer_split(data.codes, repetition, fold, seed)
     inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
-    paper = GRIDS["paper"]
-    rows = []
+    searches, rows = _FoldSearches(data, inner, seed), []
     for method in methods:
         start = time.perf_counter()
-        spec = PAPER_METHODS[method]
-        learner, radii = _learner(spec.learner, seed), PAPER_RADII.get(method, paper.radii)
-        candidates = grid(spec.kernels, paper.depths, radii, paper.gammas, paper.Cs)
-        result = kernel_search(data, inner, learner, first_depth=paper.first_depth).run(candidates)
-        chosen = result.winner()
-        final = kernel_search(data, [(train, test)], learner, True, paper.first_depth)
-        accuracy, score = final.run([chosen], race=False).scores[chosen][0], result.mean(chosen)
-        rows.append({
-            "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-            "accuracy": accuracy, **_rest("paper", test, seed, chosen._asdict(), score, start),
-        })  # fmt: skip
+        chosen, score = searches.choose(method)
+        in_paper = method in PAPER_METHODS
+        spec, used = (PAPER_METHODS[method], "paper") if in_paper else (WL_METHODS[method], GRID)
+        learner, first = _learner(spec.learner, seed), GRIDS[used].first_depth
+        final = kernel_search(data, [(train, test)], learner, True, first)
+        accuracy = final.run([chosen], race=False).scores[chosen][0]
+        found = accuracy, chosen._asdict(), score
+        rows.append(_row(data, method, repetition, fold, seed, used, len(test), found, start))
     return rows
+
+
+def _row(
+    data: DataSet, method: str, repetition: int, fold: int, seed: int, grid: str, n_test: int,
+    found: tuple[float, dict[str, Any], float], start: float,
+) -> dict[str, Any]:  # fmt: skip
+    """A row of Table 2; ``found`` is accuracy, choice and its score on inner folds."""
+    return {
+        "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
+        "accuracy": found[0], "grid": grid, "n_test": n_test, "seed": seed, "choice": found[1],
+        "inner_score": found[2], "seconds": round(time.perf_counter() - start, 3),
+    }  # fmt: skip
 
 
 class _FoldSearches:
@@ -160,48 +133,46 @@ class _FoldSearches:
 
     def choose(self, method: str) -> tuple[Candidate, float]:
         """The candidate that a method chooses on the training part, and its inner score."""
-        spec = WL_METHODS[method]
-        result = self.uniform(spec.uniform or method)
-        if spec.preset:  # no search of its own: WWL's setting, with weights as the preset has them
-            chosen = result.winner()
-            return chosen._replace(weight_radius=1.0), result.mean(chosen)
-        if spec.uniform is not None:
-            learner = _learner(spec.learner, self.seed)
-            result = learned_search(self.data, self.inner, result, learner)
+        if method in PAPER_METHODS:
+            result = self._in_papers_grid(method)
+        else:
+            spec = WL_METHODS[method]
+            result = self._uniform_search(spec.uniform or method)
+            if spec.preset:  # no search of its own: WWL's setting, with the preset's weights
+                chosen = result.winner()
+                return chosen._replace(weight_radius=1.0), result.mean(chosen)
+            if spec.uniform is not None:
+                learner = _learner(spec.learner, self.seed)
+                result = learned_search(self.data, self.inner, result, learner)
         chosen = result.winner()
         return chosen, result.mean(chosen)
 
-    def uniform(self, family: str) -> SearchResult:
+    def _uniform_search(self, family: str) -> SearchResult:
+        """Race all depths, scales and ``C`` of some kernels with uniform weights."""
         if family not in self._uniform:
-            kernels = WL_METHODS[family].kernels
-            self._uniform[family] = uniform_search(self.data, self.inner, kernels, self.seed)
+            candidates = grid(WL_METHODS[family].kernels, DEPTHS, [0.0], GAMMAS, CS)
+            search = kernel_search(self.data, self.inner, _learner({}, self.seed))
+            self._uniform[family] = search.run(candidates)
         return self._uniform[family]
 
-
-def uniform_search(
-    data: DataSet, inner: list[Split], kernels: Sequence[str], seed: int
-) -> SearchResult:
-    """Race all depths, scales and ``C`` of some kernel forms with uniform weights."""
-    candidates = grid(kernels, DEPTHS, [0.0], GAMMAS, CS)
-    return _search(data, inner, {}, seed).run(candidates)
+    def _in_papers_grid(self, method: str) -> SearchResult:
+        """Race all points of the paper's own grid; depths begin at 1."""
+        spec, paper = PAPER_METHODS[method], GRIDS["paper"]
+        radii = PAPER_RADII.get(method, paper.radii)
+        candidates = grid(spec.kernels, paper.depths, radii, paper.gammas, paper.Cs)
+        learner = _learner(spec.learner, self.seed)
+        search = kernel_search(self.data, self.inner, learner, first_depth=paper.first_depth)
+        return search.run(candidates)
 
 
 def learned_search(
-    data: DataSet,
-    inner: list[Split],
-    uniform: SearchResult,
-    learner: Any,
-    radii: Sequence[float] | None = None,
+    data: DataSet, inner: list[Split], uniform: SearchResult, learner: Any
 ) -> SearchResult:
-    """Race the radii at the settings that lead with uniform weights.
-
-    ``learner`` is a :class:`~treelens.PairwiseWeights` or one with the same ``fit``. Without
-    ``radii`` they are those for the size of the training part.
-    """
+    """Race the radii at the settings that lead with uniform weights."""
     candidates = [
         setting._replace(weight_radius=radius)
         for setting in leading_settings(uniform)
-        for radius in radii or radii_for(len(inner[0][0]))
+        for radius in radii_for(len(inner[0][0]))
     ]
     return kernel_search(data, inner, learner).run(candidates)
 
@@ -209,21 +180,13 @@ def learned_search(
 def kernel_search(
     data: DataSet, splits: list[Split], learner: Any, final: bool = False, first_depth: int = 0
 ) -> KernelSearch:
-    """The search of a data set; ``final`` learns weights to the learner's own tolerance.
-
-    From ``first_depth`` 0 on node labels are patterns too, as in WWL (2019) and the authors'
-    program.
-    """
+    """The search of a data set; ``final`` learns weights to the learner's own tolerance."""
+    # From `first_depth` 0 on node labels are patterns too, as in WWL (2019) and the authors'
+    # program.
     return KernelSearch(
         partial(data.histograms.select_depths, first_depth), data.codes, splits, learner,
         np.ones(len(data.codes)), accuracy, final=final,
     )  # fmt: skip
-
-
-def _search(
-    data: DataSet, splits: list[Split], learner: dict[str, Any], seed: int, final: bool = False
-) -> KernelSearch:
-    return kernel_search(data, splits, _learner(learner, seed), final)
 
 
 def _learner(settings: dict[str, Any], seed: int) -> Any:
@@ -250,17 +213,14 @@ def without_labels(graphs: GraphCollection) -> GraphCollection:
 
 def run_fixed_fold(
     data: DataSet, kernels: list[np.ndarray], method: str, repetition: int, fold: int, seed: int = 0
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """The row of a fixed kernel on one fold."""
     start = time.perf_counter()
     train, test = outer_split(data.codes, repetition, fold, seed)
     inner = inner_splits(data.codes, train, seed + 1000 * repetition + fold)
     settings = FIXED_METHODS[method][1]
-    accuracy, choice, score = choose_kernel(settings, kernels, data.codes, train, test, inner)
-    return {
-        "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": accuracy, **_rest(GRID, test, seed, choice, score, start),
-    }  # fmt: skip
+    found = choose_kernel(settings, kernels, data.codes, train, test, inner)
+    return [_row(data, method, repetition, fold, seed, GRID, len(test), found, start)]
 
 
 def choose_kernel(

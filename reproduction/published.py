@@ -42,15 +42,7 @@ def table1_parts(out: Path) -> list[str]:
 
 
 def describe(graphs: GraphCollection, y: np.ndarray) -> dict[str, Any]:
-    """Count graphs, classes, nodes, edges and labels.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1)], {0: "C", 1: "O"})] * 2)
-    >>> describe(graphs, np.array([0, 1]))["mean_edges"]
-    1.0
-    """
+    """Count graphs, classes, nodes, edges and labels."""
     classes, sizes = np.unique(y, return_counts=True)
     return {
         "graphs": len(graphs),
@@ -175,12 +167,6 @@ def possible_p_values(name: str, theirs: str = "wwl") -> tuple[float, float]:
     the differences lies between the difference and the sum of the two printed ones, whatever their
     correlation; all printed figures may be half a unit of their last digit off, and the deviations
     may have been divided by n instead of n - 1.
-
-    Examples
-    --------
-    >>> low, high = possible_p_values("PTC_MR")
-    >>> low > 0.0035  # the printed one
-    True
     """
     half = 0.005
     (ours, our_std), (other, other_std) = (

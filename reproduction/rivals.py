@@ -33,10 +33,8 @@ _ON_TABLES: dict[str, Callable[[], Any]] = {
 def fit_rival(
     method: str, train: Sequence[str], values: np.ndarray, test: Sequence[str]
 ) -> Callable[[], np.ndarray]:
-    """Fit a rival; what comes back predicts the test molecules.
-
-    Fingerprints of all molecules are made together, as unfolded counts have to be.
-    """
+    """Fit a rival; what comes back predicts the test molecules."""
+    # Fingerprints of all molecules are made together, as unfolded counts have to be.
     n, molecules = len(train), parsed_smiles([*train, *test])
     if method in _RADIUS:
         counts = fingerprint_counts(molecules, _RADIUS[method])

@@ -6,14 +6,18 @@ import fcntl
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
+
+import treelens
 
 # Rows keep the names they were written with; these are the names used since.
 _OLD_FIELDS = {"form": "kernel", "radius": "weight_radius"}
@@ -25,11 +29,10 @@ _OLD_KERNELS = {
 
 
 class RowFile:
-    """An append-only file of JSON lines with a key that identifies a row.
+    """An append-only file of JSON lines with a key that identifies a row."""
 
-    While it is open, no other process can open the same file: two runs would make every row twice.
-    With ``shared``, others can: the runs have to divide the rows among them.
-    """
+    # While it is open, no other process can open the same file: two runs would make every row
+    # twice. With `shared`, others can: the runs have to divide the rows among them.
 
     def __init__(self, path: str | Path, key: Iterable[str], shared: bool = False) -> None:
         self.path, self.key, self.shared = Path(path), tuple(key), shared
@@ -125,13 +128,7 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
 
 
 def with_current_names(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the current names of fields, chosen settings and kernels.
-
-    Examples
-    --------
-    >>> with_current_names({"fold": 0, "choice": {"form": "exponential", "radius": 1.0}})
-    {'fold': 0, 'choice': {'kernel': 'wwl', 'weight_radius': 1.0}}
-    """
+    """Return a row with the current names of fields, chosen settings and kernels."""
     if isinstance(row.get("choice"), dict):
         row["choice"] = _renamed(row["choice"])
     return _renamed(row) if "form" in row else row
@@ -151,10 +148,31 @@ def _drop_cut_line(path: Path) -> None:
         os.truncate(path, len(text) - len(rest))
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that a row was made with."""
+@cache
+def versions() -> dict[str, str | None]:
+    """Return the versions that a row was made with; of the library also commit and tag."""
     names = ("treelens", "numpy", "scipy", "scikit-learn", "numba")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+    known = {name: version(name) for name in names}
+    return {"python": platform.python_version(), **known, **source_of_library()}
+
+
+def source_of_library() -> dict[str, str | None]:
+    """Return the commit of the library and, if ``src`` is the same there, its tag of defaults."""
+
+    def git(*arguments: str) -> str | None:
+        root = Path(treelens.__file__).resolve().parents[2]
+        found = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+        return found.stdout.strip() if found.returncode == 0 else None
+
+    commit, tag = git("rev-parse", "HEAD"), git("describe", "--tags", "--match", "defaults-*",
+                                                "--abbrev=0")  # fmt: skip
+    if commit and git("diff", "--quiet", "HEAD", "--", "src") is None:
+        commit += "+changes"
+    if tag and git("diff", "--quiet", tag, "--", "src") is None:
+        tag = None
+    return {"commit": commit, "tag": tag}
 
 
 Work = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments

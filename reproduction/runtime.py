@@ -30,8 +30,8 @@ from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
-from treelens.pairwise.bounds import mean_pair_loss
 from treelens.pairwise.learn import LearnedWeights, learn_weights
+from treelens.pairwise.objective import AllPairsObjective
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -193,7 +193,8 @@ def _shortest_run(
 
 def _objective(features: PairFeatures, y: np.ndarray, learned: LearnedWeights) -> float:
     codes = np.unique(y, return_inverse=True)[1]
-    return mean_pair_loss(features, codes, learned.weights, learned.margins, balance=True)
+    objective = AllPairsObjective(features, codes, learned.margins, balance=True)
+    return objective.value(learned.weights)
 
 
 # --- real data sets ---------------------------------------------------------------------------
@@ -283,13 +284,7 @@ def curve(rows: Rows, experiment: str, solver: str, over: str) -> dict[int, floa
 
 
 def seconds_text(seconds: float | str | None) -> str:
-    """Return a time in readable units.
-
-    Examples
-    --------
-    >>> seconds_text(0.00123), seconds_text(4.56), seconds_text(228), seconds_text(18300)
-    ('1.2 ms', '4.6 s', "3' 48''", "5h 5'")
-    """
+    """Return a time in readable units."""
     if seconds is None or isinstance(seconds, str):
         return seconds or "–"
     if seconds < 0.1:

@@ -147,18 +147,9 @@ def _members(graphs: Any, substructures: tuple[int, ...]) -> np.ndarray:
 
 
 def carriers(graphs: GraphCollection, y: np.ndarray) -> dict[str, float]:
-    """Share of the graphs of either class that hold the pattern after the noise.
-
-    Examples
-    --------
-    >>> carriers(*make_synthetic(random_state=0))
-    {'positive': 1.0, 'negative': 0.0}
-    """
+    """Share of the graphs of either class that hold the pattern after the noise."""
     holds = np.array([_holds_pattern(graph) for graph in graphs])
-    return {
-        "positive": float(holds[y > 0].mean()),
-        "negative": float(holds[y < 0].mean()),
-    }
+    return {"positive": float(holds[y > 0].mean()), "negative": float(holds[y < 0].mean())}
 
 
 def _holds_pattern(graph: Graph) -> bool:
@@ -173,10 +164,8 @@ def _holds_pattern(graph: Graph) -> bool:
 
 
 def pattern_standing(patterns: Any) -> dict[str, Any] | None:
-    """Weight and rank (1: the highest) of ``1-0(-2)-0`` among the patterns of depth 1.
-
-    None where noise has left it in no training graph.
-    """
+    """Weight and rank (1: the highest) of ``1-0(-2)-0`` among the patterns of depth 1."""
+    # None where noise has left it in no training graph.
     level = patterns[patterns["depth"] == 1]
     found = level.loc[level["pattern"] == PATTERN, "weight"]
     if found.empty:

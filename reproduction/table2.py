@@ -20,7 +20,6 @@ from reproduction.protocol import (
     DataSet,
     fixed_kernels,
     run_fixed_fold,
-    run_paper_fold,
     run_wl_fold,
 )
 from reproduction.rows import RowFile, Work, run_all, versions
@@ -90,19 +89,15 @@ def _works(
         if weighted:
             yield run_wl_fold, (data, repetition, fold, weighted, seed)
         for method in (m for m in wanted if m in PAPER_METHODS):
-            yield run_paper_fold, (data, repetition, fold, [method], seed)
+            yield run_wl_fold, (data, repetition, fold, [method], seed)
         for method in (m for m in wanted if m in FIXED_METHODS):
-            yield _one_row, (data, kernels[method], method, repetition, fold, seed)
+            yield run_fixed_fold, (data, kernels[method], method, repetition, fold, seed)
 
 
 def load_protocol_data(name: str) -> DataSet:
     """Load a data set by name, ready for the protocol."""
     graphs, y = load_dataset(name)
     return DataSet.from_graphs(name, graphs, np.asarray(y))
-
-
-def _one_row(*arguments: Any) -> list[dict[str, Any]]:
-    return [run_fixed_fold(*arguments)]
 
 
 def _key(*values: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from reproduction.methods import EVIDENCE_METHODS, TABLE2_METHODS, WL_METHODS
+from reproduction.methods import GP_METHODS, TABLE2_METHODS, WL_METHODS
 from reproduction.pages import Rows, rows_of
 from reproduction.protocol import N_OUTER
 from reproduction.table2 import DATASETS
@@ -23,19 +23,18 @@ from treelens.evaluation.validation import corrected_paired_test, holm
 
 # (repetition, fold) -> accuracy
 Folds = Mapping[tuple[int, int], float]
-LINES = (*TABLE2_METHODS, *EVIDENCE_METHODS)
+LINES = (*TABLE2_METHODS, *GP_METHODS)
 # Methods that learn weights -> the same method with uniform ones.
 TWINS = {m: spec.uniform for m, spec in WL_METHODS.items() if spec.uniform and not spec.preset} | {
-    "evidence_branches": "evidence_uniform", "gp_branches": "gp_uniform",
-}  # fmt: skip
+    "gp_branches": "gp_uniform"
+}
 
 
 class Comparison(NamedTuple):
-    """One method against another on the folds of both: mean difference and one-sided p-values.
+    """One method against another on the folds of both: mean difference and one-sided p-values."""
 
-    ``p_repetitions`` is the paper's t-test over means of repetitions, ``p_corrected`` Nadeau and
-    Bengio's over folds; None where there are fewer than two.
-    """
+    # `p_repetitions` is the paper's t-test over means of repetitions, `p_corrected` Nadeau and
+    # Bengio's over folds; None where there are fewer than two.
 
     difference: float
     p_repetitions: float | None
@@ -46,17 +45,12 @@ class Comparison(NamedTuple):
 def table2_rows(out: Path) -> list[dict[str, Any]]:
     """Return the rows of Table 2, and those of the Gaussian processes on the same folds."""
     rows = [row for row in rows_of(out, "table2") if row["seed"] == 0]
-    compared = compared_rows(out)
-    if {row["set"] for row in compared} < set(DATASETS):  # not all have been run: earlier rows
-        compared = rows_of(out, "evidence")
-    return rows + [{**row, "dataset": row["set"]} for row in compared]
+    return rows + [{**row, "dataset": row["set"]} for row in compared_rows(out)]
 
 
 def compared_rows(out: Path) -> list[dict[str, Any]]:
-    """Return the rows of our Gaussian processes on the folds of Table 2, by labels alone.
-
-    Of sets with attributes there is also the default with them.
-    """
+    """Return the rows of our Gaussian processes on the folds of Table 2, by labels alone."""
+    # Of sets with attributes there is also the default with them.
     found = []
     rows = rows_of(out, "compare_table2")
     sets = {row["set"] for row in rows}
@@ -87,17 +81,8 @@ def _ordered(found: Iterable[str], order: Sequence[str]) -> list[str]:
 
 
 def summarize(rows: Rows) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return mean and standard deviation, in percent, for every data set and method.
-
-    Over complete repetitions; before the first is complete, over the folds there are.
-
-    Examples
-    --------
-    >>> row = {"dataset": "A", "method": "wwl", "accuracy": 0.5, "seed": 0}
-    >>> rows = [{**row, "repetition": r, "fold": f} for r in (0, 1) for f in range(10)]
-    >>> summarize(rows)["A"]["wwl"]
-    {'mean': 50.0, 'std': 0.0, 'n_folds': 20}
-    """
+    """Return mean and standard deviation, in percent, for every data set and method."""
+    # Over complete repetitions; before the first is complete, over the folds there are.
     return {
         name: {method: _summary(folds) for method, folds in methods.items()}
         for name, methods in folds_of(rows).items()
@@ -118,13 +103,7 @@ def _summary(folds: Folds) -> dict[str, Any]:
 
 
 def paired_t_test(differences: np.ndarray) -> float:
-    """Return the one-sided p-value of a mean above zero.
-
-    Examples
-    --------
-    >>> round(paired_t_test(np.array([1.0, 2.0, 3.0])), 4)
-    0.0371
-    """
+    """Return the one-sided p-value of a mean above zero."""
     differences = np.asarray(differences, dtype=float)
     n, mean = len(differences), float(np.mean(differences))
     error = float(np.std(differences, ddof=1)) / np.sqrt(n)
@@ -134,15 +113,7 @@ def paired_t_test(differences: np.ndarray) -> float:
 
 
 def compare(first: Folds, second: Folds, n_outer: int = N_OUTER) -> Comparison:
-    """Test whether the first method is better than the second.
-
-    Examples
-    --------
-    >>> ours = {(r, f): 0.8 + 0.01 * r for r in range(3) for f in range(2)}
-    >>> theirs = {(r, f): 0.79 for r in range(3) for f in range(2)}
-    >>> compare(ours, theirs, n_outer=2).n_folds
-    6
-    """
+    """Test whether the first method is better than the second."""
     shared = sorted(first.keys() & second.keys())
     if not shared:
         raise ValueError("The two methods have no fold in common.")

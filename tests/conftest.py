@@ -35,43 +35,22 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def _mutag_path() -> Path | None:
-    """MUTAG from the data folder, else the copy that the grakel wheel carries."""
-    places = (
-        [Path(os.environ["TREELENS_DATA"], "tu", "MUTAG.zip")]
-        if os.environ.get("TREELENS_DATA")
-        else []
-    )
+@pytest.fixture(scope="session")
+def mutag() -> tuple[GraphCollection, np.ndarray]:
+    """MUTAG from the data folder, else the copy in the grakel wheel, or a skip that says why."""
+    places = [Path(os.environ.get("TREELENS_DATA") or "nowhere", "tu", "MUTAG.zip")]
     grakel = importlib.util.find_spec("grakel")
     if grakel is not None and grakel.origin is not None:
         places.append(Path(grakel.origin).parent / "tests" / "data" / "MUTAG")
-    return next((place for place in places if place.exists()), None)
-
-
-@pytest.fixture(scope="session")
-def mutag() -> tuple[GraphCollection, np.ndarray]:
-    """The 188 graphs of MUTAG and their classes, or a skip that says why."""
-    path = _mutag_path()
-    if path is None:
-        pytest.skip("needs MUTAG: install grakel, or set TREELENS_DATA to a folder with tu/")
-    return read_tudataset(path)
+    for place in places:
+        if place.exists():
+            return read_tudataset(place)
+    pytest.skip("needs MUTAG: install grakel, or set TREELENS_DATA to a folder with tu/")
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
-
-
-BROWSER_OPTIONS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-]
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +61,9 @@ def browser():
     if place is None:
         pytest.skip("needs a browser: install Debian's chromium package")
     with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=place, args=BROWSER_OPTIONS)
+        words = ("headless no-sandbox disable-gpu no-first-run disable-background-networking "
+                 "disable-component-update disable-sync disable-quic")  # fmt: skip
+        options = [f"--{word}" for word in words.split()]
+        found = driver.chromium.launch(executable_path=place, args=options)
         yield found
         found.close()

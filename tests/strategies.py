@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
 
 NODE_LABELS = "CNO"
 EDGE_LABELS = "-="
@@ -72,6 +74,11 @@ def random_collection(
     )  # fmt: skip
 
 
+def histograms_of(graphs: GraphCollection, depth: int = 2) -> PatternHistograms:
+    """Counts of the patterns of graphs, depths 0 to ``depth``."""
+    return PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth))
+
+
 def renumbered(graphs: GraphCollection, rng: np.random.Generator) -> list[Graph]:
     """The same graphs with the nodes of each in another order."""
     return [_renumbered_graph(graph, rng.permutation(graph.n_nodes).tolist()) for graph in graphs]
@@ -84,3 +91,24 @@ def _renumbered_graph(graph: Graph, new_name: list[int]) -> Graph:
     renamed = [(new_name[u], new_name[v]) for u, v in graph.edges]
     renamed = renamed if graph.directed else [tuple(sorted(edge)) for edge in renamed]
     return Graph(tuple(labels), tuple(renamed), graph.edge_labels, directed=graph.directed)
+
+
+def make_random_graphs(
+    n_graphs: int,
+    n_nodes: tuple[int, int] = (20, 30),
+    n_labels: int = 10,
+    label_skew: float = 2.0,
+    random_state: int | np.random.Generator | None = None,
+) -> GraphCollection:
+    """Random sparse graphs that resemble molecules: chains, branches, rings, skewed labels."""
+    rng = np.random.default_rng(random_state)
+    sizes = rng.integers(n_nodes[0], n_nodes[1] + 1, size=n_graphs)
+    shares = np.arange(1.0, n_labels + 1) ** -label_skew
+    labels = rng.choice(n_labels, size=int(sizes.sum()), p=shares / shares.sum())
+    node = np.arange(sizes.sum())
+    place = node - np.repeat(np.cumsum(sizes) - sizes, sizes)  # number within the graph
+    steps = rng.choice((1, 2, 3), size=len(node), p=(0.75, 0.15, 0.10))
+    tree = np.column_stack([node - np.minimum(steps, place), node])[place > 0]
+    closes_ring = (place >= 5) & (rng.random(len(node)) < 0.12)  # rings of six
+    rings = np.column_stack([node - 5, node])[closes_ring]
+    return build_collection(sizes, np.concatenate([tree, rings]), labels)

@@ -16,13 +16,9 @@ import treelens
 SOURCE = Path(treelens.__file__).parent
 # Where the name to import is not the name to install.
 INSTALLED_AS = {
-    "sklearn": "scikit-learn",
-    "PIL": "pillow",
-    "lazy_loader": "lazy-loader",
-    "dask.distributed": "distributed",
-    "cupy": "cupy-cuda12x",
-    "cupyx": "cupy-cuda12x",
-}
+    "sklearn": "scikit-learn", "PIL": "pillow", "lazy_loader": "lazy-loader",
+    "dask.distributed": "distributed", "cupy": "cupy-cuda12x", "cupyx": "cupy-cuda12x",
+}  # fmt: skip
 BEHIND_NUMBA = {"numba-cuda"}  # what numba.cuda is made of
 OPTIONAL = ("chem", "draw", "networkx", "gpu", "distributed", "excel", "serve")
 
@@ -66,22 +62,16 @@ def foreign_packages(*, at_once: bool) -> set[str]:
     }
 
 
-def test_all_that_is_imported_is_declared_and_the_other_way_round():
+def test_all_that_is_imported_is_declared_with_a_floor_and_the_other_way_round():
     project = declared()
     needed = names_of(project["dependencies"])
     optional = [line for extra in OPTIONAL for line in project["optional-dependencies"][extra]]
     assert foreign_packages(at_once=False) | BEHIND_NUMBA == needed | names_of(optional)
+    assert [line for line in [*project["dependencies"], *optional] if ">=" not in line] == []
 
 
 def test_optional_packages_are_imported_in_functions():
     assert foreign_packages(at_once=True) <= names_of(declared()["dependencies"])
-
-
-def test_every_requirement_has_a_floor():
-    project = declared()
-    optional = [line for extra in OPTIONAL for line in project["optional-dependencies"][extra]]
-    lines = [*project["dependencies"], *optional]
-    assert [line for line in lines if ">=" not in line] == []
 
 
 def test_private_names_of_scikit_learn_are_imported_in_one_file():

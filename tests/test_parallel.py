@@ -1,7 +1,8 @@
-"""Work in threads: every item once, in order, by as many threads as were asked for."""
+"""Work in threads, every item once and in order; limits on BLAS; the progress bar."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import treelens
-from treelens.parallel import blas_threads, in_threads, one_blas_thread, run_in_shares
+from treelens.parallel import (
+    blas_threads,
+    in_threads,
+    one_blas_thread,
+    progress_ticks,
+    run_in_shares,
+)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -36,11 +43,8 @@ def test_an_error_in_a_thread_is_an_error_here(n_jobs: int) -> None:
 def test_shares_cover_every_item_once(n_items: int, n_jobs: int) -> None:
     shares = run_in_shares(lambda first, last: list(range(first, last)), n_items, n_jobs)
     assert [item for share in shares for item in share] == list(range(n_items))
-
-
-def test_shares_are_as_even_as_they_can_be() -> None:
-    sizes = run_in_shares(lambda first, last: last - first, 10, 4)
-    assert max(sizes) - min(sizes) == 1
+    sizes = list(map(len, shares))
+    assert max(sizes) - min(sizes) <= 1  # as even as they can be
 
 
 @pytest.fixture(autouse=True)
@@ -53,13 +57,6 @@ def _two_blas_threads():
 def _blas_threads() -> list[int]:
     np.ones((2, 2)) @ np.ones((2, 2))  # a library that nobody used yet is not listed
     return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
-
-
-def test_blas_has_one_thread_inside_and_what_it_had_after() -> None:
-    before = _blas_threads()
-    with one_blas_thread():
-        assert set(_blas_threads()) == {1}
-    assert _blas_threads() == before
 
 
 @pytest.mark.parametrize("last", [0, 1])
@@ -87,7 +84,8 @@ def test_two_fits_at_once_leave_blas_as_it_was(last: int) -> None:
 
 def test_an_inner_limit_ends_at_the_outer_one() -> None:
     before = _blas_threads()
-    with blas_threads(1):
+    with one_blas_thread():
+        assert set(_blas_threads()) == {1}
         with blas_threads(2):
             pass
         assert set(_blas_threads()) == {1}
@@ -99,3 +97,33 @@ def test_threads_are_limited_here_alone() -> None:
     source = Path(treelens.__file__).parent
     users = [file for file in source.rglob("*.py") if "threadpoolctl" in file.read_text("utf-8")]
     assert [file.name for file in users] == ["parallel.py"]
+
+
+# --- the progress bar ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("show", "terminal", "shown"), [
+    (False, True, False), (None, False, False), (None, True, True), (True, False, True),
+])  # fmt: skip
+def test_when_it_is_shown(show, terminal, shown, monkeypatch) -> None:
+    from rich import progress
+
+    begun: list[str] = []
+    real = progress.Progress.add_task
+    monkeypatch.setattr(
+        progress.Progress, "add_task",
+        lambda self, title, **more: begun.append(title) or real(self, title, **more),
+    )  # fmt: skip
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    with progress_ticks(show, "Searching") as tick:
+        tick("wwl")
+    assert begun == (["Searching"] if shown else [])
+
+
+def test_what_was_finished_stands_on_standard_error(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then draws as on a terminal
+    with progress_ticks(True, "Searching") as tick:
+        tick("wwl, depth 3")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Searching: wwl, depth 3" in shown.err

@@ -28,13 +28,9 @@ def in_a_fresh_interpreter(program: str) -> list[str]:
     return json.loads(done.stdout)
 
 
-def test_the_import_loads_nothing_heavy():
+def test_the_import_loads_nothing_heavy_and_a_model_no_optional_library():
     assert in_a_fresh_interpreter("import treelens; dir(treelens); treelens.__version__") == []
-
-
-def test_a_model_needs_no_optional_library():
-    program = "import treelens; treelens.GraphSVC()"
-    loaded = in_a_fresh_interpreter(program)
+    loaded = in_a_fresh_interpreter("import treelens; treelens.GraphSVC()")
     assert "sklearn" in loaded
     assert not {"rdkit", "dask", "matplotlib", "networkx"} & set(loaded)
 

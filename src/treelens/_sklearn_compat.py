@@ -11,12 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils._missing import is_pandas_na
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 if TYPE_CHECKING:
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
     def available_if(check: Callable[[Any], bool]) -> Callable[[Function], Function]: ...
-    def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Function], Function]: ...
 
     class BaseEstimator:
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -53,7 +47,6 @@ if TYPE_CHECKING:
 
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
-    from sklearn.base import _fit_context as fit_context
     from sklearn.utils.metaestimators import available_if
 
 __all__ = [
@@ -66,7 +59,5 @@ __all__ = [
     "TransformerMixin",
     "available_if",
     "check_sample_weight",
-    "fit_context",
     "is_pandas_na",
-    "validate_parameter_constraints",
 ]

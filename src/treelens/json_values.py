@@ -7,21 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def unpacked(value: Any) -> Any:
-    """Return a numpy scalar or array as a number or nested lists: ``default`` of ``json.dumps``.
-
-    NaN and infinities stay what they are.
-
-    Examples
-    --------
-    >>> import json, numpy as np
-    >>> json.dumps({"scores": np.array([0.5, 1.0]), "n": np.int64(3)}, default=unpacked)
-    '{"scores": [0.5, 1.0], "n": 3}'
-    """
-    inside = _inside(value)
-    return _refused(value) if type(inside) is type(value) else inside
-
-
 def _refused(value: Any) -> Any:
     raise TypeError(
         f"{value!r}, of type {type(value).__name__}, cannot be written as JSON: expected numbers, "
@@ -53,7 +38,8 @@ def plain(
         kind = type(value)
         if kind is int or (kind is float and math.isfinite(value)):  # most values
             return value
-        value = _inside(value)
+        if hasattr(kind, "tolist"):  # of numpy, which need not be imported here
+            value = value.tolist()
         if value is None or isinstance(value, int):
             return value
         if isinstance(value, str):
@@ -67,8 +53,3 @@ def plain(
         return text(other(value))
 
     return of(value)
-
-
-def _inside(value: Any) -> Any:
-    """Return the plain form of a numpy value, recognised without importing numpy."""
-    return value.tolist() if hasattr(type(value), "tolist") else value

@@ -1,7 +1,8 @@
-"""Threads: our own over compiled loops and blocks of rows, and a limit on those of BLAS."""
+"""Long work: our own threads, a limit on those of BLAS, and a progress bar."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -103,3 +104,30 @@ def one_blas_thread() -> Any:
 def openmp_threads(n_threads: int) -> Any:
     """Let OpenMP, as in scikit-learn's gradient boosting, use at most so many threads."""
     return threadpool_limits(limits=max(n_threads, 1), user_api="openmp")
+
+
+# --- a progress bar, on a terminal and nowhere else -----------------------------------------------
+
+
+@contextmanager
+def progress_ticks(show: bool | None, title: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that reports what was just finished.
+
+    Parameters
+    ----------
+    show : bool or None
+        None shows the bar only when standard error is a terminal.
+    title : str
+    """
+    if show is None:
+        show = sys.stderr.isatty()
+    if not show:
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda what: progress.update(task, description=f"{title}: {what}")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import treelens as tl
 from treelens.cli.main import app
 
-pytest.importorskip("rdkit")
+Chem = pytest.importorskip("rdkit.Chem")
 
 ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in range(1, 11)]
 AMINES = [f"{'C' * n}N" for n in range(2, 12)] + [f"{'C' * n}C(C)N" for n in range(1, 11)]
@@ -36,6 +36,17 @@ RINGED = [
 def write_csv(path: Path, rows: list[tuple[Any, ...]], header: str = "smiles,label") -> Path:
     lines = [header, *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def write_sdf(path: Path, smiles: list[str], **properties: Any) -> Path:
+    """Records of an SDF; the property ``_Name`` is their first line."""
+    with Chem.SDWriter(str(path)) as writer:
+        for k, text in enumerate(smiles):
+            molecule = Chem.MolFromSmiles(text)
+            for name, values in properties.items():
+                molecule.SetProp(name, str(values[k]))
+            writer.write(molecule)
     return path
 
 

@@ -55,6 +55,8 @@ def test_the_class_that_is_looked_for_is_said(files):
     for more, wanted in ((), "inactive"), (("--wanted", "active"), "active"):
         done = run("suggest", files / "classes.treelens", files / "pool.csv", "--n", 2, *more)
         assert f"2 of 33 candidates, looking for class {wanted}" in done.out, done.err
+        done = run("advise", files / "classes.treelens", LEAD, *more)
+        assert f"towards class {wanted}" in done.out, done.err
 
 
 def test_a_bad_condition_is_one_error(files):
@@ -75,6 +77,7 @@ def test_advice_is_that_of_the_library(files):
     assert pd.read_csv(out)["change"].tolist() == expected["change"].tolist()
     assert expected["change"].iloc[0] in done.out
     assert page.read_text().count("<tr>") == 9
+    refused(run("advise", model, LEAD, "--out", page, "--html", page), "named twice")
     told = run("advise", model, LEAD, "--training", files / "known.csv", "--json", "--n", 8)
     assert [row["change"] for row in told.data["advice"]] == expected["change"].tolist()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import signal
@@ -13,10 +12,11 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import treelens as tl
-from cli.conftest import QUICK, write_csv
+from cli.conftest import QUICK, SMALL, write_csv
 
 EXECUTABLE = Path(sys.executable).with_name("treelens")
 pytestmark = [
@@ -30,9 +30,10 @@ def execute(*arguments, **more):
     return subprocess.run(words, capture_output=True, text=True, timeout=300, **more)
 
 
-def test_a_table_of_smiles_goes_all_the_way(molecules, tmp_path):
+@pytest.mark.parametrize("options", [QUICK, SMALL], ids=["svc", "gp"])
+def test_a_table_of_smiles_goes_all_the_way(options, molecules, tmp_path):
     model, predictions = tmp_path / "model.treelens", tmp_path / "predictions.csv"
-    fitted = execute("fit", molecules, "--target", "label", "--out", model, *QUICK)
+    fitted = execute("fit", molecules, "--target", "label", "--out", model, *options)
     assert fitted.returncode == 0, fitted.stderr
     assert "\x1b" not in fitted.stdout + fitted.stderr  # piped: no colour codes
     assert "most frequent class" in fitted.stdout
@@ -40,15 +41,12 @@ def test_a_table_of_smiles_goes_all_the_way(molecules, tmp_path):
     assert predicted.returncode == 0, predicted.stderr
     # Another process, the same bits: decimal text holds a float exactly.
     graphs, _ = tl.read_smiles(molecules)
-    with predictions.open(newline="") as file:
-        decisions = [float(row["decision"]) for row in csv.DictReader(file)]
-    assert decisions == tl.load(model).decision_function(graphs).tolist()
-
-
-def test_a_report(model, molecules, tmp_path):
-    done = execute("explain", model, molecules, "--target", "label", "--out", tmp_path / "r.html")
+    written = pd.read_csv(predictions, float_precision="round_trip")["decision"].tolist()
+    assert written == tl.load(model).decision_function(graphs).tolist()
+    report = tmp_path / "r.html"
+    done = execute("explain", model, molecules, "--target", "label", "--out", report)
     assert done.returncode == 0, done.stderr
-    assert "<html" in (tmp_path / "r.html").read_text(encoding="utf-8")[:2000]
+    assert "<html" in report.read_text(encoding="utf-8")[:2000]
 
 
 def test_a_tu_zip_becomes_predictions_as_json(tmp_path, mutag):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, QUICK, SMALL, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, SMALL, run, write_csv
 
 SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
           *("C" * k + "c1ccccc1O" for k in range(1, 9))]  # fmt: skip
@@ -30,9 +30,8 @@ def test_patterns(model, tmp_path):
     assert run("patterns", model, "--sort", "beauty").code == 2
 
 
-def test_info_of_a_support_vector_machine(molecules, tmp_path):
-    assert run("fit", molecules, "-o", tmp_path / "m", *QUICK).code == 0
-    found = run("info", tmp_path / "m", "--json").data
+def test_info_of_a_support_vector_machine(model):
+    found = run("info", model, "--json").data
     assert (found["kind"], found["classes"]) == ("GraphSVC", ["alcohol", "amine"])
     assert found["kernel"]["kernel"] == "wwl-linear"
     assert found["sizes"]["graphs"] == 40
@@ -79,10 +78,12 @@ def test_a_model_without_training_data_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(("weights", "shown"), [("uniform", False), ("depths", True)])
-def test_weights_of_levels_are_listed_where_they_differ(weights, shown, molecules, tmp_path):
+def test_weights_are_chosen_and_listed_where_they_differ(weights, shown, molecules, tmp_path):
     out = tmp_path / "m"
     assert run("fit", molecules, "-o", out, *SMALL, "--weights", weights).code == 0
+    assert tl.load(out).weights == weights
     assert ("Weight of levels" in run("info", out).out) == shown
+    assert ("(weights are uniform)" in run("patterns", out).out) != shown
 
 
 def test_fragments_as_a_table_as_json_and_as_csv(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, SMALL, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, SMALL, run, write_csv, write_sdf
 
 ROWS = [
     (f"m{k}", s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3))
@@ -27,20 +27,17 @@ def write_parquet(path: Path, rows: list[tuple[str, str, float]]) -> Path:
     return path
 
 
-def write_sdf(path: Path, rows: list[tuple[str, str, float]]) -> Path:
-    blocks = []
-    for name, smiles, value in rows:
-        molecule = Chem.MolFromSmiles(smiles)
-        molecule.SetProp("_Name", name)
-        blocks.append(f"{Chem.MolToMolBlock(molecule)}>  <value>\n{value}\n\n$$$$\n")
-    path.write_bytes(gzip.compress("".join(blocks).encode()))
+def write_sdf_gz(path: Path, rows: list[tuple[str, str, float]]) -> Path:
+    names, smiles, values = zip(*rows, strict=True)
+    plain = write_sdf(path.with_suffix(""), smiles, _Name=names, value=values)
+    path.write_bytes(gzip.compress(plain.read_bytes()))
     return path
 
 
 WRITERS = {
     "x.csv": lambda path, rows: write_csv(path, rows, ",".join(HEADER)),
     "x.parquet": write_parquet,
-    "x.sdf.gz": write_sdf,
+    "x.sdf.gz": write_sdf_gz,
 }
 
 
@@ -83,8 +80,8 @@ def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch)
 
 def test_a_record_that_cannot_be_read_is_named(tmp_path):
     data, model, out = tmp_path / "x.sdf", tmp_path / "m.treelens", tmp_path / "p.csv"
-    text = gzip.decompress(write_sdf(tmp_path / "packed", ROWS).read_bytes()).decode()
-    records = text.split("$$$$\n")
+    names, smiles, values = zip(*ROWS, strict=True)
+    records = write_sdf(data, smiles, _Name=names, value=values).read_text().split("$$$$\n")
     lines = records[1].split("\n")
     lines[3] = "  x" + lines[3][3:]  # the number of atoms
     data.write_text("$$$$\n".join([records[0], "\n".join(lines), *records[2:]]))

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_fit_uses_limits_and_says_so(folder, tmp_path):
+def test_fit_uses_limits_and_predict_scores_measured_values(folder, tmp_path):
     done = run("fit", folder / "cells.csv", "--target", "value", "--out", tmp_path / "m", *SMALL)
     assert done.code == 0, done.err
     sentence = f"{N_LIMITS} of 40 values are lower limits (>4.5): used as limits"
@@ -36,6 +36,11 @@ def test_fit_uses_limits_and_says_so(folder, tmp_path):
     model = tl.load(tmp_path / "m")
     assert model.train_limits_.sum() == N_LIMITS
     assert model.predict(["CCCCCCCCCCCCN"])[0] > 5.0
+    rows = [*zip(ALCOHOLS + AMINES, CELLS, strict=True), ("CCCCN", "")]
+    test = write_csv(tmp_path / "test.csv", rows, "smiles,value")
+    done = run("predict", tmp_path / "m", test, "--target", "value", "--out", tmp_path / "p.csv")
+    assert f"{N_LIMITS} rows have limits: predicted, not scored" in done.err
+    assert "1 row without 'value': predicted, not scored" in done.err
     args = ["fit", folder / "column.csv", "--target", "value", "--qualifier", "relation", *SMALL,
             "--out", tmp_path / "n", "--json"]  # fmt: skip
     found = run(*args).data
@@ -45,23 +50,16 @@ def test_fit_uses_limits_and_says_so(folder, tmp_path):
 
 
 def test_evaluate_scores_measured_values(folder):
-    models = "evidence,ecfp_forest"
+    models = "gp,ecfp_forest"
     done = run("evaluate", folder / "cells.csv", "--target", "value", "--models", models, *FAST,
                "--json")  # fmt: skip
     assert done.code == 0, done.err
     (note,) = [note for note in done.data["notes"] if "not scored" in note]
     assert "ecfp_forest: limits are taken for values" in note
     assert done.data["n_tested"] == (40 - N_LIMITS) // 2
-    column = run("evaluate", folder / "column.csv", "--target", "value", "--models", "evidence",
+    column = run("evaluate", folder / "column.csv", "--target", "value", "--models", "gp",
                  "--qualifier", "relation", *FAST, "--json").data  # fmt: skip
     assert column["models"][0]["rmse"] == pytest.approx(done.data["models"][0]["rmse"])
-
-
-def test_predict_scores_measured_values(folder, tmp_path):
-    run("fit", folder / "cells.csv", "--target", "value", "--out", tmp_path / "m", *SMALL)
-    done = run("predict", tmp_path / "m", folder / "cells.csv", "--target", "value",
-               "--out", tmp_path / "p.csv")  # fmt: skip
-    assert f"{N_LIMITS} rows have limits: predicted, not scored" in done.err
 
 
 def test_what_cannot_be_asked_for(folder, tmp_path):

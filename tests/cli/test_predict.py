@@ -93,7 +93,7 @@ def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
     assert table["probability"][0] == fitted.predict_proba(good)[0, 0]
 
 
-def test_numbers_with_intervals(models, new, tmp_path):
+def test_numbers_with_intervals_in_units_of_the_table(models, new, tmp_path):
     table = predicted(tmp_path / "p.csv", models[0], new)
     mean, std = tl.load(models[0]).predict(["CCCCO", "CCCN"], return_std=True)
     np.testing.assert_array_equal(table["prediction"][[0, 2]], mean)
@@ -101,16 +101,11 @@ def test_numbers_with_intervals(models, new, tmp_path):
     width = (table["upper_90"] - table["lower_90"])[0]
     assert width == pytest.approx(2 * 1.6448536 * std[0])
     assert set(table["in_domain"].dropna()) <= {True, False}
-
-
-def test_the_terminal_and_python_predict_in_units_of_the_table(models, new, tmp_path):
-    table = predicted(tmp_path / "p.csv", models[1], new)
-    fitted = tl.load(models[1])
-    good = ["CCCCO", "CCCN"]
+    table = predicted(tmp_path / "p.csv", models[1], new)  # learned as logarithms
+    fitted, good = tl.load(models[1]), ["CCCCO", "CCCN"]
     np.testing.assert_array_equal(table["prediction"][[0, 2]], fitted.predict(good))
-    mean = fitted.predict(good, return_std=True)[0]
     log_mean = fitted.predict(good, learned_scale=True)
-    np.testing.assert_allclose(10**log_mean, mean)
+    np.testing.assert_allclose(10**log_mean, fitted.predict(good, return_std=True)[0])
     np.testing.assert_allclose(
         table["upper_90"][[0, 2]], 10 ** (log_mean + 1.6448536 * table["std_log10"][[0, 2]]),
         rtol=1e-6,
@@ -196,10 +191,9 @@ def test_one_smiles_and_standard_input(models):
         np.testing.assert_allclose(table["prediction"], expected)
         if "first" in text:
             assert table["name"].tolist() == ["first", "second"]
-    done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input="")
-    assert done.exit_code == 2
+    assert CliRunner().invoke(app, ["predict", str(models[1]), "-"], input="").exit_code == 2
     refused(run("predict", models[1], "CC(O"), "nor a SMILES")
-    refused(run("predict", models[1], "CCO", "CCCN"), "DATA is one SMILES")
+    refused(run("predict", models[1], "CCO", "CCCN"), "CCO does not exist")
 
 
 # --- several models -------------------------------------------------------------------------------
@@ -268,9 +262,6 @@ def test_two_columns_of_smiles_can_be_chosen_from(models, tmp_path):
     assert run("predict", models[0], other, both, "--smiles", "Structure").code == 0
     one = write_csv(tmp_path / "one.csv", [("CCO", 1)], "Structure,x")
     assert run("predict", models[0], other, one).code == 0
-
-
-# --- model and data in each other's place ---------------------------------------------------------
 
 
 def test_model_and_data_in_each_others_place(model, molecules, tmp_path):

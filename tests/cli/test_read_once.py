@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rdkit import Chem
 
-from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv
-from treelens.cli.data import read_data
+from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv, write_sdf
+from treelens.cli.options import read_data
 from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -51,51 +51,31 @@ def parses(monkeypatch) -> Counts:
     return counts
 
 
-def write_sdf(path: Path) -> Path:
-    with Chem.SDWriter(str(path)) as writer:
-        for smiles, label in MOLECULES:
-            molecule = Chem.MolFromSmiles(smiles)
-            molecule.SetProp("label", label)
-            writer.write(molecule)
-    return path
-
-
 @pytest.fixture(params=["csv", "csv.gz", "sdf"])
 def data(request, tmp_path) -> Path:
     path = tmp_path / f"x.{request.param}"
     if request.param == "sdf":
-        return write_sdf(path)
+        smiles, labels = zip(*MOLECULES, strict=True)
+        return write_sdf(path, smiles, label=labels)
     plain = write_csv(tmp_path / "plain.csv", MOLECULES)
     content = plain.read_bytes()
     path.write_bytes(gzip.compress(content) if request.param == "csv.gz" else content)
     return path
 
 
-@pytest.mark.parametrize("options", [PLAIN, QUICK], ids=["evidence", "svc"])
+@pytest.mark.parametrize("options", [PLAIN, QUICK], ids=["gp", "svc"])
 def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path, options, parses):
-    model = tmp_path / "m.treelens"
-    before = Counter(_opened)
-    assert run("fit", data, "--out", model, *options, "--fragments", 0).code == 0
-    assert _opened[str(data)] - before[str(data)] == 1
-    assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
-    before, parses.calls = Counter(_opened), 0
-    assert run("predict", model, data, "--target", "label").code == 0
-    assert _opened[str(data)] - before[str(data)] == 1
-    assert parses.calls == (0 if data.suffix == ".sdf" else len(MOLECULES))
-
-
-@pytest.mark.parametrize("options", [PLAIN, QUICK], ids=["evidence", "svc"])
-def test_a_fragment_is_named_by_no_more_molecules_than_its_name_is_tried_on(
-    data, tmp_path, options, parses
-):
-    before = Counter(_opened)
-    done = run("fit", data, "--out", tmp_path / "m", *options, "--fragments", 1, "--json")
-    assert len(done.data["fragments"]) == 1
-    assert _opened[str(data)] - before[str(data)] == 1
-    if data.suffix == ".sdf":
-        assert parses.calls == 0
-    else:
-        assert len(MOLECULES) < parses.calls <= len(MOLECULES) + MOST_CHECKED
+    """A fragment is named by no more molecules than its name is tried on."""
+    model, n_read = tmp_path / "m.treelens", 0 if data.suffix == ".sdf" else len(MOLECULES)
+    for words, most in (
+        (["fit", data, "--out", model, *options, "--fragments", 0], n_read),
+        (["predict", model, data, "--target", "label"], n_read),
+        (["fit", data, "--out", model, *options, "--fragments", 1], n_read + MOST_CHECKED),
+    ):
+        before, parses.calls = Counter(_opened), 0
+        assert run(*words).code == 0
+        assert _opened[str(data)] - before[str(data)] == 1
+        assert n_read <= parses.calls <= (most if n_read else 0)
 
 
 def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp_path, monkeypatch):
@@ -111,7 +91,7 @@ def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp
 @pytest.mark.parametrize(
     ("options", "where"),
     [(SMALL, PatternForest), (QUICK, PatternVocabulary)],
-    ids=["evidence", "svc"],
+    ids=["gp", "svc"],
 )
 def test_predict_refines_every_graph_once(molecules, tmp_path, options, where, monkeypatch):
     model = tmp_path / "m.treelens"

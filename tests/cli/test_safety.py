@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cli.conftest import FORMULA, QUICK, run, tiny_tu, write_csv
-from treelens.cli import demo
+from treelens.cli import main
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -84,16 +84,16 @@ def test_a_data_set_called_by_name_is_not_written_over(tmp_path, monkeypatch):
 
 
 def test_the_demo_does_not_write_over_its_molecules(tmp_path, monkeypatch):
-    for name in (demo._MOLECULES, demo._ACTIVITIES):
+    for name in (main._MOLECULES, main._ACTIVITIES):
         (tmp_path / name).write_text("molecules")
-    monkeypatch.setattr(demo, "_rdkit_examples", lambda: tmp_path)
-    refused_untouched(tmp_path, "demo", "--out", tmp_path / demo._ACTIVITIES)
+    monkeypatch.setattr(main, "_rdkit_examples", lambda: tmp_path)
+    refused_untouched(tmp_path, "demo", "--out", tmp_path / main._ACTIVITIES)
 
 
 # --- spreadsheets -----------------------------------------------------------------------------
 
 
-def test_predictions_hold_no_formulas(strange_model, tmp_path):
+def test_tables_hold_no_formulas(strange_model, tmp_path):
     data = write_csv(tmp_path / "x.csv", [("CCO",), ("-2+3",), ("CCCCN",)], "smiles")
     assert run("predict", strange_model, data, "--out", tmp_path / "out.csv").code == 0
     written = (tmp_path / "out.csv").read_text(encoding="utf-8")
@@ -104,10 +104,7 @@ def test_predictions_hold_no_formulas(strange_model, tmp_path):
     assert f'CCO,"\'{FORMULA.replace(chr(34), chr(34) * 2)}"' in printed.out
     as_json = run("predict", strange_model, data, "--json").data["predictions"]
     assert as_json[0]["class"] == FORMULA  # a program gets what it is
-
-
-def test_the_table_of_patterns_holds_no_formulas(strange_model, tmp_path):
-    assert run("patterns", strange_model, "--out", tmp_path / "out.csv").code == 0
-    table = pd.read_csv(tmp_path / "out.csv")
-    assert f"'{FORMULA}" in set(table["class"])
-    assert FORMULA not in set(table["class"])
+    assert run("patterns", strange_model, "--out", tmp_path / "patterns.csv").code == 0
+    classes = set(pd.read_csv(tmp_path / "patterns.csv")["class"])
+    assert f"'{FORMULA}" in classes
+    assert FORMULA not in classes

@@ -7,7 +7,8 @@ from functools import cache
 
 import numpy as np
 from reproduction.claims import BEGIN, END, FINDING, Evidence, claims_table, finding
-from reproduction.earlier_pages import curves_of, gain_at, hiv_tests, panel_means
+from reproduction.earlier_classes import hiv_tests
+from reproduction.page_choice import comparisons
 from reproduction.page_compare import coverage_text, short_table
 from reproduction.page_explanations import fragment_counts
 from reproduction.pages import rows_of
@@ -48,28 +49,31 @@ def test_the_table_and_the_coverage_of_the_readme():
     )
 
 
+def test_chemprop_in_the_readme():
+    found = quoted("README.md", "splits, has # on FreeSolv and # on ESOL")
+    rows = [r for r in rows_of(RESULTS, "compare_numbers") if r["method"] == "chemprop"]
+    errors = {n: [r["rmse"] for r in rows if r["set"] == n] for n in ("FreeSolv", "ESOL")}
+    assert [len(values) for values in errors.values()] == [5, 5]
+    assert found == tuple(f"{np.mean(values):.3f}" for values in errors.values())
+
+
 def test_where_the_readme_says_not_to_use_it():
     tests = hiv_tests(rows_of(RESULTS, "hiv"))
     found = quoted("README.md", "not significant by ROC AUC (p = #; by PR AUC p = #)")
     assert found == tuple(f"{tests[score][2]:.2f}" for score in ("roc_auc", "pr_auc"))
-    bbbp = panel_means(rows_of(RESULTS, "panel"))["BBBP", "random"]
-    order = sorted(bbbp, key=lambda method: -bbbp[method]["roc_auc"])
-    assert order.index("treelens") == len(order) - 1 == 4  # "last of five"
-    assert "BBBP the default model is last of five on random folds" in words("README.md")
     data = evidence()
-    for name in ("DD", "ENZYMES"):
-        whole = data.test(name, "evidence_branches", "evidence_uniform").difference
-        depth = data.test(name, "evidence_depths", "evidence_uniform").difference
-        assert depth > 0.9 * whole  # "mostly the choice of depth"
+    found = quoted("README.md", "from # points behind to # points ahead of uniform weights")
+    tests = [data.test(n, "gp_branches", "gp_uniform") for n in data.sets_with("gp_uniform")]
+    assert len(tests) == 7
+    gains = [100 * test.difference for test in tests]
+    assert found == (f"{-min(gains):.1f}", f"{max(gains):.1f}")
+    assert min(test.p_corrected for test in tests) > 0.05  # "nowhere significantly"
+    classes = [c for c in comparisons(RESULTS) if c.part == "table2"]
+    worst = min(c.gain("auto", c.best)[0] for c in classes)
+    assert quoted("README.md", "up to # points behind the best one") == (f"{-worst:.1f}",)
     toxic = {row["model"]: row for row in rows_of(RESULTS, "toxicophores")}
     areas = {m: np.mean(row["areas"]["contributions"]) for m, row in toxic.items()}
     assert areas["ECFP4 forest by SHAP"] >= areas["treelens"]
-
-
-def test_learning_curves_in_the_list_of_changes():
-    curves = curves_of(rows_of(RESULTS, "curves"))
-    found = quoted("CHANGELOG.md", "# % off the error on ESOL at 50 molecules and # % at 800")
-    assert found == tuple(f"{gain_at(curves['ESOL', size]):.0f}" for size in (50, 800))
 
 
 def test_fragments_in_the_guide():

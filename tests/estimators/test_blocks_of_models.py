@@ -3,12 +3,13 @@
 import gc
 import weakref
 
+import networkx
 import numpy as np
 import pytest
 from joblib import parallel_config
 
 import treelens as tl
-from treelens.gp import blocks as gp_blocks
+from treelens.gp import executors as gp_blocks
 from treelens.gp.executors import JoblibExecutor, SerialExecutor
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
@@ -84,16 +85,6 @@ def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
     np.testing.assert_allclose(model.loo_.decisions, exact.loo_.decisions, atol=1e-5)
 
 
-def test_graphs_of_any_kind_are_taken():
-    pytest.importorskip("rdkit")
-    smiles, y = SMILES * 3, [0, 1] * 15
-    model = tl.GraphClassifier(depth=1, random_state=0)
-    expected = model.fit(CollectionBlocks(smiles, y, 7)).decision_function(smiles)
-    pairs = [(smiles[:13], y[:13]), (smiles[13:], y[13:])]
-    for blocks in (pairs, list(CollectionBlocks(smiles, y, 4))):
-        np.testing.assert_allclose(model.fit(blocks).decision_function(smiles), expected, rtol=1e-9)
-
-
 def test_blocks_of_a_table_are_learned_on_its_scale(tmp_path):
     pytest.importorskip("rdkit")
     rows = [f"{'C' * n}{end},{10 ** (0.1 * n + 0.3 * k)}" for n in range(1, 21)
@@ -135,21 +126,18 @@ def test_blocks_are_predicted_as_graphs_are(data, models, kind):
                 np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
             else:
                 np.testing.assert_array_equal(found, wanted)
-    with pytest.raises(GraphDataError, match=r"Block 1 .*graphs but 3 targets"):
+    with pytest.raises(GraphDataError, match=r"Block 1 .*y must be"):
         models[kind].predict([(graphs, None), (graphs, targets[kind][:3])])
 
 
-def test_every_model_predicts_blocks(data):
-    """Also those that were fitted in memory, and of several classes."""
+def test_an_svc_of_several_classes_predicts_blocks(data):
     graphs, _ = data
     three = np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3]
-    svc = tl.GraphSVC("wwl", 1, 0, 1.0, 1.0, cv=2, random_state=0)
-    for model in (svc, tl.GraphClassifier(depth=1)):
-        model.fit(graphs[::2], three[::2])
-        found, wanted = answers(model, CollectionBlocks(graphs, None, 41)), answers(model, graphs)
-        assert found[1].shape == (len(graphs), 3)
-        for ours, theirs in zip(found[1:], wanted[1:], strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    model = tl.GraphSVC("wwl", 1, 0, 1.0, 1.0, cv=2, random_state=0).fit(graphs[::2], three[::2])
+    found, wanted = answers(model, CollectionBlocks(graphs, None, 41)), answers(model, graphs)
+    assert found[1].shape == (len(graphs), 3)
+    for ours, theirs in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_blocks_are_predicted_one_at_a_time(data, models):
@@ -189,15 +177,6 @@ def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
         model.predict(blocks)
 
 
-def test_graphs_that_look_like_pairs_are_still_graphs():
-    networkx = pytest.importorskip("networkx")
-    paths = [([(0, 1)], {0: "C", 1: "O"}), ([(0, 1)], {0: "C", 1: "N"})] * 3  # GraKeL's tuples
-    model = tl.GraphClassifier(depth=1).fit(paths, ["a", "b"] * 3)
-    assert model.predict(paths).tolist() == ["a", "b"] * 3
-    with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
-        model.predict(networkx.grid_graph((2, 2)))  # its nodes are pairs
-
-
 # --- all that a model does ----------------------------------------------------------------------
 
 
@@ -211,106 +190,53 @@ def test_nine_of_ten_new_numbers_lie_in_their_intervals(data):
     assert 0.75 <= np.mean(np.abs(mean - y[1::2]) < 1.645 * std) <= 1.0
 
 
-@pytest.fixture(params=["fitted", "loaded"])
-def either(request, models, tmp_path):
-    """A function that gives the model of a kind as it was fitted, or out of its file."""
-
-    def of(kind):
-        if request.param == "fitted":
-            return models[kind]
-        models[kind].save(tmp_path / f"{kind}.treelens")
-        return tl.load(tmp_path / f"{kind}.treelens")
-
-    return of
-
-
+@pytest.mark.parametrize("loaded", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_explanations_add_up(data, either, kind):
-    graphs, model = data[0], either(kind)
+def test_explanations_fragments_table_and_report(data, models, kind, loaded, tmp_path):
+    graphs, targets = data
+    model = models[kind]
+    if loaded:
+        model.save(tmp_path / "m.treelens")
+        model = tl.load(tmp_path / "m.treelens")
     said = model.decision_function if kind == "classes" else model.predict
     for number in (0, 3):
         explanation = model.explain(graphs[number])
         whole = explanation.base + explanation.node_contributions.sum()
         assert whole == pytest.approx(said(graphs[number : number + 1])[0])
         assert len(explanation.neighbors)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_report_summary_and_table(data, either, kind, tmp_path):
-    graphs, targets = data
-    model = either(kind)
     some = graphs[:20], targets[kind][:20]
     assert "</html>" in model.report(tmp_path / "report.html", *some).read_text("utf-8")
-    assert model.summary(*some)
-    assert model.summary()
-    table = model.predict_table(graphs[:5])
-    assert len(table) == 5
-    assert {"in_domain", "expected_error"} <= set(table)
+    assert {"in_domain", "expected_error"} <= set(model.predict_table(graphs[:5]))
     assert len(model.patterns_) == len(model.weights_)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_fragments(data, models, kind, tmp_path):
-    graphs, targets = data
-    table = models[kind].fragments_
-    assert len(table) > 0
-    assert (table["support"] <= SETTINGS["exact_size"]).all()  # those of the sample
-    assert len(models[kind].fragments(graphs, targets[kind])) > 0
-    models[kind].save(tmp_path / "m.treelens")
-    loaded = tl.load(tmp_path / "m.treelens")
-    assert len(loaded.fragments(graphs, targets[kind])) > 0
-    with pytest.raises(AttributeError, match="does not have its training graphs"):
-        _ = loaded.fragments_
+    assert len(model.fragments(graphs, targets[kind])) > 0
+    if loaded:
+        with pytest.raises(AttributeError, match="does not have its training graphs"):
+            _ = model.fragments_
+    else:
+        assert (model.fragments_["support"] <= SETTINGS["exact_size"]).all()  # of the sample
 
 
 # --- what is refused ----------------------------------------------------------------------------
 
 
-def test_what_is_no_iterable_of_blocks_is_refused(data):
-    graphs, y = data[0], data[1]["classes"]
-    model = tl.GraphClassifier(**SETTINGS)
-    with pytest.raises(GraphDataError, match="item 0 is tuple"):
-        model.fit(iter([(graphs, y)]))  # blocks are read twice
-    with pytest.raises(TypeError, match="executor must be one of"):
-        model.fit(CollectionBlocks(graphs, y), executor=3)
-    with pytest.raises(TypeError, match="executor works on blocks"):
-        model.fit(graphs, y, executor=SerialExecutor())
-
-
 @pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])
-def test_blocks_take_nothing_beside_them(data, models, name):
+def test_blocks_and_executors_take_nothing_else(data, models, name):
     graphs, y = data[0], data[1]["classes"]
-    beside = {name: np.arange(len(graphs), dtype=float)}
+    beside, blocks = {name: np.arange(len(graphs), dtype=float)}, CollectionBlocks(graphs, y)
     with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
-        tl.GraphClassifier().fit(CollectionBlocks(graphs, y), **beside)
+        tl.GraphClassifier().fit(blocks, **beside)
     if name == "covariates":
         with pytest.raises(TypeError, match=f"Blocks take no {name} beside them"):
-            models["classes"].predict(CollectionBlocks(graphs), **beside)
+            models["classes"].predict(blocks, **beside)
+    with pytest.raises(TypeError, match="executor must be one of"):
+        tl.GraphClassifier().fit(blocks, executor=3)
+    with pytest.raises(TypeError, match="executor works on blocks"):
+        tl.GraphClassifier().fit(graphs, y, executor=SerialExecutor())
 
 
-@pytest.mark.parametrize(
-    ("bad_block", "message"),
-    [
-        (lambda graphs, y: (graphs, None), "holds no targets"),
-        (lambda graphs, y: (graphs, y[:3]), "graphs but 3 targets"),
-        (lambda graphs, y: ([1, 2], [0, 1]), "item 0 is int 1"),
-        (lambda graphs, y: None, r"is NoneType None: expected SmilesBlocks"),
-    ],
-)
-def test_a_bad_block_is_named_by_its_number(data, bad_block, message):
-    graphs, y = data[0][:30], data[1]["classes"][:30]
-    with pytest.raises(GraphDataError, match=rf"^Block 1 \(counted from 0\).*{message}"):
-        tl.GraphClassifier(**SETTINGS).fit([(graphs, y), bad_block(graphs, y)])
-
-
-def test_targets_that_cannot_be_learned_from_are_named(data):
-    graphs, targets = data
-    regressor, classifier = tl.GraphRegressor(**SETTINGS), tl.GraphClassifier(**SETTINGS)
-    with pytest.raises(GraphDataError, match="one class only"):
-        classifier.fit(CollectionBlocks(graphs, np.zeros(len(graphs), dtype=int)))
-    with pytest.raises(ValueError, match="use GraphClassifier") as caught:
-        regressor.fit(CollectionBlocks(graphs, targets["classes"], 50))
-    assert "Drop" not in str(caught.value)
+def test_a_graph_whose_nodes_are_pairs_is_no_list_of_blocks(models):
+    with pytest.raises(GraphDataError, match="NetworkX graph by itself"):
+        models["classes"].predict(networkx.grid_graph((2, 2)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

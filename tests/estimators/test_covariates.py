@@ -1,10 +1,13 @@
-"""Models with covariates: fitted, explained, saved."""
+"""Models with covariates: fitted, explained, and what is said of wrong ones."""
 
 import numpy as np
 import pytest
 
 import treelens as tl
 from treelens.graphs.errors import GraphDataError
+
+SMILES = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
+VALUES = np.arange(24.0)
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +104,34 @@ def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
             fitted.predict(graphs, covariates=wrong)
     with pytest.raises(ValueError, match="use device"):
         tl.GraphRegressor(device="cuda").fit(graphs, y, covariates={"temperature": warmth})
-    plain = tl.GraphRegressor(depth=1).fit(graphs, y)
+    with pytest.raises(ValueError, match="trees must be"):
+        tl.GraphRegressor(trees=([1],)).fit(graphs, y)
+
+
+@pytest.mark.parametrize("covariates", [{"nonsense": ["a", "b"]}, np.ones((2, 1)), ["nonsense"]])
+def test_covariates_of_a_model_without_any_are_refused(covariates):
+    model = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True).fit(SMILES, VALUES)
     with pytest.raises(ValueError, match="fitted without any"):
-        plain.predict(graphs, covariates={"temperature": warmth})
+        model.predict(SMILES[:2], covariates=covariates)
+
+
+def test_a_covariate_or_a_value_that_training_never_saw_is_named():
+    model = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True)
+    model.fit(SMILES, VALUES, covariates={"assay": list("ab" * 12)})
+    with pytest.raises(ValueError, match="assay") as error:
+        model.predict(SMILES[:2], covariates={"heat": [1.0, 2.0]})
+    assert "rdkit:" not in str(error.value)
+    with pytest.warns(UserWarning, match="'Z'"):
+        model.predict(SMILES[:2], covariates={"assay": ["a", "Z"]})
+
+
+def test_descriptors_that_are_asked_for_are_used_or_refused(chains):
+    few = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True)
+    assert few.fit(SMILES[:8], VALUES[:8]).uses_descriptors_
+    with pytest.raises(ValueError, match="molecules"):
+        tl.GraphRegressor(descriptors=True).fit(chains[0], chains[2])
+    with pytest.raises(ValueError, match="descriptors"):
+        tl.GraphRegressor(descriptors=True, device="cuda").fit(SMILES, VALUES)
 
 
 def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):

@@ -9,7 +9,6 @@ from strategies import random_collection, renumbered
 from treelens.explain.contributions import spread_over_graph
 from treelens.explain.draw import draw_graph
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.synthetic import make_data_flows
 
 CHAIN = [("a", "b"), ("b", "c")]  # a -> b -> c
 COLLIDER = [("a", "b"), ("c", "b")]  # a -> b <- c
@@ -49,10 +48,7 @@ def test_a_chain_and_a_collider_differ(kernel) -> None:
 def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng) -> None:
     graphs = random_collection(rng, 8, max_nodes=6, directed=True)
     expected = kernel.fit_transform(graphs)
-    for same in (
-        renumbered(graphs, rng),
-        [graph.to_networkx() for graph in graphs],
-    ):
+    for same in (renumbered(graphs, rng), [graph.to_networkx() for graph in graphs]):
         np.testing.assert_allclose(kernel.fit_transform(same), expected, rtol=1e-9)
     np.testing.assert_allclose(kernel.fit(graphs[:5]).transform(graphs), expected[:, :5], rtol=1e-9)
 
@@ -65,20 +61,15 @@ def test_directed_and_undirected_graphs_do_not_mix(kernel) -> None:
             kernel.transform([digraph(CHAIN, other)])
 
 
-def chains_and_colliders(n: int) -> tuple[list, np.ndarray]:
-    """Random paths on which all edges lead one way, or away from a middle node."""
-    rng, graphs = np.random.default_rng(0), []
-    for k in range(n):
-        length = int(rng.integers(3, 9))
-        turn = int(rng.integers(1, length - 1)) if k % 2 else length
-        edges = [(i, i + 1) if i < turn else (i + 1, i) for i in range(length - 1)]
-        graphs.append(digraph(edges))
-    return graphs, np.arange(n) % 2
-
-
 @pytest.mark.parametrize("model", [tl.GraphClassifier(), tl.GraphSVC(C=1.0)], ids=repr)
 def test_classifiers_learn_from_direction(model, tmp_path) -> None:
-    graphs, y = chains_and_colliders(40)
+    """Random paths on which all edges lead one way, or away from a middle node."""
+    rng, graphs, y = np.random.default_rng(0), [], np.arange(40) % 2
+    for turns in y:
+        length = int(rng.integers(3, 9))
+        turn = int(rng.integers(1, length - 1)) if turns else length
+        edges = [(i, i + 1) if i < turn else (i + 1, i) for i in range(length - 1)]
+        graphs.append(digraph(edges))
     model.fit(graphs[:30], y[:30])
     assert model.score(graphs[30:], y[30:]) == 1.0
     model.save(tmp_path / "model.treelens")
@@ -94,25 +85,18 @@ def test_classifiers_learn_from_direction(model, tmp_path) -> None:
     assert type(model)().fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
 
 
-def test_data_flows_are_told_apart_by_direction_only() -> None:
-    graphs, y = make_data_flows(200, random_state=1)
-    for graph, kind in zip(graphs, y, strict=True):
-        source, check, write = graph.data["planted"]
-        assert [graph.node_labels[i] for i in graph.data["planted"]] == ["input", "check", "write"]
-        assert (source, check) in graph.edges
-        assert ((check, write) if kind == "safe" else (write, check)) in graph.edges
-    blind = tl.as_graph_collection([graph.to_networkx() for graph in graphs], directed=False)
-    scores = [
-        tl.GraphClassifier(depth=1).fit(read[:120], y[:120]).score(read[120:], y[120:])
-        for read in (graphs, blind)
-    ]
-    assert scores[0] > 0.75
-    assert scores[1] < 0.65
+def oriented_trees(n_graphs, rng) -> tl.GraphCollection:
+    """Each edge leads one way, so that graphs without directions have as many."""
+    trees = []
+    for _ in range(n_graphs):
+        pairs = [(int(rng.integers(node)), node) for node in range(1, 12)]
+        trees.append(digraph([pair[:: rng.choice([-1, 1])] for pair in pairs]))
+    return tl.as_graph_collection(trees)
 
 
 def test_shares_of_directed_edges_are_those_of_the_edges_without_direction(rng) -> None:
     """No edge leads both ways here, so nodes have the same neighbours in either reading."""
-    graphs, _ = make_data_flows(5, random_state=rng)
+    graphs = oriented_trees(5, rng)
     blind = tl.as_graph_collection([graph.to_networkx() for graph in graphs], directed=False)
     depths = np.array([0, 1, 2])
     for directed, undirected in zip(graphs, blind, strict=True):
@@ -128,8 +112,8 @@ def test_shares_of_directed_edges_are_those_of_the_edges_without_direction(rng) 
         np.testing.assert_allclose(found[0][1], found[1][1][order])
 
 
-def test_drawings_have_arrows() -> None:
-    graphs, _ = make_data_flows(1, random_state=0)
+def test_drawings_have_arrows(rng) -> None:
+    graphs = oriented_trees(1, rng)
     arrowless = tl.as_graph_collection([graphs[0].to_networkx()], directed=False)
     n_lines = [draw_graph(graph).count("M") for graph in (graphs[0], arrowless[0])]
     assert n_lines[0] == n_lines[1] + 2 * graphs.n_edges

@@ -6,7 +6,7 @@ import pytest
 import treelens as tl
 from naive import censoring as naive
 from strategies import random_collection
-from treelens.estimators.prediction_table import file_columns
+from treelens.estimators.posterior import file_columns
 from treelens.evaluation.metrics import number_scores
 
 SETTINGS = {"depth": 1, "weights": "uniform", "descriptors": False, "progress": False}
@@ -106,24 +106,19 @@ def test_limits_are_learned_from_but_not_scored(fitted):
     np.testing.assert_array_equal(errors[~held], (values[:50] - left_out.predictions)[~held])
 
 
-def test_upper_limits_mirror_lower_ones(fitted):
+def test_upper_limits_mirror_lower_ones_and_files_keep_them(fitted, tmp_path):
     model, graphs, _, values, limits = fitted
+    model.save(tmp_path / "m")
+    loaded = tl.load(tmp_path / "m")
+    for one, same in zip(model.predict(graphs, True), loaded.predict(graphs, True), strict=True):
+        np.testing.assert_allclose(one, same, rtol=1e-9)
+    assert loaded.train_limits_.tolist() == model.train_limits_.tolist()
     other = tl.GraphRegressor(**SETTINGS).fit(
         graphs[:50], -values[:50], limits=["<" if x else "=" for x in limits[:50]]
     )
     # Parts of the graphs that the search begins on are not the same.
     np.testing.assert_allclose(other.predict(graphs), -model.predict(graphs), atol=0.1)
     assert other.evidence_ == pytest.approx(model.evidence_, abs=0.5)
-
-
-def test_files_keep_limits(fitted, tmp_path):
-    model, graphs, *_ = fitted
-    model.save(tmp_path / "m")
-    loaded = tl.load(tmp_path / "m")
-    for one, other in zip(model.predict(graphs, True), loaded.predict(graphs, True), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9)
-    assert loaded.train_limits_.tolist() == model.train_limits_.tolist()
-    assert loaded.loo_.rmse == model.loo_.rmse
 
 
 def test_neighbours_show_which_values_are_limits(fitted):
@@ -151,26 +146,16 @@ def test_reports_and_domain_leave_limits_out_of_scores(fitted, tmp_path):
     assert np.isfinite(model.predict_table(graphs[50:])["expected_error"]).all()
 
 
-def test_learned_weights_and_sample_weights():
-    graphs, truth, values, limits = _data(60, seed=3)
-    settings = {**SETTINGS, "weights": "auto", "max_steps": 8}
-    weights = np.where(limits, 2.0, 1.0)
-    model = tl.GraphRegressor(**settings).fit(graphs, values, weights, limits=limits)
-    assert np.isfinite(model.evidence_)
-    assert np.isfinite(model.learning_gain_.difference)
-    assert np.corrcoef(model.predict(graphs[limits == 1]), truth[limits == 1])[0, 1] > 0
-
-
 @pytest.mark.parametrize("n_exact", [2, 5])
 def test_nearly_all_values_are_limits(n_exact):
     graphs, truth, _, _ = _data(40, seed=5)
     limits = np.ones(40, dtype=int)
     limits[:n_exact] = 0
-    values = np.where(limits, truth - 1.0, truth)
+    values, trust = np.where(limits, truth - 1.0, truth), np.where(limits, 2.0, 1.0)
     model = tl.GraphRegressor(**{**SETTINGS, "weights": "auto", "max_steps": 5})
-    model.fit(graphs, values, limits=limits)
+    model.fit(graphs, values, trust, limits=limits)
     mean, std = model.predict(graphs, return_std=True)
-    assert np.isfinite(mean).all()
+    assert np.isfinite([*mean, model.evidence_, model.learning_gain_.difference]).all()
     assert (std > 0).all()
     assert (mean > values - 3 * std).all()
 
@@ -194,10 +179,6 @@ def test_what_is_wrong_with_limits(limits, words):
     graphs, truth, _, _ = _data(40)
     with pytest.raises(ValueError, match=words):
         tl.GraphRegressor(**SETTINGS).fit(graphs, truth, limits=limits)
-
-
-def test_classes_have_no_limits():
-    graphs, truth, _, limits = _data(40)
     with pytest.raises(TypeError, match="classifier takes none"):
         tl.GraphClassifier(**SETTINGS).fit(graphs, truth > 0, limits=limits)
 

@@ -8,7 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import treelens as tl
 from gp.test_posterior import Precomputed
 from strategies import random_collection
-from treelens.gp.evidence import JITTER
+from treelens.gp.posterior import JITTER
 
 N, M = 60, 75  # training graphs, and with those that are added
 
@@ -71,15 +71,11 @@ def test_covariance_is_that_of_scikit_learn_and_of_the_textbook(numbers, fitted)
     expected = theirs.predict(np.arange(N, 90)[:, None], return_cov=True)
     np.testing.assert_allclose(mean, offset + expected[0], atol=1e-8)
     np.testing.assert_allclose(cov, expected[1], atol=1e-8)
-
-
-def test_standard_deviations_are_those_of_the_covariance(numbers, fitted):
-    graphs, _ = numbers
-    for noise in (True, False):
-        mean, std = fitted.predict(graphs[N:], return_std=True, include_noise=noise)
-        same, cov = fitted.predict(graphs[N:], return_cov=True, include_noise=noise)
-        np.testing.assert_allclose(mean, same)
-        np.testing.assert_allclose(std**2, np.diagonal(cov), rtol=1e-8)
+    same, std = fitted.predict(graphs[N:], return_std=True, include_noise=False)
+    np.testing.assert_allclose(same, mean)
+    np.testing.assert_allclose(std**2, np.diagonal(cov), rtol=1e-8)
+    with_noise = fitted.predict(graphs[N:], return_std=True)[1]
+    np.testing.assert_allclose(with_noise**2, std**2 + fitted.noise_, rtol=1e-8)
     with pytest.raises(ValueError, match="not for both"):
         fitted.predict(graphs[N:], return_std=True, return_cov=True)
     with pytest.raises(TypeError, match="blocks"):
@@ -114,22 +110,32 @@ def test_neighbours_are_those_of_the_prediction_table(numbers, fitted):
 
 
 @pytest.mark.parametrize("from_file", [False, True])
-def test_condition_is_a_refit_with_fixed_weights(numbers, fitted, from_file, tmp_path):
+@pytest.mark.parametrize("with_covariates", [False, True])
+def test_condition_is_a_refit_with_fixed_weights(numbers, from_file, with_covariates, tmp_path):
     graphs, values = numbers
-    model = fitted
+    extra = pd.DataFrame({"t": np.linspace(0.0, 1.0, 90)})
+    trust = np.r_[np.random.default_rng(0).uniform(0.5, 2.0, size=N), np.linspace(0.5, 2.0, M - N)]
+    model = tl.GraphRegressor(depth=1, n_jobs=1)
+    graphs = graphs.with_data(extra) if with_covariates else graphs
+    model.fit(graphs[:N], values[:N], trust[:N], covariates=["t"] if with_covariates else None)
+    trust[:N] = model.model_.sample_weights
     if from_file:
-        fitted.save(tmp_path / "m.treelens")
+        model.save(tmp_path / "m.treelens")
         model = tl.load(tmp_path / "m.treelens")
-    weights = np.linspace(0.5, 2.0, M - N)
-    more = model.condition(graphs[N:M], values[N:M], weights)
-    everyone = np.concatenate([fitted.model_.sample_weights, weights])
+    more = model.condition(graphs[N:M], values[N:M], trust[N:])
     mean, cov = more.predict(graphs[M:], return_cov=True, include_noise=False)
-    textbook = dense(fitted, graphs, values, M, everyone)
+    textbook = dense(model, graphs, values, M, trust)
     np.testing.assert_allclose(mean, textbook[0], atol=1e-8)
     np.testing.assert_allclose(cov, textbook[1], atol=1e-8)
     assert model.model_.training.histograms.n_graphs == N  # the first model is as it was
     np.testing.assert_array_equal(more.train_values_, values[:M])
     assert more.evidence_ == model.evidence_
+    more.save(tmp_path / "more.treelens")
+    loaded = tl.load(tmp_path / "more.treelens")
+    np.testing.assert_array_equal(loaded.predict(graphs[M:]), more.predict(graphs[M:]))
+    twice = model.condition(graphs[N:70], values[N:70], trust[N:70])
+    twice = twice.condition(graphs[70:M], values[70:M], trust[70:])
+    np.testing.assert_allclose(twice.predict(graphs[M:]), mean, atol=1e-8)
 
 
 def test_leave_one_out_after_condition_is_that_of_refits(numbers, fitted):
@@ -142,30 +148,6 @@ def test_leave_one_out_after_condition_is_that_of_refits(numbers, fitted):
         assert more.loo_.predictions[i] == pytest.approx(mean[0], abs=1e-7)
         variance = cov[0, 0] + more.noise_ / weights[i]
         assert more.loo_.std[i] ** 2 == pytest.approx(variance, rel=1e-6)
-
-
-def test_conditioned_models_can_be_saved_and_conditioned_again(numbers, fitted, tmp_path):
-    graphs, values = numbers
-    once = fitted.condition(graphs[N:M], values[N:M])
-    twice = fitted.condition(graphs[N:70], values[N:70]).condition(graphs[70:M], values[70:M])
-    np.testing.assert_allclose(twice.predict(graphs[M:]), once.predict(graphs[M:]), atol=1e-8)
-    once.save(tmp_path / "m.treelens")
-    loaded = tl.load(tmp_path / "m.treelens")
-    np.testing.assert_array_equal(loaded.predict(graphs[M:]), once.predict(graphs[M:]))
-    found = once.explain(graphs[80])
-    assert found.decision == pytest.approx(once.predict(graphs[80:81])[0])
-
-
-def test_condition_with_covariates(numbers):
-    graphs, values = numbers
-    extra = pd.DataFrame({"t": np.linspace(0.0, 1.0, 90)})
-    model = tl.GraphRegressor(depth=1).fit(graphs[:N], values[:N], covariates=extra[:N])
-    more = model.condition(graphs[N:M], values[N:M], covariates=extra[N:M])
-    carried = graphs.with_data(extra)
-    mean, cov = more.predict(carried[M:], return_cov=True, include_noise=False)
-    textbook = dense(model, carried, values, M, np.ones(M))
-    np.testing.assert_allclose(mean, textbook[0], atol=1e-8)
-    np.testing.assert_allclose(cov, textbook[1], atol=1e-8)
 
 
 def test_landmarks_have_covariances_and_refuse_to_be_conditioned(numbers):

@@ -1,4 +1,4 @@
-"""The table of predictions against the single methods."""
+"""The table of predictions against the single methods, and what a notebook shows."""
 
 import warnings
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.prediction_table import DOMAIN_COLUMNS
+from strategies import make_random_graphs
+from treelens.estimators.posterior import DOMAIN_COLUMNS
 from treelens.evaluation.metrics import NINETY
-from treelens.graphs.synthetic import make_random_graphs
 
 GRAPHS = make_random_graphs(18, n_nodes=(4, 8), n_labels=3, random_state=0)
 OTHERS = make_random_graphs(5, n_nodes=(4, 8), n_labels=4, random_state=1)
@@ -24,7 +24,7 @@ def quiet():
 
 
 def test_numbers() -> None:
-    model = tl.GraphRegressor(**FEW).fit(GRAPHS, VALUES)
+    model = tl.GraphRegressor(**FEW, n_jobs=10**6).fit(GRAPHS, VALUES)  # all that there can be
     table = model.predict_table(OTHERS)
     mean, std = model.predict(OTHERS, return_std=True)
     np.testing.assert_allclose(table["prediction"], mean)
@@ -34,6 +34,13 @@ def test_numbers() -> None:
     assert list(table)[4:] == list(DOMAIN_COLUMNS)
     np.testing.assert_array_equal(table["out_of_vocabulary"], model.out_of_vocabulary(OTHERS))
     assert model.domain(OTHERS).equals(table[list(DOMAIN_COLUMNS)])
+    np.testing.assert_allclose(model.predict_table(GRAPHS)["similarity"], 1.0)
+    named = OTHERS.with_names(list("abcde"))
+    assert model.predict_table(named).index.tolist() == list("abcde")
+    first = model.domain_
+    assert model.domain_ is first
+    model.fit(GRAPHS[:12], VALUES[:12])
+    assert model.domain_ is not first
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -51,24 +58,27 @@ def test_classes(n_classes: int) -> None:
     np.testing.assert_allclose(table["decision"], expected)
 
 
-def test_a_training_graph_is_as_similar_as_can_be_and_names_are_kept() -> None:
-    model = tl.GraphRegressor(**FEW).fit(GRAPHS, VALUES)
-    table = model.predict_table(GRAPHS)
-    np.testing.assert_allclose(table["similarity"], 1.0)
-    named = OTHERS._replaced(names=list("abcde"))
-    assert model.predict_table(named).index.tolist() == list("abcde")
-    assert model.predict_table(OTHERS).index.tolist() == [0, 1, 2, 3, 4]
+def test_a_notebook_shows_scores_and_escapes_everything():
+    evil = "<script>alert(1)</script>"
+    labels = [evil if i % 2 else "C" for i in range(4)]
+    graphs = [tl.Graph(tuple(labels[: 2 + i % 3]), ((0, 1),)) for i in range(24)]
+    y = np.where(np.arange(24) % 3 == 0, evil, "b<b>")
+    model = tl.GraphClassifier(depth=1, weights="uniform").fit(graphs, y)
+    shown = model._repr_html_()
+    assert shown == model._repr_mimebundle_()["text/html"]
+    assert "ROC AUC" in shown
+    assert "<script>" not in shown
+    assert "b<b>" not in shown
+    assert "&lt;script&gt;" in shown
+    table = model.predict_table(graphs)._repr_html_()
+    assert "<script>" not in table
+    assert "in_domain" in table
 
 
-def test_the_domain_is_made_once_and_anew_after_another_fit() -> None:
-    model = tl.GraphRegressor(**FEW).fit(GRAPHS, VALUES)
-    first = model.domain_
-    assert model.domain_ is first
-    model.fit(GRAPHS[:12], VALUES[:12])
-    assert model.domain_ is not first
-
-
-def test_a_million_threads_are_as_many_as_there_can_be() -> None:
-    model = tl.GraphRegressor(**FEW, n_jobs=10**6).fit(GRAPHS, VALUES)
-    one = tl.GraphRegressor(**FEW, n_jobs=1).fit(GRAPHS, VALUES)
-    np.testing.assert_allclose(model.predict(OTHERS), one.predict(OTHERS))
+def test_a_regressor_in_a_notebook():
+    assert "sk-" in tl.GraphRegressor()._repr_html_()  # scikit-learn's own, before the fit
+    graphs = [tl.Graph(("C",) * n, tuple((i, i + 1) for i in range(n - 1))) for n in range(2, 14)]
+    model = tl.GraphRegressor(depth=1).fit(graphs, np.arange(12.0))
+    shown = model._repr_html_()
+    for words in ("GraphRegressor", "12 graphs", "RMSE", "heaviest patterns"):
+        assert words in shown

@@ -8,8 +8,7 @@ import pytest
 
 import treelens as tl
 from treelens.evaluation.splits import murcko_scaffolds
-from treelens.gp.leave_one_out import left_out_groups
-from treelens.gp.posterior import ExactPosterior
+from treelens.gp.posterior import ExactPosterior, left_out_groups
 
 pytest.importorskip("rdkit")
 

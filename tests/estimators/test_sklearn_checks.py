@@ -62,24 +62,12 @@ class TransformsTables(ReadsTables):
         return super().transform(rows_as_graphs(X))
 
 
-class TableWLSubtree(TransformsTables, WLSubtree):
-    pass
-
-
-class TableWLOptimalAssignment(TransformsTables, WLOptimalAssignment):
-    pass
-
-
-class TableWassersteinWL(TransformsTables, WassersteinWL):
-    pass
-
-
-class TableShortestPath(TransformsTables, ShortestPath):
-    pass
-
-
-class TableRandomWalk(TransformsTables, RandomWalk):
-    pass
+HERE = {"__module__": __name__}
+KERNELS = {
+    f"Table{kind.__name__}": type(f"Table{kind.__name__}", (TransformsTables, kind), HERE)
+    for kind in (WLSubtree, WLOptimalAssignment, WassersteinWL, ShortestPath, RandomWalk)
+}
+globals().update(KERNELS)  # where pickle looks for them
 
 
 class TablePairwiseWeights(ReadsTables, PairwiseWeights):
@@ -105,11 +93,11 @@ class TableGraphClassifier(ReadsTables, GraphSVC):
 
 
 ESTIMATORS = [
-    TableWLSubtree(depth=1),
-    TableWLOptimalAssignment(depth=1, include_depth_zero=True),
-    TableWassersteinWL(depth=2),
-    TableShortestPath(normalize="cosine"),
-    TableRandomWalk(max_length=2),
+    KERNELS["TableWLSubtree"](depth=1),
+    KERNELS["TableWLOptimalAssignment"](depth=1),
+    KERNELS["TableWassersteinWL"](depth=2),
+    KERNELS["TableShortestPath"](normalize="cosine"),
+    KERNELS["TableRandomWalk"](max_length=2),
     TablePairwiseWeights(),
     TableGraphClassifier(
         kernel="wwl", depth=1, weight_radius=1.0, gamma=3.0, C=100.0, cv=2, random_state=0

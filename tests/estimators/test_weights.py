@@ -52,14 +52,6 @@ def test_defaults_are_those_of_learn_weights(solver):
     assert ours["solver"] == solver
 
 
-def test_a_name_and_its_solver_are_the_same(features, y):
-    named, given = (
-        tl.PairwiseWeights(solver=solver).fit(features, y)
-        for solver in ("quasi-newton", tl.QuasiNewton())
-    )
-    np.testing.assert_array_equal(named.weights_, given.weights_)
-
-
 @pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
 def test_flat_parameters_and_back(solver):
     learner = tl.PairwiseWeights(2.0, solver=solver, margins=(0.6, 0.4))
@@ -68,7 +60,7 @@ def test_flat_parameters_and_back(solver):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("solver", ["quasi-newton", "batch", "stochastic"])
+@pytest.mark.parametrize("solver", SOLVER_KINDS)
 def test_clone_pickle_and_seed(features, y, solver):
     limits = {"n_steps": 2000} if solver == "stochastic" else {"max_iter": 30}
     learner = tl.PairwiseWeights(solver=SOLVER_KINDS[solver](**limits), random_state=3)
@@ -79,15 +71,6 @@ def test_clone_pickle_and_seed(features, y, solver):
     np.testing.assert_array_equal(fitted.weights_, back.weights_)
     assert back.flat_parameters() == fitted.flat_parameters()
     assert not hasattr(learner, "weights_")
-
-
-def test_random_state_instances_are_taken(features, y):
-    options = {"solver": tl.StochasticGradient(n_steps=500, n_checks=0)}
-    a, b = (
-        tl.PairwiseWeights(random_state=np.random.RandomState(5), **options).fit(features, y)
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(a.weights_, b.weights_)
 
 
 BAD = [

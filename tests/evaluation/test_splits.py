@@ -58,6 +58,9 @@ def test_no_scaffold_is_on_both_sides_and_folds_are_even(graphs):
         assert not set(cores[train]) & set(cores[test])
     sizes = [len(test) for _, test in folds]
     assert max(sizes) - min(sizes) <= 8  # the size of a scaffold
+    assert murcko_scaffolds(parsed_smiles(["CCO", "c1ccccc1CC"])) == ["", "c1ccccc1"]
+    with pytest.raises(ValueError, match="at least 2"):
+        list(ScaffoldKFold(1).split(graphs))
 
 
 def test_folds_of_groups_do_not_depend_on_the_order_and_are_balanced():
@@ -179,12 +182,3 @@ def test_they_work_with_scikit_learn(graphs):
     scores = cross_val_score(model, graphs, y, cv=ScaffoldKFold(2, random_state=0))
     assert scores.shape == (2,)
     assert scores.min() > 0.8
-
-
-def test_scaffolds_of_molecules_without_rings_are_empty():
-    assert murcko_scaffolds(parsed_smiles(["CCO", "c1ccccc1CC"])) == ["", "c1ccccc1"]
-
-
-def test_one_fold_is_none(graphs):
-    with pytest.raises(ValueError, match="at least 2"):
-        list(ScaffoldKFold(1).split(graphs))

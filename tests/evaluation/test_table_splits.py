@@ -81,6 +81,9 @@ def test_merged_rows_count_from_the_latest_date(when, classes, tmp_path):
     again = 1  # its mean holds what was measured last
     assert all(again not in train for train, _ in splits)
     assert again in splits[-1][1]
+    write(tmp_path / "x.csv", [*rows, ("OCC", said(2), "")], "smiles,value,when")
+    with pytest.raises(ValueError, match="empty in 1 rows, the first row 14"):
+        split_by(path, "time=when", duplicates="merge")
 
 
 @pytest.mark.parametrize("sides", [("train", "test"), ("test", "train")])
@@ -107,10 +110,3 @@ def test_splits_that_cannot_be(split, folds, words, ringed):
     ringed.write_text("\n".join([lines[0] + ",same,gaps", *more]))
     with pytest.raises(ValueError, match=words):
         split_by(ringed, split, n_folds=folds)
-
-
-def test_a_merged_row_without_a_date_is_named(tmp_path):
-    rows = [(f"{'C' * n}O", n + 0.5, n) for n in range(1, 13)] + [("OCC", 2.5, "")]
-    path = write(tmp_path / "x.csv", rows, "smiles,value,when")
-    with pytest.raises(ValueError, match="empty in 1 rows, the first row 13"):
-        split_by(path, "time=when", duplicates="merge")

@@ -27,8 +27,3 @@ def _fit_model(graphs, y, kernel="wwl", depth=2, first_depth=0, random_weights=F
 @pytest.fixture(scope="session")
 def fit_model():
     return _fit_model
-
-
-@pytest.fixture(scope="module")
-def nitrobenzene():
-    return tl.as_graph_collection(["O=[N+]([O-])c1ccccc1"])

@@ -14,10 +14,10 @@ from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from naive import explain as naive
-from treelens.explain import _compiled
-from treelens.explain.contributions import explain, outputs_of, spread_over_graph
+from strategies import make_random_graphs
+from treelens.explain.contributions import explain, spread_over_graph
 from treelens.graphs.build import build_collection
-from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_random_graphs
+from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
@@ -97,17 +97,6 @@ def test_linear_kernels_have_exact_contributions(kernel, training, fit_model):
         assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
 
 
-def test_base_is_the_decision_without_known_patterns(training, fit_model):
-    stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
-    for kernel in KERNELS:
-        model = fit_model(*training, kernel)
-        found = explain(model, stranger)
-        assert found.decision == found.base
-        assert found.base == pytest.approx(_decision_values(stranger, model)[0, 0])
-        assert len(found.pattern_contributions) == 0
-        assert found.out_of_vocabulary == 1.0
-
-
 # --- nodes --------------------------------------------------------------------------------------
 
 
@@ -129,18 +118,20 @@ def test_renumbering_nodes_permutes_their_contributions(kernel, training, fit_mo
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_an_isolated_node_with_an_unseen_label_gets_zero_and_is_reported(
-    kernel, training, fit_model
-):
-    model = fit_model(*training, kernel)
-    graph = training[0][4]
+def test_what_was_never_seen_gets_zero_and_is_reported(kernel, training, fit_model):
+    model, graph = fit_model(*training, kernel), training[0][4]
     n = graph.n_nodes
     more = build_collection(np.array([n + 1]), np.array(graph.edges), [*graph.node_labels, "new"])
     found = explain(model, more)
     assert found.node_contributions[n] == 0.0
     assert found.node_out_of_vocabulary[n] == 1.0
     assert found.out_of_vocabulary == pytest.approx(1 / (n + 1))
-    assert found.node_contributions.sum() == pytest.approx(found.decision - found.base, abs=1e-9)
+    stranger = build_collection(np.array([2]), np.array([[0, 1]]), ["x", "y"])
+    found = explain(model, stranger)
+    assert found.decision == found.base
+    assert found.base == pytest.approx(_decision_values(stranger, model)[0, 0])
+    assert len(found.pattern_contributions) == 0
+    assert found.out_of_vocabulary == 1.0
 
 
 @pytest.mark.parametrize("kernel", ["wwl", "laplacian", "tanimoto"])
@@ -157,31 +148,20 @@ def test_planted_nodes_rank_first(kernel, fit_model):
     assert np.mean(areas) >= 0.98
 
 
-def _random_graph(seed: int, n: int = 7) -> list[list[int]]:
-    """Neighbour lists with a self-loop and an isolated node."""
-    rng = np.random.default_rng(seed)
-    joined = np.triu(rng.random((n, n)) < 0.35, 1)
-    joined = joined | joined.T
-    joined[1, 1] = True
-    joined[n - 1, :] = joined[:, n - 1] = False
-    return [np.flatnonzero(row).tolist() for row in joined]
-
-
-def _spread(shares: np.ndarray, first_depth: int, neighbors: list[list[int]]):
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in neighbors])])
-    flat = np.array([v for row in neighbors for v in row], dtype=np.int64)
-    return spread_over_graph(shares, first_depth + np.arange(len(shares)), offsets, flat)
-
-
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10_000), first_depth=st.integers(0, 1), n_depths=st.integers(1, 4))
 def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
-    neighbors = _random_graph(seed)
-    shares = np.random.default_rng(seed).normal(size=(n_depths, len(neighbors)))
-    nodes, edges = _spread(shares, first_depth, neighbors)
-    np.testing.assert_allclose(
-        nodes, naive.spread_over_nodes(shares, first_depth, neighbors), atol=1e-12
-    )
+    rng, n = np.random.default_rng(seed), 7
+    joined = np.triu(rng.random((n, n)) < 0.35, 1)
+    joined = joined | joined.T
+    joined[1, 1] = True  # a self-loop, and an isolated node
+    joined[n - 1, :] = joined[:, n - 1] = False
+    neighbors = [np.flatnonzero(row).tolist() for row in joined]
+    shares = np.random.default_rng(seed).normal(size=(n_depths, n))
+    depths, offsets = first_depth + np.arange(n_depths), np.r_[0, np.cumsum(joined.sum(axis=1))]
+    nodes, edges = spread_over_graph(shares, depths, offsets, np.nonzero(joined)[1])
+    expected = naive.spread_over_nodes(shares, first_depth, neighbors)
+    np.testing.assert_allclose(nodes, expected, atol=1e-12)
     assert nodes.sum() == pytest.approx(shares.sum(), abs=1e-12)
     expected = naive.spread_over_edges(shares, first_depth, neighbors)
     np.testing.assert_allclose(edges, list(expected.values()), atol=1e-12)
@@ -189,28 +169,13 @@ def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
     assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize("minimum", [True, False])
-def test_compiled_sums_equal_their_twins(minimum, rng):
-    n_graphs, n_patterns = 9, 14
-    having = [np.sort(rng.choice(n_graphs, rng.integers(0, 6), replace=False)) for _ in range(14)]
-    offsets = np.concatenate([[0], np.cumsum([len(x) for x in having])])
-    graphs = np.concatenate(having).astype(np.int32)
-    lists = offsets, graphs, rng.random(len(graphs)), minimum
-    patterns = np.sort(rng.choice(n_patterns, 6, replace=False)).astype(np.int32)
-    values, weights = rng.random(6), rng.random(6)
-    np.testing.assert_allclose(
-        _compiled.shared_sums(patterns, values, weights, *lists, n_graphs),
-        naive.shared_sums(patterns, values, weights, *lists, n_graphs),
-    )
-
-
 # --- classes ------------------------------------------------------------------------------------
 
 
-def test_several_classes_have_one_output_each(training, fit_model):
-    graphs, _ = training
-    y = np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3]
-    model = fit_model(graphs, y)
+def test_the_class_that_is_explained(training, fit_model):
+    """One output for each of several classes; two classes are mirror images."""
+    graphs, y = training
+    model = fit_model(graphs, np.array(["a", "b", "c"])[np.arange(len(graphs)) % 3])
     values = _decision_values(graphs[:1], model)[0]
     by_default = explain(model, graphs[:1])
     predicted = model.classes[model.decide(graphs[:1]).predicted_codes[0]]
@@ -219,31 +184,13 @@ def test_several_classes_have_one_output_each(training, fit_model):
         found = explain(model, graphs[:1], class_label=label)
         assert found.decision == pytest.approx(values[code], abs=1e-12)
         assert found.class_label == label
-
-
-def test_the_first_of_two_classes_is_the_mirror_image(training, fit_model):
-    graphs, y = training
     model = fit_model(graphs, y)
-    second = explain(model, graphs[:1])
-    first = explain(model, graphs[:1], class_label=0)
+    second, first = explain(model, graphs[:1]), explain(model, graphs[:1], class_label=0)
     assert (second.class_label, first.class_label) == (1, 0)
     assert first.decision == -second.decision
     np.testing.assert_array_equal(first.node_contributions, -second.node_contributions)
     with pytest.raises(ValueError, match=r"\[0, 1\], got 2"):
         explain(model, graphs[:1], class_label=2)
-
-
-def test_outputs_to_explain():
-    def of(n_classes, label):
-        y = np.array(["no", "yes", "why"])[np.arange(60) % n_classes]
-        return outputs_of(np.unique(y), label)
-
-    assert of(2, None) == of(2, "yes") == [(0, 1.0, None)]
-    assert of(2, "no") == [(0, -1.0, None)]
-    assert of(3, None) == [(0, 1.0, "no"), (1, 1.0, "why"), (2, 1.0, "yes")]
-    assert of(3, "yes") == [(2, 1.0, "yes")]
-    with pytest.raises(ValueError, match=r"one of the classes \['no', 'yes'\], got 'maybe'"):
-        of(2, "maybe")
 
 
 # --- neighbours, patterns, warnings -------------------------------------------------------------
@@ -271,24 +218,11 @@ def test_neighbors_are_the_most_similar_training_graphs(training, fit_model):
         explain(model, new, n_neighbors=-1)
 
 
-def test_neighbors_may_be_training_graphs_without_a_coefficient():
-    smiles = [f"{'C' * k}{end}" for k in range(1, 9) for end in ("O", "N")]
-    model = tl.GraphSVC("tanimoto", 2, 0, 1.0, 10.0).fit(smiles, ["alcohol", "amine"] * 8)
-    assert len(model.support_vectors_) < len(smiles)
-    for k in range(len(smiles)):
-        found = model.explain(smiles[k], n_neighbors=len(smiles)).neighbors
-        assert found.loc[k, "similarity"] == pytest.approx(1.0)
-        without = found.index.difference(model.model_.expansion.basis_indices)
-        assert (found.loc[without, "contribution"] == 0).all()
-        assert found.loc[0, "class_label"] == "alcohol"
-
-
 @pytest.mark.filterwarnings("ignore:Training never saw")
 def test_similarity_is_the_one_of_the_domain_of_applicability() -> None:
     smiles = [f"{'C' * k}{end}" for k in range(2, 9) for end in ("O", "N", "Cl")]
-    values = np.arange(len(smiles), dtype=float)
-    model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, values)
-    found = model.explain("CCCCC(O)C", n_neighbors=len(smiles)).neighbors
+    model = tl.GraphRegressor(depth=2, n_jobs=1).fit(smiles, np.arange(21.0))
+    found = model.explain("CCCCC(O)C", n_neighbors=21).neighbors
     domain = model.domain_.around(model.model_.refine(model._new_graphs(["CCCCC(O)C"])).features)
     assert found["similarity"].iloc[0] == pytest.approx(domain.similarity[0])
     assert found.index[0] == domain.nearest[0]

@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from strategies import random_collection
+from strategies import make_random_graphs, random_collection
 from treelens.explain.decode import (
-    LABEL_NAMES,
     named_forest,
     occurrence_at,
     pattern_table,
     unfold_within,
     with_label_names,
 )
-from treelens.graphs.synthetic import make_random_graphs
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -30,10 +28,6 @@ CLASSES = np.array(["blue", "green", "red"])
 @pytest.fixture(scope="module")
 def graphs():
     return make_random_graphs(20, n_nodes=(5, 12), n_labels=3, random_state=4)
-
-
-def _size(tree) -> int:
-    return 1 + sum(_size(child) for _, child in tree.children)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
@@ -53,10 +47,14 @@ def test_an_occurrence_is_the_ball_around_its_root(graphs, depth):
 
 def test_unfolding_gives_the_whole_tree_where_it_fits(graphs):
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=3)
+
+    def size_of(tree) -> int:
+        return 1 + sum(size_of(child) for _, child in tree.children)
+
     for pattern in range(0, vocabulary.n_patterns, 11):
         whole = vocabulary.tree(pattern)
         tree = unfold_within(vocabulary, pattern, max_nodes=10_000)
-        assert len(tree) == _size(whole)
+        assert len(tree) == size_of(whole)
         assert not any(node.cut for node in tree)
         assert tree[0].label == whole.label
         first_layer = sorted(node.label for node in tree if node.layer == 1)
@@ -86,9 +84,7 @@ def test_codes_become_elements_and_bonds():
     every = np.arange(coded.n_patterns)
     forest = named_forest(PatternForest.of_vocabulary(coded), "MUTAG")
     assert forest.texts(every) == vocabulary.texts(every)
-
-
-def test_unknown_data_sets_and_labels_keep_their_codes():
+    # Unknown data sets and labels keep their codes.
     graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
     assert with_label_names(graphs, "NCI1") is graphs
     assert with_label_names(graphs, "MUTAG")[0].node_labels == ("F", 8)
@@ -107,32 +103,12 @@ def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
     assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
 
 
-def test_mutag_names_give_sound_valences(data_folder):
-    graphs, _ = tl.load_dataset("MUTAG", folder=data_folder)
-    order = {":": 1.5, "-": 1, "=": 2, "#": 3}
-    most = {"C": 4.5, "N": 4, "O": 3, "F": 1, "I": 1, "Cl": 1, "Br": 1}
-    n_over, n_atoms = 0, 0
-    for graph in with_label_names(graphs, "MUTAG"):
-        valence = np.zeros(graph.n_nodes)
-        for (u, v), label in zip(graph.edges, graph.edge_labels, strict=True):
-            valence[[u, v]] += order[label]
-        n_over += sum(x > most[a] for a, x in zip(graph.node_labels, valence, strict=True))
-        n_atoms += graph.n_nodes
-    assert n_over <= 2 < n_atoms  # two carbons of the data set carry five bonds
-    assert len(LABEL_NAMES["MUTAG"][0]) == len(graphs.node_alphabet)
-
-
 # --- tables -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def collection():
     return random_collection(np.random.default_rng(3), 21, max_nodes=8)
-
-
-@pytest.fixture(scope="module")
-def codes():
-    return np.random.default_rng(4).integers(3, size=21)
 
 
 def shares_by_hand(graphs, colors, codes) -> dict[tuple[int, int], np.ndarray]:
@@ -149,48 +125,35 @@ def shares_by_hand(graphs, colors, codes) -> dict[tuple[int, int], np.ndarray]:
 
 
 @pytest.mark.parametrize("first_depth", [0, 1])
-def test_content_by_hand(collection, codes, first_depth):
-    graphs = collection
+def test_content_by_hand_and_order(collection, first_depth):
+    graphs, rng = collection, np.random.default_rng(5)
+    codes = rng.integers(3, size=len(graphs))
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
     histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
-    weights = np.random.default_rng(5).random(histograms.n_patterns)
-    table = pattern_table(
-        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
-    )
-    by_hand = shares_by_hand(graphs, colors.colors, codes)
-    assert len(table) == histograms.n_patterns == sum(d >= first_depth for d, _ in by_hand)
-    assert list(table.columns) == [
-        "pattern", "tree", "depth", "weight", "support",
-        "frequency blue", "frequency green", "frequency red", "class",
-    ]  # fmt: skip
-    for pattern_id, row in table.iterrows():
-        color = pattern_id - vocabulary.level_offsets[row["depth"]]
-        shares = by_hand[row["depth"], color]
-        np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
-        assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
-        assert row["pattern"] == str(vocabulary.tree(pattern_id))
-        assert vocabulary.depth_of(pattern_id) == row["depth"]
-        assert row["weight"] == weights[pattern_id - vocabulary.level_offsets[first_depth]]
-        holders = {g for g in range(len(graphs)) if color in _colors_in(graphs, colors, g, row)}
-        assert row["support"] == len(holders)
-
-
-def _colors_in(graphs, colors, graph, row) -> set[int]:
-    nodes = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
-    return set(colors.colors[row["depth"]][nodes].tolist())
-
-
-def test_order(collection, codes):
-    vocabulary, colors = PatternVocabulary.fit(collection, DEPTH)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    weights = np.random.default_rng(5).choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
+    weights = rng.choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
     table = pattern_table(
         PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, CLASSES
     )
     keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
                     strict=True))  # fmt: skip
     assert keys == sorted(keys)
-    assert sorted(table.index) == list(range(vocabulary.n_patterns))
+    assert list(table.columns) == [
+        "pattern", "tree", "depth", "weight", "support",
+        "frequency blue", "frequency green", "frequency red", "class",
+    ]  # fmt: skip
+    start = vocabulary.level_offsets[first_depth]
+    assert sorted(table.index) == list(range(start, vocabulary.n_patterns))
+    by_hand = shares_by_hand(graphs, colors.colors, codes)
+    for pattern_id, row in table.iterrows():
+        color = pattern_id - vocabulary.level_offsets[row["depth"]]
+        shares = by_hand[row["depth"], color]
+        np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
+        assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
+        assert row["pattern"] == str(vocabulary.tree(pattern_id))
+        assert row["weight"] == weights[pattern_id - start]
+        owners = np.repeat(np.arange(len(graphs)), graphs.sizes)
+        carriers = colors.colors[row["depth"]] == color
+        assert row["support"] == len(np.unique(owners[carriers]))
 
 
 def test_means_with_and_without_a_pattern(collection):

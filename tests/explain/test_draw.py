@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csgraph
 
 import treelens as tl
+from strategies import make_random_graphs
 from treelens.explain.decode import TreeNode, occurrence_at
 from treelens.explain.draw import (
     Style,
@@ -21,15 +22,8 @@ from treelens.explain.draw import (
     node_positions,
     tree_scene,
 )
-from treelens.explain.scene import (
-    AGAINST,
-    FOR,
-    NEUTRAL,
-    Disc,
-    Lines,
-)
+from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc, Lines
 from treelens.graphs.collection import Graph
-from treelens.graphs.synthetic import make_random_graphs
 from treelens.patterns.vocabulary import PatternVocabulary
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,6 +32,13 @@ EVIL = "<script>alert('&\"')</script>"
 
 def _texts(svg: str) -> list[str]:
     return [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    """No two atoms alike; RDKit numbers the bonds in another order than the graph its edges."""
+    pytest.importorskip("rdkit")
+    return tl.as_graph_collection(["O=C(N)c1ccncc1"])
 
 
 def png_size(data: bytes) -> tuple[int, int]:
@@ -51,25 +52,21 @@ def png_size(data: bytes) -> tuple[int, int]:
 # --- plain graphs -------------------------------------------------------------------------------
 
 
-def test_text_in_labels_is_escaped(nitrobenzene):
-    for graph in (nitrobenzene[0], Graph((EVIL, "<b>"), ((0, 1),), (EVIL,))):
+def test_text_is_escaped_and_png_has_the_size_of_the_style(molecules):
+    for graph in (molecules[0], Graph((EVIL, "<b>"), ((0, 1),), (EVIL,))):
         svg = draw_graph(graph, np.ones(graph.n_nodes), style=Style(title=EVIL, toward=EVIL))
         root = ElementTree.fromstring(svg)
         assert root.find(f"{SVG}title").text == EVIL
         assert "<script" not in svg
         assert {"script", "b"}.isdisjoint(element.tag.removeprefix(SVG) for element in root.iter())
     assert "<b>" in _texts(svg)
-
-
-def test_png_has_the_size_of_the_style():
     path = Graph(("a", "$x_1$", "c"), ((0, 1), (1, 2)), ("=", "word"))
     style = Style(width=200, height=100)
     assert png_size(draw_graph(path, format="png", style=style)) == (400, 200)
-
-
-def test_wrong_lengths_are_refused():
-    with pytest.raises(ValueError, match="node_contributions has 3 entries"):
-        draw_graph(Graph(("a", "b"), ((0, 1),)), np.zeros(3))
+    data = draw_graph(molecules[0], np.linspace(-1, 1, 9), format="png", style=style)
+    assert png_size(data) == (400, 2 * (100 + 34))
+    with pytest.raises(ValueError, match="node_contributions has 4 entries"):
+        draw_graph(path, np.zeros(4))
 
 
 # --- patterns -----------------------------------------------------------------------------------
@@ -94,18 +91,26 @@ def test_layers_that_are_cut_are_dots():
     centre = int(vocabulary.level_offsets[1])
     assert _texts(draw_pattern(vocabulary, centre, max_nodes=10)) == ["a", "…"]
     assert len(_texts(draw_pattern(vocabulary, centre))) == 30
+    single = Graph(("a", "b", "c"), ())  # without edges
+    assert _texts(draw_graph(single, np.zeros(3), np.zeros(0)))[:3] == ["a", "b", "c"]
 
 
 # --- layout and colours -------------------------------------------------------------------------
 
 
 def test_neighbours_are_near_and_nodes_do_not_overlap():
+    def gaps_between(points):
+        return np.linalg.norm(points[:, None] - points, axis=2) + 9.0 * np.eye(len(points))
+
     for graph in make_random_graphs(10, n_nodes=(20, 30), random_state=2):
-        points = node_positions(graph)
-        gaps = np.linalg.norm(points[:, None] - points[None, :], axis=2)
-        ends = np.array(graph.edges)
+        gaps, ends = gaps_between(node_positions(graph)), np.array(graph.edges)
         assert np.median(gaps[ends[:, 0], ends[:, 1]]) == pytest.approx(1.0, abs=0.35)
-        assert gaps[~np.eye(len(gaps), dtype=bool)].min() > 0.2
+        assert gaps.min() > 0.2
+    star = node_positions(Graph(("a",) * 9, tuple((0, k) for k in range(1, 9))))
+    assert gaps_between(star[1:]).min() > 0.5
+    large = node_positions(make_random_graphs(1, n_nodes=(900, 900), random_state=3)[0])
+    assert np.isfinite(large).all()
+    assert len(np.unique(large.round(6), axis=0)) > 800
 
 
 def test_components_stand_side_by_side_the_largest_first():
@@ -133,30 +138,6 @@ def test_stress_is_at_a_minimum():
                 assert stress(moved) > stress(points)
 
 
-def test_the_leaves_of_a_star_are_apart():
-    points = node_positions(Graph(("a",) * 9, tuple((0, k) for k in range(1, 9))))[1:]
-    gaps = np.linalg.norm(points[:, None] - points[None, :], axis=2)
-    assert gaps[~np.eye(8, dtype=bool)].min() > 0.5
-
-
-def test_large_graphs_have_positions():
-    graph = make_random_graphs(1, n_nodes=(900, 900), random_state=3)[0]
-    points = node_positions(graph)
-    assert np.isfinite(points).all()
-    assert len(np.unique(points.round(6), axis=0)) > 800
-
-
-def test_molecules_are_drawn_by_rdkit(nitrobenzene):
-    graph = nitrobenzene[0]
-    style = Style(width=250, height=200)
-    svg = draw_graph(graph, np.linspace(-1, 1, 9), np.linspace(-1, 1, 9), style=style)
-    ElementTree.fromstring(svg)
-    assert "bond-0" in svg  # a class that RDKit gives to its lines
-    data = draw_graph(graph, np.linspace(-1, 1, 9), format="png", style=style)
-    assert png_size(data) == (500, 2 * (200 + 34))
-    assert "bond-0" not in draw_graph(Graph(graph.node_labels, graph.edges))
-
-
 @pytest.mark.parametrize(
     ("bond", "dashed"), [("-", "f"), ("=", "ff"), ("#", "fff"), (":", "ft"), (None, "f")]
 )
@@ -176,16 +157,6 @@ def test_parents_stand_in_layers_over_their_children():
     np.testing.assert_allclose((y - y[0]) / (y[1] - y[0]), layers)
 
 
-# No two atoms alike, and bonds that RDKit numbers in another order than the graph its edges.
-SMILES = "O=C(N)c1ccncc1"
-
-
-@pytest.fixture(scope="module")
-def molecules():
-    pytest.importorskip("rdkit")
-    return tl.as_graph_collection([SMILES])
-
-
 def hex_of(value: float, limit: float) -> str:
     """The colour by hand: neutral at 0, orange for, blue against."""
     end = FOR if value > 0 else AGAINST
@@ -197,13 +168,10 @@ def hex_of(value: float, limit: float) -> str:
 
 def assert_colours(found: dict, expected: dict) -> None:
     """The same keys, and colours that agree up to RDKit's way of rounding."""
-    assert set(found) == set(expected)
+    assert set(found) == set(expected) != set()
     for key, color in expected.items():
-        assert rgb_of(found[key]) == pytest.approx(rgb_of(color), abs=1), key
-
-
-def rgb_of(color: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(color[1:]))
+        channels = [tuple(bytes.fromhex(text[1:])) for text in (found[key], color)]
+        assert channels[0] == pytest.approx(channels[1], abs=1), key
 
 
 def distinct_values(n: int, seed: int) -> np.ndarray:
@@ -235,18 +203,13 @@ def bond_fills(svg: str) -> dict[tuple[int, ...], str]:
 # --- molecules --------------------------------------------------------------------------------
 
 
-def test_every_atom_has_its_own_colour(molecules):
+def test_every_atom_and_every_bond_has_its_own_colour(molecules):
     graph = molecules[0]
-    values = distinct_values(graph.n_nodes, seed=1)
-    fills = atom_fills(draw_graph(graph, values, style=Style(legend=False)))
-    assert_colours(fills, {atom: hex_of(value, 1.0) for atom, value in enumerate(values)})
-
-
-def test_every_bond_has_its_own_colour(molecules):
-    graph = molecules[0]
-    values = distinct_values(len(graph.edges), seed=2)
-    svg = draw_graph(graph, np.zeros(graph.n_nodes), values, style=Style(legend=False))
-    expected = {tuple(sorted(e)): hex_of(v, 1.0) for e, v in zip(graph.edges, values, strict=True)}
+    atoms = distinct_values(graph.n_nodes, seed=1)
+    bonds = distinct_values(len(graph.edges), seed=2)
+    svg = draw_graph(graph, atoms, bonds, style=Style(legend=False))
+    assert_colours(atom_fills(svg), {atom: hex_of(value, 1.0) for atom, value in enumerate(atoms)})
+    expected = {tuple(sorted(e)): hex_of(v, 1.0) for e, v in zip(graph.edges, bonds, strict=True)}
     assert_colours(bond_fills(svg), expected)
 
 
@@ -284,37 +247,26 @@ def middle_of(element: ElementTree.Element) -> tuple[float, float]:
     return (numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2
 
 
-def test_every_node_of_a_plain_drawing_has_its_own_colour():
-    values = np.array([0.25, -1.0, 0.5, -0.5])
-    root = ElementTree.fromstring(draw_graph(STAR, values, style=Style(legend=False)))
-    discs, words = list(root.iter(f"{SVG}circle")), list(root.iter(f"{SVG}text"))
-    assert [disc.get("fill") for disc in discs] == [hex_of(value, 1.0) for value in values]
-    text_at = {float(word.get("x")): word.text for word in words}
+def test_every_node_and_every_edge_of_a_plain_drawing_has_its_own_colour():
+    nodes, edges = np.array([0.25, -1.0, 0.5, -0.5]), np.array([1.0, -0.6, 0.3])
+    root = ElementTree.fromstring(draw_graph(STAR, nodes, edges, style=Style(legend=False)))
+    discs = list(root.iter(f"{SVG}circle"))
+    assert [disc.get("fill") for disc in discs] == [hex_of(value, 1.0) for value in nodes]
+    text_at = {float(word.get("x")): word.text for word in root.iter(f"{SVG}text")}
     assert [text_at[float(disc.get("cx"))] for disc in discs] == list(STAR.node_labels)
-
-
-@pytest.mark.parametrize("graph", [Graph(("a",), ()), Graph(("a", "b", "c"), ())])
-def test_graphs_without_edges(graph):
-    svg = draw_graph(graph, np.zeros(graph.n_nodes), np.zeros(0))
-    assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}circle"))) == graph.n_nodes
-
-
-def test_every_edge_of_a_plain_drawing_has_its_own_colour():
-    values = np.array([1.0, -0.5, 0.25])
-    svg = draw_graph(STAR, np.zeros(4), values, style=Style(legend=False))
-    root = ElementTree.fromstring(svg)
-    points = np.array([(float(d.get("cx")), float(d.get("cy"))) for d in root.iter(f"{SVG}circle")])
-    bands = {}
-    for group in root.iter(f"{SVG}g"):
-        for path in group.iter(f"{SVG}path"):
-            if group.get("stroke").startswith("#") and len(group.get("stroke")) == 7:
-                bands[group.get("stroke")] = middle_of(path)
-    assert list(bands) == [hex_of(value, 1.0) for value in values]
-    nodes = graph_scene(STAR, np.array([0.5, 0, 0, 0]), values, None, Style(limit=2.0))
-    first = next(mark for mark in nodes.marks if isinstance(mark, Disc))
-    assert first.fill == hex_of(0.5, 2.0)  # one scale, which can be set
+    bands = {
+        group.get("stroke"): middle_of(path)
+        for group in root.iter(f"{SVG}g")
+        for path in group.iter(f"{SVG}path")
+        if group.get("stroke").startswith("#") and len(group.get("stroke")) == 7
+    }
+    assert list(bands) == [hex_of(value, 1.0) for value in edges]
+    points = np.array([(float(disc.get("cx")), float(disc.get("cy"))) for disc in discs])
     for (u, v), middle in zip(STAR.edges, bands.values(), strict=True):
         assert middle == pytest.approx(tuple((points[u] + points[v]) / 2), abs=0.2)
+    scene = graph_scene(STAR, np.array([0.5, 0, 0, 0]), edges, None, Style(limit=2.0))
+    first = next(mark for mark in scene.marks if isinstance(mark, Disc))
+    assert first.fill == hex_of(0.5, 2.0)  # one scale, which can be set
 
 
 @pytest.mark.parametrize("is_molecule", [True, False])

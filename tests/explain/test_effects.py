@@ -1,4 +1,4 @@
-"""Contributions of many graphs at once are those of each; training graphs are left out."""
+"""How kernel values and predictions divide among patterns; training graphs are left out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,130 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import treelens as tl
 from naive import fragments as naive
-from strategies import random_collection
+from strategies import make_random_graphs, random_collection
 from treelens.explain import _compiled, effects
-from treelens.explain.effects import effects_of_patterns, inverse_covariance
-from treelens.explain.paths import unit_interval_rule
+from treelens.explain.effects import (
+    PATHS,
+    KernelSums,
+    effects_of_patterns,
+    inverse_covariance,
+    slopes_of,
+    unit_interval_rule,
+)
+from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import WeightedKernel
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:Training never saw"),
+]
+GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
+OTHERS = make_random_graphs(4, n_nodes=(4, 8), n_labels=4, random_state=4)
+VALUES = np.array([graph.node_labels.count(0) + 0.1 * graph.n_nodes for graph in GRAPHS])
+
+
+def _sums(shared, known, unseen, others, offset=0.0, gamma=0.0) -> KernelSums:
+    """The sums of one graph with several others."""
+    return KernelSums(
+        np.array([shared]), np.array([known]), np.array([unseen]), np.array(others), offset, gamma
+    )
+
+
+def _derivatives(kernel: WeightedKernel, s: float, a: float, b: float) -> tuple[float, float]:
+    """dk/dS and dk/dA by central differences of the kernel itself."""
+
+    def k(shared: float, own: float) -> float:
+        return float(kernel.of_sums(np.array([[shared]]), np.array([own]), np.array([b]))[0, 0])
+
+    step = 1e-6 * max(a, 1e-3)
+    by_shared = (k(s + step, a) - k(s - step, a)) / (2 * step)
+    return by_shared, (k(s, a + step) - k(s, a - step)) / (2 * step)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("unseen", [0.0, 0.2])
+def test_ends_are_the_kernel_and_slopes_are_integrals_that_close_the_gap(kernel, unseen, rng):
+    assert set(PATHS) == set(KERNELS)
+    others = rng.uniform(0.4, 1.4, 12)
+    shared = rng.uniform(0, 1, 12) * np.minimum(others, 0.9)
+    shared[0] = 0.0
+    sums = _sums(shared, 0.9, unseen, others, offset=1.5, gamma=2.5)
+    path = PATHS[kernel](sums)
+    weighted = WeightedKernel(kernel, None, sums.gamma, sums.offset)
+    end = weighted.of_sums(sums.shared, sums.known + sums.unseen, sums.others)
+    np.testing.assert_allclose(path.end, end, rtol=1e-13)
+    start = weighted.of_sums(np.zeros_like(sums.shared), sums.unseen, sums.others)
+    np.testing.assert_allclose(path.start, start, rtol=1e-13)
+    gap = path.per_shared * sums.shared + path.per_own * sums.known
+    np.testing.assert_allclose(gap, path.end - path.start, atol=1e-14)
+    for i in (1, 5, 9) if unseen else ():
+        for which, value in ((0, path.per_shared[0, i]), (1, path.per_own[0, i])):
+
+            def slope(t, which=which, i=i):
+                s, a = t * sums.shared[0, i], sums.unseen[0] + t * sums.known[0]
+                return _derivatives(weighted, s, a, sums.others[i])[which]
+
+            assert quad(slope, 0, 1, epsabs=1e-9)[0] == pytest.approx(value, rel=1e-5, abs=1e-7)
+
+
+def test_nothing_overflows_or_divides_by_zero():
+    shared = np.array([0.0, 1.0, 0.0])
+    for kernel in KERNELS:
+        for known in (0.0, 1.0):
+            sums = _sums(shared * known, known, 0.0, [1.0, 1.0, 0.0], offset=1.0, gamma=2000.0)
+            assert all(np.isfinite(part).all() for part in PATHS[kernel](sums)), kernel
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 0.049999, 0.050001, 3.0])
+def test_tanimoto_keeps_its_digits_where_graphs_are_almost_equal(ratio):
+    path = PATHS["tanimoto"](_sums([1.0], 1.0 + ratio, 0.0, [1.0]))
+    exact = quad(lambda t: -t / (1 + ratio * t) ** 2, 0, 1, epsabs=0, epsrel=1e-13)[0]
+    assert path.per_own[0, 0] == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1e-13, 1e-6, 3.0, 200.0])
+@pytest.mark.parametrize("gamma", [0.1, 3.0, 10.0])
+def test_tanimoto_exponential_closes_the_gap_for_graphs_of_any_size(ratio, gamma):
+    sums = _sums([1.0, 0.5], 1.0 + ratio, 0.0, [1.0, 2.0], gamma=gamma)
+    path = PATHS["tanimoto-rbf"](sums)
+    gap = path.per_shared * sums.shared + path.per_own * sums.known
+    np.testing.assert_allclose(gap, path.end - path.start, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 6])
+def test_intercept_and_coefficients_give_the_prediction(n_landmarks) -> None:
+    options = {} if n_landmarks is None else {"n_landmarks": n_landmarks, "exact_size": 10}
+    regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
+    model, expansion = regressor.model_, regressor.model_.expansion
+    features = model.refine(OTHERS).features
+    expected = expansion.intercepts + slopes_of(expansion, features).end @ expansion.coefficients.T
+    np.testing.assert_allclose(expected[:, 0], regressor.predict(OTHERS), rtol=1e-9)
+    found = regressor.explain(OTHERS[0], n_neighbors=14).neighbors
+    assert sorted(found.index) == list(range(14))
+    np.testing.assert_allclose(found["value"].sort_index(), VALUES)
+    others = np.setdiff1d(np.arange(14), expansion.basis_indices)
+    assert (found.loc[others, "contribution"] == 0).all()
+
+
+def test_covariates_are_apart_from_patterns(rng) -> None:
+    warmth = rng.normal(size=14)
+    model = tl.GraphRegressor(depth=1, max_steps=5)
+    model.fit(GRAPHS, VALUES + 3 * warmth, covariates={"warmth": warmth})
+    graphs = OTHERS.with_data({"warmth": rng.normal(size=4)})
+    added = model.model_.from_covariates(model.model_.refine(graphs).features)
+    assert np.abs(added).max() > 0.1
+    for index in range(4):
+        found = model.explain(graphs[index : index + 1])
+        assert found.covariates == pytest.approx(added[index, 0])
+        total = found.base + found.covariates + found.node_contributions.sum()
+        assert total == pytest.approx(model.predict(graphs[index : index + 1])[0])
+
+
+# --- many graphs ------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +189,6 @@ def test_compiled_sums_are_the_naive_ones(rng, model, minimum):
     np.testing.assert_allclose(found, flat, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:Training never saw")
 def test_new_graphs_are_explained_as_one_by_one(data, model):
     graphs = data[0][30:]
     found = effects_of_graphs(model.model_.expansion, graphs, n_jobs=2)
@@ -161,22 +277,6 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
     assert error > 0
 
 
-@pytest.mark.parametrize("gamma", [0.1, 1.0, 5.0])
-def test_few_nodes_are_enough_for_small_gamma(rng, gamma):
-    sums = rng.uniform(0, 30, size=(20, 20))
-    known = sums.max(axis=1) + rng.uniform(0, 40, size=20)
-    others = sums.max(axis=0) + rng.uniform(0, 2, size=20)
-    found = []
-    for rule in (unit_interval_rule(12), unit_interval_rule()):
-        slopes = [np.empty_like(sums) for _ in range(4)]
-        _compiled.mixture_path_rows(
-            0, 1, sums, known, np.zeros(20), others, gamma, 0.01, 1.0, 0.9, *rule, *slopes
-        )
-        found.append(slopes[2])
-    np.testing.assert_allclose(*found, rtol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore:Training never saw")
 def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
     smiles = [f"{'C' * k}{end}" for k in range(1, 8) for end in ("O", "N", "Cl")]
     model = tl.GraphClassifier(depth=2).fit(smiles, ["alcohol", "amine", "chloride"] * 7)
@@ -188,14 +288,3 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
         expected = np.zeros(len(row))
         expected[one.index] = one
         np.testing.assert_allclose(row, expected, atol=1e-8)
-
-
-def test_nodes_and_base_of_an_svm_add_up_to_its_decisions():
-    smiles = [f"{'C' * k}{end}" for k in range(1, 7) for end in ("Cl", "O", "N")]
-    machine = tl.GraphSVC("tanimoto", 2, 0, 1.0, 10.0).fit(smiles, ["bad", "good", "good"] * 6)
-    graphs = machine._new_graphs(smiles)
-    found = effects_of_graphs(machine.model_.expansion, graphs)
-    owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
-    sums = np.bincount(owner, weights=found.phi, minlength=len(graphs))
-    np.testing.assert_allclose(found.base + sums, machine.decision_function(graphs), atol=1e-9)
-    np.testing.assert_allclose(found.decisions, machine.decision_function(graphs), atol=1e-9)

@@ -53,7 +53,7 @@ SMILES = [
 
 def test_a_group_is_one_row():
     seen = seen_of(SMILES, is_nitro_atom)
-    found = search_fragments(seen, 10, 3, 2)
+    found = search_fragments(seen, 10, 3)
     texts = [seen.forest.texts(f.patterns)[0] for f in found]
     assert len(found) == 1, texts
     assert set(seen.forest.texts(found[0].patterns)[0]) >= {"N", "O"}
@@ -69,7 +69,7 @@ def test_the_same_data_three_times_has_the_same_order(monkeypatch):
         return 0.5 * is_nitro_atom(graph, node) + {"N": 0.3, "O": -0.2}.get(label, 0.01)
 
     once, thrice = (seen_of(SMILES * times, rule) for times in (1, 3))
-    found = [search_fragments(once, 10, 3, 2), search_fragments(thrice, 10, 9, 2)]
+    found = [search_fragments(once, 10, 3), search_fragments(thrice, 10, 9)]
     texts = [
         [seen.forest.texts(f.patterns) for f in fragments]
         for seen, fragments in zip((once, thrice), found, strict=True)
@@ -80,12 +80,15 @@ def test_the_same_data_three_times_has_the_same_order(monkeypatch):
     np.testing.assert_allclose(ratios, np.sqrt(3), rtol=1e-6)
 
 
-def test_numbers_are_the_naive_ones():
-    seen = seen_of(SMILES, lambda g, n: 0.1 * n + is_nitro_atom(g, n))
-    graphs = [_neighbors(graph) for graph in seen.graphs]
-    offsets = seen.graphs.node_offsets
+def test_numbers_are_the_naive_ones_ordered_and_significant():
+    rng = np.random.default_rng(0)
+    seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
+    graphs, offsets = [_neighbors(graph) for graph in seen.graphs], seen.graphs.node_offsets
     phi = [seen.phi[a:b].tolist() for a, b in pairwise(offsets)]
-    for found in search_fragments(seen, 5, 3, 2):
+    fragments = search_fragments(seen, 10, 3)
+    scores = [abs(found.score) for found in fragments]
+    assert scores == sorted(scores, reverse=True)
+    for found in fragments:
         carriers = [[int(r - a) for r in found.roots if a <= r < b] for a, b in pairwise(offsets)]
         mean, error = naive.effect(graphs, phi, carriers, found.depth)
         assert found.effect.mean == pytest.approx(mean)
@@ -96,18 +99,9 @@ def test_numbers_are_the_naive_ones():
             for n in set().union(*(naive.ball(graphs[g], r, found.depth) for r in roots), set())
         )
         assert found.total == pytest.approx(union / found.effect.n_graphs)
-
-
-def test_rows_are_ordered_and_significant():
-    rng = np.random.default_rng(0)
-    seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
-    found = search_fragments(seen, 10, 3, 2)
-    scores = [abs(f.score) for f in found]
-    assert scores == sorted(scores, reverse=True)
-    for f in found:
-        assert abs(f.beyond.mean) > 2 * f.beyond.error
-        assert np.sign(f.beyond.mean) == np.sign(f.effect.mean) == np.sign(f.score)
-        assert f.depth >= 1
+        assert abs(found.beyond.mean) > 2 * found.beyond.error
+        assert np.sign(found.beyond.mean) == np.sign(found.effect.mean) == np.sign(found.score)
+        assert found.depth >= 1
 
 
 def test_means_of_labels_are_subtracted():
@@ -115,7 +109,7 @@ def test_means_of_labels_are_subtracted():
     seen = seen_of(SMILES, is_nitro_atom)
     texts = seen.forest.texts(np.arange(seen.forest.n_patterns))
     pattern = texts.index("C(C,C,N)")
-    fragment = search_fragments(seen, 1, 3, 2)[0]._replace(
+    fragment = search_fragments(seen, 1, 3)[0]._replace(
         patterns=(pattern,), depth=1, roots=seen.carriers(pattern)
     )
     phi = seen.phi.copy()
@@ -135,8 +129,9 @@ def test_coarser_labels_are_taken_where_they_score_nearly_as_high(monkeypatch):
 
     def first(n_others):
         smiles = [f"{'C' * k}CCl" for k in range(1, 15)] + [f"{'C' * k}N" for k in range(2, 10)]
-        seen = seen_of([*smiles, *(f"{'C' * k}C(C)Cl" for k in range(1, n_others + 1))], phi)
-        return seen.forest.texts(search_fragments(seen, 3, 3, 1)[0].patterns)
+        others = [f"{'C' * k}C(C)Cl" for k in range(1, n_others + 1)]
+        seen = seen_of(smiles + others, phi, depth=1)
+        return seen.forest.texts(search_fragments(seen, 3, 3)[0].patterns)
 
     assert first(1) == ["Cl(C)"]
     assert first(7) == ["Cl(CH2)"]
@@ -153,7 +148,7 @@ def test_patterns_that_are_not_taken_do_not_hide_others():
 
     seen = seen_of(smiles, phi, depth=1)
     for least in (1, 2):
-        texts = [seen.forest.texts(f.patterns)[0] for f in search_fragments(seen, 5, least, 1)]
+        texts = [seen.forest.texts(f.patterns)[0] for f in search_fragments(seen, 5, least)]
         assert any(text.startswith(("O(", "OH(")) for text in texts), texts
 
 
@@ -166,16 +161,6 @@ def test_others_carry_the_parent_elsewhere():
         inside = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
         expected = set(seen.carriers(parent).tolist()) - inside
         assert set(other_carriers(seen, pattern).tolist()) == expected
-
-
-def test_balls_are_naive_balls():
-    seen = seen_of(SMILES[:2], is_nitro_atom)
-    first, neighbors = seen.graphs[0], _neighbors(seen.graphs[0])
-    for depth in range(3):
-        balls = seen.balls(np.arange(seen.graphs.n_nodes), depth).toarray()
-        for root in range(first.n_nodes):
-            expected = naive.ball(neighbors, root, depth)
-            assert set(np.flatnonzero(balls[root]).tolist()) == expected
 
 
 def test_all_scores_at_once_are_those_of_one_by_one():

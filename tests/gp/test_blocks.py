@@ -1,12 +1,21 @@
-"""Gaussian processes on blocks: the model of all graphs, however these are cut."""
+"""Gaussian processes on blocks: the model of all graphs, however and wherever these are read."""
 
+import importlib
 import pickle
+import re
 
+import joblib
 import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.gp.blocks import sample_of_blocks
+from treelens.gp.executors import (
+    DaskExecutor,
+    JoblibExecutor,
+    SerialExecutor,
+    check_executor,
+    sample_of_blocks,
+)
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import InvalidMoleculesWarning
@@ -64,18 +73,6 @@ def test_an_executor_reads_files_but_not_what_is_in_memory(data, tmp_path):
     assert list(there.graphs) == list(here.graphs)
     assert (there.all_targets == here.all_targets).all()
     assert there.part_sizes == here.part_sizes == [8, 8, 8, 7]
-
-
-def test_an_executor_works_on_both_readings(tmp_path):
-    path = tmp_path / "molecules.csv"
-    rows = "".join(f"{'C' * (1 + i % 9)}{'NO'[i % 2]},{i % 9}.5\n" for i in range(60))
-    path.write_text("smiles,value\n" + rows)
-    executor, blocks = Elsewhere(), SmilesBlocks(path, target="value", block_size=25)
-    there = tl.GraphRegressor(**SETTINGS).fit(blocks, executor=executor)
-    assert executor.done == ["_load"] * 3 + ["_sums_of_run"]
-    here = tl.GraphRegressor(**SETTINGS).fit(blocks)
-    graphs = there._train_graphs
-    np.testing.assert_allclose(there.predict(graphs), here.predict(graphs), rtol=1e-9)
 
 
 def test_a_sample_is_drawn_evenly():
@@ -186,3 +183,39 @@ def test_blocks_that_cannot_be_learned_from(data, blocks, words):
     ]
     with pytest.raises(ValueError, match=words):
         tl.GraphClassifier(**SETTINGS).fit(given)
+
+
+def doubled(part: int, weight: int) -> int:
+    return part * weight
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(1), JoblibExecutor(2)])
+def test_results_come_in_the_order_of_the_parts(executor) -> None:
+    with joblib.parallel_config(backend="threading"):
+        assert list(executor.map(doubled, [(3,), (1,), (2,)], 2)) == [6, 2, 4]
+
+
+def test_parts_are_taken_one_after_the_other() -> None:
+    taken: list[int] = []
+
+    def parts():
+        for number in range(3):
+            taken.append(number)
+            yield (number,)
+
+    results = SerialExecutor().map(doubled, parts(), 1)
+    assert taken == []
+    next(results)
+    assert taken == [0]
+
+
+@pytest.mark.parametrize("executor", [3, "dask", SerialExecutor, DaskExecutor])
+def test_what_is_no_executor_is_refused_with_the_names_of_some(executor) -> None:
+    with pytest.raises(TypeError, match=r"executor must be") as caught:
+        check_executor(executor)
+    named = re.findall(r"(treelens[\w.]*)\.(\w+)\(", str(caught.value))
+    assert [name for _, name in named] == ["JoblibExecutor", "DaskExecutor"]
+    for module, name in named:
+        assert issubclass(getattr(importlib.import_module(module), name), SerialExecutor)
+    for good in (None, SerialExecutor(), JoblibExecutor(2)):
+        check_executor(good)

@@ -11,9 +11,9 @@ from treelens.gp.choice import (
     fit_uniform,
     parts_of_graphs,
     preferred,
+    starting_parameters,
 )
 from treelens.gp.posterior import Targets, class_columns
-from treelens.gp.search import starting_parameters
 from treelens.patterns.forest import PatternForest
 
 
@@ -44,22 +44,14 @@ def test_parts_share_no_graph_and_keep_the_groups(n, n_parts):
         assert len(compared) == n
 
 
-@pytest.mark.parametrize("n", [60, 600])
-def test_replicates_are_never_on_both_sides(n):
-    copies = np.random.default_rng(0).integers(n // 3, size=n)
+@pytest.mark.parametrize(("n", "n_kinds"), [(60, 20), (600, 200), (40, 2), (40, 1)])
+def test_replicates_are_never_on_both_sides(n, n_kinds):
+    """Nor is a part without graphs to fit; of one kind there is nothing to compare on."""
+    copies = np.random.default_rng(0).integers(n_kinds, size=n)
     for part in parts_of_graphs(np.arange(n), np.zeros(n, int), 0, copies):
         assert not set(copies[part.fitted]) & set(copies[part.compared])
-        assert len(part.compared) > 0
-
-
-@pytest.mark.parametrize("n_kinds", [1, 2])
-def test_no_part_is_without_graphs(n_kinds):
-    """Copies stay together: of one kind there is nothing to compare on."""
-    n = 40
-    parts = parts_of_graphs(np.arange(n), np.zeros(n, int), 0, np.arange(n) % n_kinds)
-    assert all(len(part.fitted) for part in parts)
-    if n_kinds == 1:
-        assert [len(part.compared) for part in parts] == [0]
+        assert len(part.fitted) > 0
+        assert (len(part.compared) > 0) == (n_kinds > 1)
 
 
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
@@ -67,6 +59,8 @@ def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     assert problem.hierarchy.n_patterns == present.sum()
     assert data.pattern_depths[present].max() == 1
     assert (data.histograms.select_graphs(np.arange(20)).support[present] > 0).all()
+    kernel = data.kernel(starting_parameters(problem).spread(present), depth=1)
+    np.testing.assert_array_equal(kernel.weights, data.pattern_depths <= 1)
 
 
 def test_leave_one_out_agrees_with_refits(data):
@@ -85,14 +79,6 @@ def test_leave_one_out_agrees_with_refits(data):
         variance = kernel.variance - row @ np.linalg.solve(noisy, row) + parameters.noise
         np.testing.assert_allclose(left_out.mean[k], mean, atol=1e-6)
         assert left_out.variance[k] == pytest.approx(variance, rel=1e-6)
-
-
-def test_weights_beyond_a_depth_are_zero(data):
-    _, present = data.problem(np.arange(60))
-    problem, _ = data.problem(np.arange(60))
-    kernel = data.kernel(starting_parameters(problem).spread(present), depth=1)
-    assert (kernel.weights[data.pattern_depths > 1] == 0).all()
-    assert (kernel.weights[data.pattern_depths <= 1] == 1).all()
 
 
 def all_candidates(data, parts, depths):

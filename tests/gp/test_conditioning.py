@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 import treelens as tl
 from strategies import random_collection
-from treelens.gp.conditioning import joined_histograms, most_likely_noise
+from treelens.gp.fitting import joined_histograms, most_likely_noise
 from treelens.graphs.duplicates import noise_of_means
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import NOISE

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import treelens as tl
 from treelens import GraphSVC
-from treelens.gp import blocks as gp_blocks
+from treelens.gp import executors as gp_blocks
 from treelens.gp.executors import DaskExecutor, fit_distributed
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
@@ -56,12 +56,6 @@ def assert_same_process(model, other):
     np.testing.assert_allclose(one.precision_gain, other.precision_gain, rtol=1e-3, atol=1e-3)
 
 
-def test_a_model_is_the_same_wherever_blocks_are_worked_on(many, client):
-    graphs, y, model, alone = many
-    fit_distributed(model, CollectionBlocks(graphs, y, 300), client)
-    assert_same_process(model, alone)
-
-
 def test_a_killed_worker_changes_nothing(many, tmp_path, monkeypatch):
     monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 1000)  # something to do for both workers
     graphs, y, model, alone = many
@@ -83,10 +77,11 @@ def test_a_bad_row_on_a_worker_is_named(tmp_path, client):
     assert len(model.train_codes_) == 5
 
 
-def test_the_address_of_a_scheduler_is_enough(many, client):
+def test_a_model_is_the_same_wherever_blocks_are_worked_on(many, client):
     graphs, y, model, alone = many
-    address, blocks = client.scheduler.address, CollectionBlocks(graphs, y, 2000)
-    assert_same_process(fit_distributed(clone(model), blocks, address), alone)
+    blocks = CollectionBlocks(graphs, y, 300)
+    for where in (client, client.scheduler.address):
+        assert_same_process(fit_distributed(clone(model), blocks, where), alone)
     assert client.submit(len, "abc").result() == 3  # the cluster goes on
     with pytest.raises(TypeError, match=r"dask.distributed.Client .* got int 8786"):
         fit_distributed(model, blocks, 8786)

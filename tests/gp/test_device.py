@@ -1,7 +1,5 @@
 """Factors, marginal likelihood, conditioning and predicting on a device agree with the CPU."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -9,10 +7,10 @@ import treelens as tl
 from devices import SIMULATED, THERE, needs_device, small_blocks  # noqa: F401
 from gp.test_evidence import _parameters, _problem
 from treelens.gp import device
+from treelens.gp.choice import maximise_evidence
 from treelens.gp.device import DeviceEvidence, condition_on_device
 from treelens.gp.evidence import Evidence
-from treelens.gp.linalg import NotPositiveDefiniteError
-from treelens.gp.search import maximise_evidence
+from treelens.gp.posterior import NotPositiveDefiniteError
 from treelens.kernels.device import Device
 
 pytestmark = [
@@ -125,15 +123,17 @@ def test_predictions_agree(fitted):
 
 @needs_device
 @pytest.mark.usefixtures("small_blocks")
-def test_the_posterior_agrees(fitted):
+@pytest.mark.parametrize("n_kinds", [None, 5], ids=["different graphs", "copies"])
+def test_the_posterior_agrees(fitted, n_kinds):
     model = fitted.model_
     noise = model.noise / model.sample_weights
     targets = (model.training.targets[:, None] - model.target_offset) / model.target_scale
+    copies = None if n_kinds is None else np.arange(len(noise)) % n_kinds
     posterior, left_out = condition_on_device(
-        model.basis_graphs.pairs, model.kernel, noise, targets, "cuda"
+        model.basis_graphs.pairs, model.kernel, noise, targets, "cuda", copies
     )
     np.testing.assert_allclose(posterior.coefficients, model.posterior.coefficients, rtol=1e-7)
-    expected = model.posterior.leave_one_out(targets)
+    expected = model.posterior.leave_one_out(targets, copies=copies)
     np.testing.assert_allclose(left_out.mean, expected.mean, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(left_out.variance, expected.variance, rtol=1e-7)
 
@@ -145,42 +145,3 @@ def test_a_model_of_a_device_predicts_where_there_is_none(fitted):
     moved = tl.GraphRegressor(device="cuda")
     moved.model_ = fitted.model_
     np.testing.assert_array_equal(moved.predict(graphs), expected)
-
-
-class _Runtime:
-    """As much of CuPy as says how many GPUs there are."""
-
-    class CUDARuntimeError(RuntimeError):
-        pass
-
-    def __init__(self, n: int) -> None:
-        self.cuda, self.runtime, self.n = self, self, n
-
-    def getDeviceCount(self) -> int:
-        if not self.n:
-            raise self.CUDARuntimeError
-        return self.n
-
-    def Device(self, number: int):
-        return self
-
-    def use(self) -> None:
-        pass
-
-
-@pytest.mark.skipif(SIMULATED, reason="the simulator has as many devices as one asks for")
-@pytest.mark.parametrize(
-    ("n", "says"),
-    [
-        (0, "device='cuda:2', but there is no such GPU here: use 'cpu'."),
-        (2, "there is no such GPU here: use 'cuda:0' or 'cuda:1' or 'cpu'."),
-    ],
-)
-def test_a_device_that_is_not_there_leads_to_those_that_are(n, says, monkeypatch):
-    from numba import cuda
-
-    monkeypatch.setattr("treelens.kernels.device._cupy", lambda: _Runtime(n))
-    monkeypatch.setattr(cuda, "select_device", lambda number: None)
-    graphs, y = _chains(N)
-    with pytest.raises(RuntimeError, match=re.escape(says)):
-        tl.GraphRegressor(depth=1, device="cuda:2").fit(graphs, y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.gp.domain import left_out_std
+from treelens.gp.model import left_out_std
 from treelens.kernels.gram import pair_sums
 
 pytest.importorskip("rdkit")

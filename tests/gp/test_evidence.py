@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import evidence, level_sums
+from treelens.gp import evidence
 from treelens.gp.evidence import (
-    JITTER,
     N_SCALES,
     Evidence,
     EvidenceParameters,
     EvidenceProblem,
     PatternHierarchy,
 )
-from treelens.gp.search import starting_parameters
+from treelens.gp.posterior import JITTER
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
@@ -54,40 +53,6 @@ def _parameters(problem, seed=1):
         scales,
         rng.normal(size=problem.hierarchy.n_groups),
         np.where(np.arange(n_patterns) < problem.hierarchy.n_free, rng.normal(size=n_patterns), 0),
-    )
-
-
-@pytest.mark.parametrize("n_columns", [1, 3])
-def test_value_agrees_with_its_twin(n_columns):
-    problem, counts = _problem(n_columns=n_columns)
-    parameters = _parameters(problem)
-    expected = naive.objective(
-        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
-    )
-    value, _ = Evidence(problem)(parameters, "branches")
-    assert value == pytest.approx(expected, rel=1e-10)
-
-
-def test_weights_agree_with_their_twin():
-    problem, _ = _problem()
-    parameters = _parameters(problem)
-    expected = naive.weights_of(
-        problem.hierarchy, parameters.level_logits, parameters.deviations / np.sqrt(20.0)
-    )
-    np.testing.assert_allclose(problem.weights(parameters), expected, rtol=1e-12)
-
-
-def test_uniform_weights_are_ones():
-    problem, _ = _problem()
-    np.testing.assert_allclose(problem.weights(starting_parameters(problem)), 1.0)
-
-
-def test_sums_over_branches_are_transposes():
-    problem, _ = _problem()
-    rng = np.random.default_rng(3)
-    down, up = rng.normal(size=(2, problem.hierarchy.n_patterns))
-    assert problem.hierarchy.sum_down(down) @ up == pytest.approx(
-        down @ problem.hierarchy.sum_up(up)
     )
 
 
@@ -145,64 +110,44 @@ def _with_cells(n=14, n_columns=1):
     return replace(problem, hierarchy=hierarchy), counts
 
 
-@pytest.mark.parametrize("learned", ["depths", "branches"])
-@pytest.mark.parametrize("largest", [1 << 30, 0])
-def test_levels_that_share_a_weight(learned, largest, monkeypatch):
-    """Value by the twin, gradient by finite differences, with matrices per level and without."""
-    monkeypatch.setattr(level_sums, "_MOST_BYTES", largest)
-    problem, counts = _with_cells()
-    parameters = _parameters(problem)
-    if learned == "depths":
-        parameters = parameters._replace(deviations=0.0 * parameters.deviations)
-    expected = naive.objective(
-        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER
-    )
-    value, gradient = Evidence(problem)(parameters, learned)
-    assert value == pytest.approx(expected, rel=1e-10)
-    n_free = problem.n_free(learned)
-    assert len(gradient) == n_free == N_SCALES + 2 + (3 if learned == "branches" else 0)
-    vector = parameters.vector(n_free)
-    for k in range(n_free):
-        ends = []
-        for sign in (1.0, -1.0):
-            moved = vector.copy()
-            moved[k] += sign * 1e-5
-            ends.append(Evidence(problem)(parameters.replaced(moved), learned)[0])
-        assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-7)
-
-
 def _with_covariates(n=14, n_columns=1):
     problem, counts = _problem(n=n, n_columns=n_columns)
-    table = np.random.default_rng(7).normal(size=(n, 3))
-    problem = replace(problem, covariates=table)
+    problem = replace(problem, covariates=np.random.default_rng(7).normal(size=(n, 3)))
     parameters = _parameters(problem)
     scales = np.concatenate([parameters.scales, np.log([0.8, 1.4])])
-    return problem, parameters._replace(scales=scales), counts, table
-
-
-@pytest.mark.parametrize("n_columns", [1, 2])
-def test_covariates_add_a_kernel_of_their_own(n_columns):
-    problem, parameters, counts, table = _with_covariates(n_columns=n_columns)
-    expected = naive.objective(
-        problem, parameters, counts, evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD, JITTER, table
-    )
-    value, _ = Evidence(problem)(parameters, "branches")
-    assert value == pytest.approx(expected, rel=1e-10)
+    return problem, parameters._replace(scales=scales), counts
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
-@pytest.mark.parametrize(("n_columns", "covariates"), [(1, False), (2, False), (1, True)])
-def test_gradient_agrees_with_finite_differences(learned, n_columns, covariates):
-    problem, parameters = _with_covariates(n_columns=n_columns)[:2]
-    if not covariates:
-        problem = replace(problem, covariates=None)
+@pytest.mark.parametrize(
+    ("kind", "n_columns"),
+    [("plain", 1), ("plain", 3), ("covariates", 1), ("covariates", 2), ("cells", 1), ("lists", 1)],
+)
+def test_value_by_the_twin_and_gradient_by_finite_differences(
+    kind, n_columns, learned, monkeypatch
+):
+    """Cells with a matrix per level, and with lists where these take too much memory."""
+    if kind == "lists":
+        monkeypatch.setattr(evidence, "_MOST_BYTES", 0)
+    if kind == "covariates":
+        problem, parameters, counts = _with_covariates(n_columns=n_columns)
+    else:
+        problem, counts = (_problem if kind == "plain" else _with_cells)(n_columns=n_columns)
         parameters = _parameters(problem)
-    _, gradient = Evidence(problem)(parameters, learned)
+    if learned == "depths":
+        parameters = parameters._replace(deviations=0.0 * parameters.deviations)
+    value, gradient = Evidence(problem)(parameters, learned)
+    spreads = evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD
+    expected = naive.objective(problem, parameters, counts, *spreads, JITTER, problem.covariates)
+    assert value == pytest.approx(expected, rel=1e-10)
     vector, step = parameters.vector(problem.n_free(learned)), 1e-5
     assert gradient.shape == vector.shape
-    for k in range(len(vector)):
+    if kind in ("cells", "lists"):
+        n_levels, n_free = (learned != "uniform") * 2, (learned == "branches") * 3
+        assert len(vector) == N_SCALES + n_levels + n_free
+    for k, shift in enumerate(step * np.eye(len(vector))):
         ahead, behind = (
-            Evidence(problem)(parameters.replaced(vector + shift), learned)[0]
-            for shift in (step * np.eye(len(vector))[k], -step * np.eye(len(vector))[k])
+            Evidence(problem)(parameters.replaced(vector + move), learned)[0]
+            for move in (shift, -shift)
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)

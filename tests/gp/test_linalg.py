@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from treelens.gp.linalg import (
+from treelens.gp.posterior import (
     NotPositiveDefiniteError,
     cholesky_in_place,
     inverse_in_place,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from strategies import make_random_graphs
 from treelens.gp import model as gaussian_process
 from treelens.gp.model import feature_blocks
-from treelens.graphs.synthetic import make_random_graphs
 
 GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
 OTHERS = make_random_graphs(5, n_nodes=(4, 8), n_labels=3, random_state=4)
@@ -33,16 +33,6 @@ def test_blocks_give_what_all_at_once_give(fitted, size, monkeypatch) -> None:
     again = fitted.decide(OTHERS, variance=True)
     np.testing.assert_allclose(again.mean, whole.mean, rtol=1e-12)
     np.testing.assert_allclose(again.variance, whole.variance, rtol=1e-9)
-
-
-def test_variances_are_those_of_the_textbook(fitted) -> None:
-    among = fitted.kernel_rows(fitted.basis_graphs)
-    seen = fitted.refine(OTHERS)
-    rows = fitted.kernel_rows(seen.features)
-    noisy = among + fitted.noise * np.diag(1 / fitted.sample_weights)
-    left = fitted.kernel.variance - np.sum(rows.T * np.linalg.solve(noisy, rows.T), axis=0)
-    expected = fitted.target_scale**2 * (left + fitted.noise)
-    np.testing.assert_allclose(fitted.decide(OTHERS, variance=True).variance, expected, rtol=1e-7)
 
 
 def test_no_variance_falls_below_the_noise(fitted) -> None:

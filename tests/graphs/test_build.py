@@ -28,18 +28,21 @@ def test_a_self_loop_makes_a_node_its_own_neighbour_once() -> None:
 
 EDGES, LABELS, NAN = [[0, 1], [2, 3]], list("abab"), float("nan")
 BAD = [
-    (([[0, 3]], LABELS), r"joins node 0 of graph 0 and node 1 of graph 1"),
-    (([[0, 1], [0, 9]], LABELS), r"Edge 1 joins nodes 0 and 9, but the nodes are 0 to 3"),
-    (([[-1, 0]], LABELS), r"nodes are 0 to 3"),
+    (([[0, 3]], LABELS), r"Edge 0 joins nodes 0 and 3: expected two nodes of one graph"),
+    (([[0, 1], [0, 9]], LABELS), r"Edge 1 joins nodes 0 and 9: .*of the nodes 0 to 3"),
+    (([[-1, 0]], LABELS), r"nodes -1 and 0"),
     (
         ([[0, 1], [3, 2], [2, 3]], LABELS, list("xxy")),
-        r"Edge 0 - 1 of graph 1 .* two labels, '[xy]'",
+        r"Edge (0 - 1|1 - 0) of graph 1 .* two labels, '[xy]'",
     ),
-    ((EDGES, ["a", "a", "a", None]), r"label of node 1 of graph 1 is None: every"),
-    ((EDGES, ["a", "a", "a", np.float64("nan")]), r"label of node 1 of graph 1 is .*nan.*: every"),
+    ((EDGES, ["a", "a", "a", None]), r"label of node 1 of graph 1 is None, of type"),
+    (
+        (EDGES, ["a", "a", "a", np.float64("nan")]),
+        r"label of node 1 of graph 1 is .*nan.*, of type",
+    ),
     ((EDGES, np.array([1.0, NAN, 1, 1])), r"node 1 of graph 0 is nan"),
     *(
-        ((EDGES, ["a", "a", bad, "a"]), r"label of node 0 of graph 1 is an unhashable")
+        ((EDGES, ["a", "a", bad, "a"]), r"label of node 0 of graph 1 is .* must be hashable")
         for bad in (["a"], {"a": 1}, {1}, np.array([1, 2]))
     ),
     ((EDGES, LABELS, ["x", None]), "label of edge 0 - 1 of graph 1 is None"),

@@ -69,6 +69,10 @@ def test_bad_keys_are_errors(key, words) -> None:
 
 def test_a_slice_shares_memory_and_an_index_array_does_not() -> None:
     graphs = example()
+    assert (
+        repr(graphs[:0])
+        == "GraphCollection(0 graphs, 0 nodes, 0 edges, 3 node labels, 2 edge labels)"
+    )
     assert np.shares_memory(graphs[1:3].node_codes, graphs.node_codes)
     assert np.shares_memory(graphs[1:].neighbors, graphs.neighbors)
     assert not np.shares_memory(graphs[[1, 2]].node_codes, graphs.node_codes)
@@ -85,9 +89,6 @@ def test_nothing_can_be_changed() -> None:
         graphs.graph_data["pair"] = []
     with pytest.raises(ValueError, match="read-only"):
         graphs.graph_data["pair"][0] = 0
-
-
-def test_changing_an_input_array_does_not_change_the_collection() -> None:
     codes = np.zeros(2, dtype=np.int32)
     graphs = GraphCollection([0, 2], [0, 1, 2], [1, 0], codes, ("a", "b"))
     codes[0] = 1
@@ -116,38 +117,31 @@ GOOD = {
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"neighbors": [1, 0, 1, 0, 3, 1]}, r"Node 1 of graph 1 has the neighbour 3, "),
-        ({"neighbors": [2, 0, 1, 0, 2, 1]}, r"Node 0 of graph 0 has the neighbour 2, "),
-        ({"neighbors": [1, 0, 1, 0, 2, -1]}, r"Node 2 of graph 1 has the neighbour -1"),
-        ({"neighbors": [1, 0, 1, 0, 2, 2**40]}, r"neighbors contains 1099511627776, .* no int32"),
-        (
-            {"neighbors": np.array([1, 0, 1, 0, 2, 2**64 - 1], np.uint64)},
-            "neighbors contains 18446",
-        ),
-        ({"neighbors": [1, 0, 1, 2, 0, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 0"),
-        ({"neighbors": [1, 0, 1, 2, 2, 1]}, "Node 1 of graph 1 has the neighbours 2 and then 2"),
+        *(({"neighbors": bad}, "neighbors of graph 1 must be nodes of that graph") for bad in
+          ([1, 0, 1, 0, 3, 1], [1, 0, 1, 0, 2, -1], [1, 0, 1, 2, 0, 1], [1, 0, 1, 2, 2, 1])),
+        ({"neighbors": [2, 0, 1, 0, 2, 1]}, "neighbors of graph 0"),
+        ({"neighbors": [1, 0, 1, 0, 2, 2**31]}, "neighbors must fit into int32"),
+        ({"neighbors": np.array([1, 0, 1, 0, 2, 2**64 - 1], np.uint64)}, "must fit into int32"),
         ({"neighbors": [1.0, 0, 1, 0, 2, 1]}, "neighbors must be integers; got float64"),
         ({"neighbors": [[1, 0], [1, 0], [2, 1]]}, r"one axis; got the shape \(3, 2\)"),
         ({"node_offsets": [0, 6, 5]}, "node_offsets must ascend"),
-        ({"node_offsets": [1, 2, 5]}, "node_offsets must begin with 0"),
-        ({"node_offsets": []}, "node_offsets must begin with 0"),
+        ({"node_offsets": [1, 2, 5]}, "node_offsets must ascend from 0"),
+        ({"node_offsets": []}, "node_offsets must ascend from 0"),
+        ({"node_offsets": [0, -5]}, "node_offsets must ascend"),
         ({"neighbor_offsets": [0, 1, 2, 7, 5, 6]}, "neighbor_offsets must ascend"),
         ({"neighbor_offsets": [0, 2**63 - 1, -(2**63), 3, 5, 6]}, "neighbor_offsets must ascend"),
-        (
-            {"node_codes": [0, 1, 0, 2, 1]},
-            "Node 1 of graph 1 has the node label code 2; .* 2 labels",
-        ),
-        ({"node_codes": [-1, 1, 0, 0, 1]}, "Node 0 of graph 0 has the node label code -1"),
+        ({"node_codes": [0, 1, 0, 2, 1]}, "node_codes must be at least 0 and below 2"),
+        ({"node_codes": [-1, 1, 0, 0, 1]}, "node_codes must be at least 0"),
         ({"node_codes": [True, True, True, True, True]}, "node_codes must be integers; got bool"),
-        ({"fine_codes": [0, 0, 0, 0, 1], "fine_alphabet": ("x",)}, "fine_alphabet has 1 labels"),
-        ({"fine_codes": [0, 0, 0], "fine_alphabet": ("x",)}, "fine_codes has 3 entries"),
-        ({"node_codes": [0]}, "node_codes has 1 entries; expected 5"),
-        ({"names": ["x"]}, "names has 1 entries; expected 2"),
+        ({"node_codes": [0]}, r"node_codes must have the shape \(5,\), not \(1,\)"),
+        ({"fine_codes": [0, 0, 0, 0, 1], "fine_alphabet": ("x",)}, "fine_codes must be .* below 1"),
+        ({"fine_codes": [0, 0, 0], "fine_alphabet": ("x",)}, "fine_codes must have the shape"),
+        ({"edge_codes": [0, 0, 1, 1, 0, 2]}, "edge_codes must be .* below 2"),
         ({"edge_codes": None}, "together"),
-        ({"neighbors": [2**31, 0, 1, 0, 2, 1]}, "neighbors contains 2147483648, which is no int32"),
-        ({"edge_codes": [0, 0, 1, 1, 0, 2]}, "Node 2 of graph 1 has the edge label code 2"),
+        ({"directions": [0, 0, 1, 1, 0, 2]}, "directions must be"),
+        ({"names": ["x"]}, r"names must have the shape \(2,\)"),
     ],
-)
+)  # fmt: skip
 def test_arrays_that_no_loop_could_follow_are_an_error(change, words) -> None:
     assert len(GraphCollection(**GOOD)) == 2
     with pytest.raises(GraphDataError, match=words):
@@ -158,14 +152,6 @@ def test_neighbours_may_fall_where_another_node_begins() -> None:
     """From node to node, over a node without any, and from graph to graph."""
     graphs = GraphCollection([0, 3, 4], [0, 2, 2, 3, 4], [0, 2, 0, 0], [0, 0, 0, 0], ("a",))
     assert [graph.edges for graph in graphs] == [((0, 0), (0, 2)), ((0, 0),)]
-
-
-def test_zero_graphs() -> None:
-    graphs = example()[:0]
-    assert len(graphs) == 0
-    assert (graphs.n_nodes, graphs.n_edges) == (0, 0)
-    assert list(graphs) == []
-    assert "0 graphs" in repr(graphs)
 
 
 class SeesCollections(ClassifierMixin, BaseEstimator):
@@ -207,25 +193,17 @@ def test_splitters_and_searches_pass_collections_on(mutag) -> None:
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [["b", "a", "b"], [3, 1, 2, 3], [(1, 2), (0, 5)], [True, False], [1, "a", (2,)], [],
-     [2.5, 1.0]],
+    ("labels", "expected"),
+    [(["b", "a", "b"], ("a", "b")), ([3, 1, 2, 3], (1, 2, 3)), ([(1, 2), (0, 5)], ((0, 5), (1, 2))),
+     ([True, False], (False, True)), ([1, "a", (2,)], (1, "a", (2,))), ([], ()),
+     ([2.5, 1.0], (1.0, 2.5)), (np.array([5, -1, 5]), (-1, 5)), (np.array(["x", "a"]), ("a", "x"))],
+    ids=str,
 )  # fmt: skip
-def test_codes_lead_back_to_the_labels(labels) -> None:
+def test_codes_lead_back_to_the_labels(labels, expected) -> None:
     codes, alphabet = encode_labels(labels)
-    assert [alphabet[code] for code in codes] == labels
-    assert len(set(alphabet)) == len(alphabet)
-
-
-def test_the_alphabet_is_sorted_and_does_not_depend_on_order() -> None:
-    assert encode_labels(["c", "a", "b"])[1] == encode_labels(["b", "c", "a"])[1] == ("a", "b", "c")
-    assert encode_labels(np.array([5, -1, 5]))[1] == (-1, 5)
-
-
-def test_labels_from_arrays_are_plain_python_values() -> None:
-    _, alphabet = encode_labels(np.array(["x", "y"]))
-    assert [type(label) for label in alphabet] == [str, str]
-    assert type(encode_labels(np.array([1, 2]))[1][0]) is int
+    assert [alphabet[code] for code in codes] == list(labels)
+    assert alphabet == expected
+    assert not any(isinstance(label, np.generic) for label in alphabet)  # plain Python values
 
 
 def test_translate_marks_unknown_labels() -> None:

@@ -30,26 +30,24 @@ def assert_is_path(graph, labels=("C", "N", "C"), edge_labels=(1, 2)) -> None:
 def test_a_collection_passes_through_untouched(mutag) -> None:
     graphs, _ = mutag
     assert as_graph_collection(graphs) is graphs
+    assert list(as_graph_collection(list(graphs[:20]))) == list(graphs[:20])
     with pytest.raises(GraphDataError, match=r"node_label='x'.*Leave node_label out"):
         as_graph_collection(graphs, node_label="x")
 
 
-def test_treelens_graphs_make_the_same_collection(mutag) -> None:
-    graphs, _ = mutag
-    assert list(as_graph_collection(list(graphs[:20]))) == list(graphs[:20])
-
-
 def test_any_iterable_will_do() -> None:
     graphs = [labelled_path(), labelled_path()]
+    graphs[0].graph["name"] = "first"
     as_objects = np.empty(2, dtype=object)
     as_objects[:] = graphs
     for given_graphs in (graphs, tuple(graphs), iter(graphs), as_objects, pd.Series(graphs)):
         collection = as_graph_collection(given_graphs)
         assert len(collection) == 2
         assert_is_path(collection[1])
+        assert collection.names.tolist() == ["first", None]
 
 
-def test_labels_missing_for_some_nodes_or_edges() -> None:
+def test_labels_missing_for_some_nodes_edges_or_graphs() -> None:
     graph = labelled_path()
     del graph.nodes["w"]["label"]
     with pytest.raises(GraphDataError, match=r"Node 'w' of graph 1 has no 'label'"):
@@ -58,9 +56,6 @@ def test_labels_missing_for_some_nodes_or_edges() -> None:
     del graph.edges["v", "w"]["label"]
     with pytest.raises(GraphDataError, match=r"Edge 'v' - 'w' of graph 0 has no 'label'"):
         as_graph_collection([graph])
-
-
-def test_labels_missing_for_some_graphs() -> None:
     with pytest.raises(GraphDataError, match=r"Graph 0 has node labels, graph 2 has none \(1 of 3"):
         as_graph_collection([labelled_path(), labelled_path(), nx.path_graph(2)])
     bare_edges = labelled_path()
@@ -79,12 +74,6 @@ def test_graphs_with_nothing_to_label_are_no_mixture() -> None:
     assert graphs.sizes.tolist() == [0, 3, 1]
     assert_is_path(graphs[1])
     assert as_graph_collection([nx.Graph()]).n_nodes == 0
-
-
-def test_names_are_kept() -> None:
-    named = labelled_path()
-    named.graph["name"] = "first"
-    assert as_graph_collection([named, labelled_path()]).names.tolist() == ["first", None]
 
 
 NODE_LABELS = {"u": "C", "v": "N", "w": "C"}
@@ -189,10 +178,7 @@ def test_labels_never_land_in_a_neighbouring_graph() -> None:
     right = Graph(("a", "b", "c"), ((0, 1), (1, 2)), edge_labels=(3,))
     with pytest.raises(GraphDataError, match="Graph 0 has 2 edge labels for 1 edges"):
         as_graph_collection([left, right])
-
-
-def test_a_number_of_nodes_that_is_none() -> None:
-    for wrong in (2.5, -1):
+    for wrong in (2.5, -1, None):
         graph = SimpleNamespace(edge_index=np.empty((2, 0)), num_nodes=wrong)
         with pytest.raises(GraphDataError, match="Graph 0: num_nodes is"):
             as_graph_collection([graph])
@@ -203,23 +189,20 @@ def test_a_number_of_nodes_that_is_none() -> None:
     [
         (np.zeros((5, 3)), r"got ndarray of shape \(5, 3\)"),
         (np.zeros(5), r"got ndarray of shape \(5,\)"),
-        (np.zeros((0, 3)), r"got ndarray of shape \(0, 3\)"),
         (np.array(3, dtype=object), r"got ndarray of shape \(\)"),
         (np.zeros((5, 3)).astype(object), r"got ndarray of shape \(5, 3\)"),
         (scipy.sparse.eye(3).tocsr(), r"of shape \(3, 3\)"),
         (pd.DataFrame({"a": [1, 2]}), r"got DataFrame of shape \(2, 1\)"),
         ([[1.0, 2.0], [3.0, 4.0]], r"item 0 is list \[1.0, 2.0\]"),
-        ([1, 2, 3], r"item 0 is int 1"),
         ([None], r"item 0 is NoneType None"),
         (None, r"got NoneType None"),
         (7, r"got int 7"),
         ({"a": 1}, r"got dict"),
         (b"CCO", r"got bytes"),
-        ({"CCO", "CCC"}, r"got a set, which has no order"),
-        (frozenset(["CCO"]), r"got a set"),
-        (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got a masked array"),
-        (np.ma.array(["CCO", "CCC"]), r"got a masked array"),
+        (frozenset(["CCO"]), r"got a frozenset"),
+        (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got a MaskedArray"),
         ("CCO", r"a SMILES string by itself .*Wrap it in a list"),
+        ("new.csv", r"Files are read by treelens.read_smiles"),
         (nx.path_graph(3), r"a NetworkX graph by itself .*Wrap it in a list"),
         (([(0, 1)], {0: "a", 1: "b"}), r"a GraKeL tuple by itself .*Wrap it in a list"),
         ([nx.path_graph(2), "CCO"], r"item 0 is a NetworkX graph; item 1 is str 'CCO'"),
@@ -227,34 +210,15 @@ def test_a_number_of_nodes_that_is_none() -> None:
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:20],
 )
 def test_what_is_not_a_list_of_graphs(thing, words) -> None:
-    with pytest.raises(GraphDataError, match=words) as caught:
+    with pytest.raises(NotGraphsError, match=words) as caught:
         as_graph_collection(thing)
     assert isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize(
-    "text", ["new.csv", "far/new.CSV.gz", "m.treelens", "~/new.sdf", "a.xlsx", "here"]
-)
-def test_a_path_as_text_is_no_molecule(text, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "here").write_text("smiles\n")
-    with pytest.raises(NotGraphsError, match=r"looks like a path.*read_smiles.*treelens\.load"):
-        as_graph_collection(text)
-
-
-@pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C" * 5000, "C\0"])
-def test_a_molecule_by_itself_is_no_path(text) -> None:
-    with pytest.raises(NotGraphsError, match="a SMILES string by itself"):
-        as_graph_collection(text)
-
-
-@pytest.mark.parametrize("nothing", [[], (), np.array([], dtype=object), iter([])])
-def test_zero_graphs(nothing) -> None:
-    with pytest.raises(GraphDataError, match="at least one graph"):
-        as_graph_collection(nothing)
-
-
-def test_one_graph_at_a_time(mutag) -> None:
+def test_zero_graphs_and_one_at_a_time(mutag) -> None:
+    for nothing in ([], (), np.array([], dtype=object), iter([])):
+        with pytest.raises(GraphDataError, match="at least one graph"):
+            as_graph_collection(nothing)
     graphs, _ = mutag
     for one in (graphs[3], graphs[3:4]):
         assert list(as_single_graph(one)) == [graphs[3]]

@@ -8,7 +8,6 @@ import threading
 import zipfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from treelens import load_dataset
@@ -79,11 +78,13 @@ def assert_is_mini(graphs, y) -> None:
     assert y.tolist() == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
 @pytest.mark.parametrize("place", ["tu/MINI", "MINI", ".", "tu/MINI.zip", "MINI.zip"])
 def test_folders_and_zips(tmp_path, monkeypatch, place) -> None:
     data = tmp_path / "data"
     if place.endswith(".zip"):
-        write_zip(data / place)
+        beside = {"MINI_graph_attributes.txt": b"0.5\n", "README.txt": b"about"}  # not read
+        write_zip(data / place, FILES | beside)
     else:
         write_folder(data / place)
     assert_is_mini(*load_dataset("MINI", folder=data))
@@ -104,11 +105,6 @@ def test_cache_comes_last_and_folder_first(tmp_path, monkeypatch) -> None:
     assert "treelens" in str(datasets.cache_folder())
 
 
-def test_a_folder_that_does_not_exist(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"folder=.*typo.* is not a folder"):
-        load_dataset("MINI", folder=tmp_path / "typo")
-
-
 @pytest.mark.parametrize("name", ["smiles/MOLS.csv.gz", "MOLS.csv"])
 def test_molecules(tmp_path, name) -> None:
     pytest.importorskip("rdkit", reason="needs RDKit")
@@ -121,22 +117,18 @@ def test_molecules(tmp_path, name) -> None:
     assert graphs.graph_data["row"].tolist() == [0, 2]
 
 
-def test_no_network_says_what_was_tried_and_what_to_do(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError) as caught:
+def test_what_is_not_found_says_what_was_tried_and_what_to_do(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="by hand") as caught:
         load_dataset("MINI")
-    message = str(caught.value)
-    assert str(tmp_path / "cache") in message
-    assert "TREELENS_DATA is not set" in message
-    assert "http://127.0.0.1:9/MINI.zip" in message
-    assert "by hand" in message
+    for words in (tmp_path / "cache", "TREELENS_DATA is not set", "http://127.0.0.1:9/MINI.zip"):
+        assert str(words) in str(caught.value)
     assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_no_download_when_told_or_when_there_is_none() -> None:
     with pytest.raises(GraphDataError, match="download=False"):
         load_dataset("MINI", download=False)
     with pytest.raises(GraphDataError, match=r"no official archive.*MOLS\.csv\.gz"):
         load_dataset("MOLS")
+    with pytest.raises(FileNotFoundError, match=r"folder=.*typo.* is not a folder"):
+        load_dataset("MINI", folder=tmp_path / "typo")
 
 
 def test_checksum_mismatch_names_file_expected_got_and_remedy(tmp_path) -> None:
@@ -152,19 +144,12 @@ def test_checksum_mismatch_names_file_expected_got_and_remedy(tmp_path) -> None:
 
     fewer = {name: data for name, data in FILES.items() if "node_labels" not in name}
     write_zip(path, fewer)
-    with pytest.raises(GraphDataError, match=r"MINI_node_labels.txt.*got no such file"):
+    with pytest.raises(GraphDataError, match=r"MINI_node_labels.txt.*got .no such file"):
         load_dataset("MINI", folder=tmp_path / "data")
     # Labels that somebody added would change the graphs of a set that is known by its name.
     write_zip(path, FILES | {"MINI_edge_labels.txt": b"5\n"})
-    with pytest.raises(GraphDataError, match=r"MINI_edge_labels.txt in .* is no file of MINI"):
+    with pytest.raises(GraphDataError, match=r"MINI_edge_labels.txt in .* is not a file"):
         load_dataset("MINI", folder=tmp_path / "data")
-
-
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
-def test_files_that_are_not_read_may_lie_beside_the_pinned_ones(tmp_path) -> None:
-    more = {"MINI_graph_attributes.txt": b"0.5\n", "README.txt": b"about"}
-    write_zip(tmp_path / "data" / "MINI.zip", FILES | more)
-    assert_is_mini(*load_dataset("MINI", folder=tmp_path / "data"))
 
 
 def test_the_edges_of_an_unpinned_file_are_counted(tmp_path, monkeypatch) -> None:
@@ -213,16 +198,6 @@ def test_bad_downloads_leave_nothing_behind(server, tmp_path, monkeypatch, serve
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_list_datasets_is_ready_for_a_data_frame(tmp_path) -> None:
-    write_zip(tmp_path / "cache" / "MINI.zip")
-    frame = pd.DataFrame(datasets.list_datasets()).set_index("name")
-    assert {"MUTAG", "NCI1", "DD", "HIV", "BBBP"} <= set(frame.index)
-    assert frame.loc["NCI1", "n_graphs"] == 4110
-    assert not frame.loc["PTC_DGCNN", "downloadable"]
-    assert frame.loc["MINI", "path"] == tmp_path / "cache" / "MINI.zip"
-    assert frame.loc["MOLS", "path"] is None
-
-
 def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
     files = FILES | {"MINI_graph_labels.txt": b"1\n1\n", "MINI_edge_labels.txt": b"0\n"}
     write_zip(tmp_path / "data" / "MINI.zip", files)
@@ -236,6 +211,9 @@ def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
     }
     with pytest.raises(FileNotFoundError, match="was not found in"):
         datasets.verify_dataset("MINI")
+    listed = {row["name"]: row for row in datasets.list_datasets(tmp_path / "data")}
+    assert listed["MINI"]["path"] == tmp_path / "data" / "MINI.zip"
+    assert (listed["NCI1"]["n_graphs"], listed["MOLS"]["path"]) == (4110, None)
 
 
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
@@ -256,12 +234,7 @@ def test_real_molecules_load(data_folder, name, n_invalid, recwarn) -> None:
     assert len([w for w in recwarn if w.category is InvalidMoleculesWarning]) == bool(n_invalid)
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("mutagg", "Did you mean 'MUTAG'"), ("PROTEIN", "Did you mean 'PROTEINS'"), ("../z", "Known")],
-)
-def test_a_name_that_is_not_known(name: str, hint: str) -> None:
-    with pytest.raises(GraphDataError, match=f"no data set named '{name}'") as caught:
-        load_dataset(name)
-    assert hint in str(caught.value)
-    assert ("Did you mean" in str(caught.value)) == (name != "../z")
+def test_a_name_that_is_not_known() -> None:
+    for name, hint in (("mutagg", "mean 'MUTAG'"), ("PROTEIN", "'PROTEINS'"), ("../z", "")):
+        with pytest.raises(GraphDataError, match=rf"named '{name}'.*{hint}.* Known are"):
+            load_dataset(name)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array, csc_matrix, csr_array, dia_array
 
 from graphs.test_convert import (
     EDGE_LABELS,
@@ -83,15 +83,6 @@ def test_grakel_edges_in_every_form(edges) -> None:
     assert_is_path(as_graph_collection([(edges, NODE_LABELS)])[0], edge_labels=None)
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
-@pytest.mark.parametrize("wrap", [np.array, scipy.sparse.csr_matrix, scipy.sparse.coo_array, list])
-def test_grakel_adjacency_matrices(wrap) -> None:
-    matrix = wrap([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
-    node_labels = {0: "C", 1: "N", 2: "C"}
-    edge_labels = {(0, 1): 1, (1, 2): 2}
-    assert_is_path(as_graph_collection([(matrix, node_labels, edge_labels)])[0])
-
-
 def test_grakel_nodes_that_only_the_labels_name_are_kept() -> None:
     graphs = as_graph_collection([([(5, 7)], {5: "a", 7: "b", 9: "c"}), (set(), {1: "a"})])
     assert graphs[0].node_labels == ("a", "b", "c")
@@ -108,7 +99,7 @@ def test_grakel_nodes_that_only_the_labels_name_are_kept() -> None:
         ((np.zeros((2, 3)), {0: "a", 1: "b"}), r"Graph 1: .* must be square .*got shape \(2, 3\)"),
         (([[0, 1], [1]], {0: "a", 1: "b"}), r"Graph 1: .* must be square"),
         (([(0, [1])], {0: "a"}), r"Graph 1: nodes must be hashable"),
-        (([(0, 1)], {0: "a", 1: ["b"]}), r"node 1 of graph 1 is an unhashable list"),
+        (([(0, 1)], {0: "a", 1: ["b"]}), r"node 1 of graph 1 is .*of type list"),
         (([(0, 1)], {0: "a", 1: None}), r"Node 1 of graph 1 has no"),
     ],
 )
@@ -154,14 +145,11 @@ def test_geometric_features_become_labels(x, labels) -> None:
     assert_is_path(graphs[0], labels)
 
 
-def test_geometric_one_rule_for_all_graphs() -> None:
+def test_geometric_labels_by_one_rule_and_by_name() -> None:
     # alone, the first graph would look one-hot
     one_hot, counts = FakeTensor([[1, 0]] * 3), FakeTensor([[1, 1]] * 3)
     graphs = as_graph_collection([data(x=one_hot), data(x=counts)])
     assert graphs[0].node_labels == ((1, 0),) * 3
-
-
-def test_geometric_named_attributes_come_first() -> None:
     graph = data(
         x=FakeTensor([[0.5]] * 3), node_labels=FakeTensor([1, 2, 1]), z=FakeTensor([6, 7, 6])
     )
@@ -178,7 +166,7 @@ def test_geometric_named_attributes_come_first() -> None:
         ({"x": [[float("nan")], [1.0], [2.0]]}, "x has values that are not whole numbers"),
         ({"x": [[1], [2]]}, r"x of graph 0 has shape \(2, 1\)"),
         ({"x": [1, 2, 3], "edge_attr": [0.1] * 4}, "edge_attr has values that are not whole"),
-        ({"x": [1, 2, 3], "edge_attr": [1, 2, 2, 2]}, "Edge 0 - 1 of graph 0 .*two labels"),
+        ({"x": [1, 2, 3], "edge_attr": [1, 2, 2, 2]}, "of graph 0 .*two labels"),
     ],
 )
 def test_geometric_mistakes(parts, words) -> None:
@@ -211,7 +199,7 @@ def test_the_real_igraph() -> None:
 
 def test_sparse_adjacency_matrices_stay_sparse() -> None:
     n_nodes = 100_000  # 80 GB as a dense matrix
-    path = scipy.sparse.dia_array((np.ones((1, n_nodes)), [1]), shape=(n_nodes, n_nodes))
+    path = dia_array((np.ones((1, n_nodes)), [1]), shape=(n_nodes, n_nodes))
     for matrix in (path, path.tocsr(), path.tocsc()):
         graphs = as_graph_collection([(matrix, dict.fromkeys(range(n_nodes), "a"))])
         assert (graphs.n_nodes, graphs.n_edges) == (n_nodes, n_nodes - 1)
@@ -222,8 +210,8 @@ def test_sparse_and_dense_adjacency_agree() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         dense = rng.integers(-1, 2, (6, 6)) * (rng.random((6, 6)) < 0.4)
-        stored = scipy.sparse.coo_array(dense)
-        twice = scipy.sparse.coo_array(  # zeros stored, and entries that cancel each other
+        stored = coo_array(dense)
+        twice = coo_array(  # zeros stored, and entries that cancel each other
             (np.concatenate([stored.data, [0, 1, -1]]),
              (np.append(stored.row, [0, 5, 5]), np.append(stored.col, [0, 0, 0]))), shape=(6, 6)
         )  # fmt: skip
@@ -231,7 +219,7 @@ def test_sparse_and_dense_adjacency_agree() -> None:
         expected = as_graph_collection([(dense, labels)])[0]
         assert as_graph_collection([(stored.tocsr(), labels)])[0] == expected
         assert as_graph_collection([(twice, labels)])[0] == expected
-    holed = scipy.sparse.csr_array(np.array([[0, np.nan], [0, 0]]))
+    holed = csr_array(np.array([[0, np.nan], [0, 0]]))
     with pytest.raises(GraphDataError, match=r"Graph 0: .*NaN"):
         as_graph_collection([(holed, {0: "a", 1: "b"})])
     words = np.array([["", "x"], ["x", ""]])
@@ -257,24 +245,20 @@ def igraph_with(vs=(), es=(), directed=False) -> FakeIgraph:
 PAIRS = [(0, 1), (1, 2)]
 AAA = dict.fromkeys(range(3), "a")
 IGNORED = {
-    "weights": (path_with(edge={(0, 1): {"weight": 2.5}}), "weights"),
-    "integer weights": (path_with(edge={(0, 1): {"weight": 2}}), "weights"),
+    "weights": (path_with(edge={(0, 1): {"weight": 2}}), "weights"),
     "weights igraph": (igraph_with(es={"weight": [1.0, 0.5]}), "weights"),
     "weights geometric": (data(node_labels=[1, 1, 1], edge_weight=[1, 2.0, 1, 1]), "weights"),
     "weights triples": (([(0, 1, 0.5), (1, 2, 1.0)], AAA), "weights"),
     "weights of pairs": (({(0, 1): 0.5, (1, 2): 1.0}, AAA), "weights"),
     "weights of neighbours": (({0: {1: 3}, 1: {}, 2: {1: 1}}, AAA), "weights"),
-    "weights of named": (({"x": {"y": 3}, "y": {}}, {"x": "a", "y": "a"}), "weights"),
     "weights matrix": ((np.array([[0, 2], [2, 0]]), ["a", "b"]), "weights"),
-    "weights sparse": (scipy.sparse.csr_array([[0, 2], [2, 0]]), "weights"),
-    "attribute": (path_with([{"charge": 0.5}] * 3), "'charge'"),
+    "weights sparse": (csr_array([[0, 2], [2, 0]]), "weights"),
     "attribute of one": (path_with([{}, {"charge": 1.0}]), "'charge'"),
     "position": (path_with([{"pos": (0.5, 1.0)}] * 3), "'pos'"),
     "array": (path_with([{"x": np.array([0.5])}] * 3), "'x'"),
     "attribute igraph": (igraph_with({"charge": [0.5, 1, 2]}), "'charge'"),
     "position geometric": (data(node_labels=[1, 1, 1], pos=np.zeros((3, 3))), "'pos'"),
     "float labels": (path_with([{"label": 0.25}, {"label": 1.5}, {"label": 0.25}]), "0.25"),
-    "float labels tuple": ((PAIRS, {0: 0.25, 1: 1.5, 2: 1.0}), "0.25"),
     "float edge labels": (path_with(edge={e: {"label": 0.5} for e in PAIRS}), "edge labels.*0.5"),
 }
 
@@ -294,7 +278,6 @@ USED = {
     "whole labels": path_with([{"label": 1.0}, {"label": 2.0}, {"label": 1.0}]),
     "other attributes": path_with([{"charge": 1, "kind": "x", "seen": True}] * 3),
     "no weights": ({0: dict.fromkeys([1]), 1: {}}, {0: "a", 1: "b"}),
-    "matrix": (np.array([[0, 1], [1, 0]]), {0: "a", 1: "b"}),
     "truth values": (np.array([[False, True], [True, False]]), {0: "a", 1: "b"}),
     "geometric": data(node_labels=[1, 1, 1], edge_weight=None, pos=None),
 }
@@ -305,28 +288,24 @@ def test_no_warning_where_all_data_is_used(graph) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_graph_collection([graph])
-
-
-def test_weights_may_be_the_labels() -> None:
-    graph = path_with(edge={(0, 1): {"weight": 2}, (1, 2): {"weight": 3}})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        graphs = as_graph_collection([graph], edge_label="weight")
-    assert graphs[0].edge_labels == (2, 3)
+        weighted = path_with(edge={(0, 1): {"weight": 2}, (1, 2): {"weight": 3}})
+        assert as_graph_collection([weighted], edge_label="weight")[0].edge_labels == (2, 3)
 
 
 # --- adjacency matrices and GraKeL's own graphs -----------------------------------------------
 
 PATH_MATRIX = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-SPARSE = [scipy.sparse.csr_array, scipy.sparse.coo_array, scipy.sparse.csc_matrix]
 
 
-@pytest.mark.parametrize("kind", [*SPARSE, np.array])
+@pytest.mark.parametrize("kind", [csr_array, coo_array, csc_matrix, np.array])
 @pytest.mark.parametrize("as_labels", [list, np.array, lambda x: dict(enumerate(x))])
 def test_matrices_with_and_without_labels(kind, as_labels) -> None:
     matrix, labels = kind(PATH_MATRIX), as_labels(["C", "N", "C"])
     for item in ((matrix, labels), [matrix, labels]):
         assert_is_path(as_graph_collection([item, item])[1], edge_labels=None)
+    for structure in (matrix, PATH_MATRIX.tolist()):
+        named = (structure, {0: "C", 1: "N", 2: "C"}, {(0, 1): 1, (1, 2): 2})
+        assert_is_path(as_graph_collection([named])[0])
     for graphs in ([matrix], [matrix] * 3, iter([matrix])):
         with pytest.warns(DegreeLabelsWarning):
             assert_is_path(as_graph_collection(graphs)[0], (1, 2, 1), None)
@@ -387,9 +366,6 @@ def test_tuples_of_numbered_nodes_give_the_same_graphs(seed, kind):
     [
         ({0: [1], 1: [0]}, {1: "b", 0: "a"}),  # labels in another order
         ({1: [0], 0: [1]}, {0: "a", 1: "b"}),
-        ({"a": ["b"], "b": ["a"]}, {"a": "a", "b": "b"}),
-        ({(0, 1): 1.0}, {0: "a", 1: "b"}),
-        ([(0, 1)], {0: "a", 1: "b"}),
         ({0: [1.0], 1: [0.0]}, {0: "a", 1: "b"}),
     ],
 )
@@ -399,12 +375,7 @@ def test_tuples_of_other_forms(odd):
     assert graph.edges == ((0, 1),)
 
 
-def test_a_neighbour_that_is_no_node_is_named():
-    with pytest.raises(GraphDataError, match="Node 7 of graph 1 has no label"):
-        as_graph_collection([({0: []}, {0: "a"}), ({0: [7]}, {0: "a"})])
-
-
-@pytest.mark.parametrize("strange", [[(1, 1)], [1, (0, 1)]])
-def test_neighbours_that_are_pairs_are_no_nodes(strange):
+@pytest.mark.parametrize("strange", [[7], [(1, 1)], [1, (0, 1)]])
+def test_a_neighbour_that_is_no_node_is_named(strange):
     with pytest.raises(GraphDataError, match="of graph 0 has no label"):
         as_graph_collection([({0: strange, 1: [0]}, {0: "a", 1: "b"})])

@@ -2,16 +2,19 @@
 
 import gzip
 import pickle
+import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
+from treelens.graphs import molecules
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
-from treelens.graphs.tables import read_text_table
+from treelens.graphs.tables import read_sdf, read_text_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
@@ -41,6 +44,62 @@ def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
             assert tuple(atom.GetSymbol() for atom in atoms) == graph.node_labels
 
 
+SYMBOLS = {"SINGLE": "-", "DOUBLE": "=", "TRIPLE": "#", "AROMATIC": ":", "DATIVE": "-"}
+
+
+@pytest.mark.parametrize("smiles", MOLECULES)
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_atoms_and_bonds_are_as_rdkit_has_them(smiles, hydrogens) -> None:
+    graph = smiles_to_collection([smiles], hydrogens=hydrogens)[0]
+    molecule = Chem.MolFromSmiles(smiles)
+    molecule = Chem.AddHs(molecule) if hydrogens else molecule
+    assert graph.node_labels == tuple(atom.GetSymbol() for atom in molecule.GetAtoms())
+    expected = {
+        tuple(sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()))): SYMBOLS[
+            str(bond.GetBondType())
+        ]
+        for bond in molecule.GetBonds()
+    }
+    assert dict(zip(graph.edges, graph.edge_labels, strict=True)) == expected
+
+
+@pytest.mark.parametrize("smiles", ["C~C", "[Na]~[Cl]"])
+def test_bonds_without_an_order_are_kept(smiles) -> None:
+    graph = smiles_to_collection([smiles])[0]
+    assert graph.edges == ((0, 1),)
+    assert graph.edge_labels == ("order 0",)
+
+
+def test_half_a_surrogate_pair_is_no_molecule() -> None:
+    with pytest.raises(GraphDataError, match=r"1 of 2 molecules .* graph 1 'C\\ud800'"):
+        smiles_to_collection(["C", "C\ud800"])
+    with pytest.warns(InvalidMoleculesWarning):
+        assert len(smiles_to_collection(["C", "\udcff"], on_invalid="skip")) == 1
+
+
+def test_large_molecules_take_no_dense_matrix() -> None:
+    n_atoms = 3000  # 72 MB as a dense matrix
+    tracemalloc.start()
+    graph = smiles_to_collection(["C" * n_atoms])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert graph.n_edges == n_atoms - 1
+    assert graph[0].edges[:2] == ((0, 1), (1, 2))
+    assert peak < 10 * 2**20
+
+
+def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
+    by_matrix = list(smiles_to_collection(MOLECULES))
+    monkeypatch.setattr(molecules, "MOST_ATOMS_IN_A_MATRIX", 0)
+    assert list(smiles_to_collection(MOLECULES)) == by_matrix
+
+
+def test_rdkit_missing_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(ImportError, match="pip install rdkit"):
+        smiles_to_collection(["C"])
+
+
 # --- files ----------------------------------------------------------------------------------
 
 TABLE = "smiles,label,id\nCCO,1,ethanol\nc1ccccc1,0,benzene\n"
@@ -62,14 +121,7 @@ def test_tables_of_every_form(tmp_path, name, text) -> None:
     assert y.tolist() == [1, 0]
     assert y.dtype == np.int64
     assert graphs.names[1] == "benzene"
-
-
-def test_columns_by_name_and_no_target(tmp_path) -> None:
-    path = write(tmp_path / "x.csv", "structure,activity\nCCO,high\nO,low\n")
-    graphs, y = read_smiles(path, smiles="structure", target="activity")
-    assert y.tolist() == ["high", "low"]
-    assert graphs[0].node_labels == ("C", "C", "O")
-    assert read_smiles(path, "structure", None)[1] is None
+    assert read_smiles(tmp_path / name, "smiles", None)[1] is None
 
 
 @pytest.mark.parametrize(
@@ -97,8 +149,7 @@ def test_smi_files_have_no_header(tmp_path) -> None:
         read_smiles(path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "parquet.gz"])
-def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path, ending) -> None:
+def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path) -> None:
     pytest.importorskip("pyarrow", reason="needs pyarrow to write Parquet")
     import pandas as pd
 
@@ -106,11 +157,8 @@ def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path, ending) 
         {"smiles": [b"CCO", b"O", b"C"], "label": pd.array([1, None, 0], dtype="Int64")},
         index=pd.Index(["a", "b", "c"], name="id"),
     )
-    plain, path = tmp_path / "plain.parquet", tmp_path / f"x.{ending}"
-    frame.to_parquet(plain)
-    packed = ending.endswith("gz")
-    path.write_bytes(gzip.compress(plain.read_bytes()) if packed else plain.read_bytes())
-    table = read_text_table(path)
+    frame.to_parquet(tmp_path / "x.parquet")
+    table = read_text_table(tmp_path / "x.parquet")
     assert table.columns == ["id", "smiles", "label"]
     assert table.rows == [["a", "CCO", "1"], ["b", "O", ""], ["c", "C", "0"]]
 
@@ -124,17 +172,23 @@ def test_parquet_without_a_library_says_what_to_install(tmp_path, monkeypatch) -
         read_smiles(write(tmp_path / "x.parquet", "PAR1"))
 
 
-def sdf_of(*smiles: str) -> str:
+def sdf_of(*smiles: str, names: tuple[str, ...] = ()) -> str:
     records = []
     for i, text in enumerate(smiles):
-        block = Chem.MolToMolBlock(Chem.AddHs(Chem.MolFromSmiles(text)))
+        molecule = Chem.AddHs(Chem.MolFromSmiles(text))
+        molecule.SetProp("_Name", names[i] if names else "")
+        block = Chem.MolToMolBlock(molecule)
         records.append(f"{block}>  <label>\n{i}\n\n>  <title>\n{text}\n\n$$$$\n")
     return "".join(records)
 
 
 @pytest.mark.parametrize("name", ["x.sdf", "x.sdf.gz"])
 def test_sdf(tmp_path, name) -> None:
-    path = write(tmp_path / name, sdf_of("CCO", "c1ccccc1"))
+    path = write(tmp_path / name, sdf_of("CCO", "c1ccccc1", names=("one", "")))
+    found, table = read_sdf(path, keep_hydrogens=False)
+    assert [m.GetNumAtoms() for m in found] == [3, 6]
+    assert table.columns == ["name", "label", "title"]
+    assert table.rows == [["one", "0", "CCO"], ["", "1", "c1ccccc1"]]
     graphs, y = read_smiles(path, names="title")
     assert y.tolist() == [0, 1]
     assert graphs[0].node_labels == ("C", "C", "O")
@@ -157,6 +211,19 @@ def test_sdf_with_a_bad_record(tmp_path) -> None:
         graphs, y = read_smiles(path, on_invalid="skip")
     assert graphs.graph_data["row"].tolist() == [0, 2]
     assert len(y) == 2
+    assert read_sdf(write(path, good), keep_hydrogens=False)[1].columns == ["label", "title"]
+
+
+@pytest.mark.parametrize("end", ["", "\n\n", "cut off\n"])
+def test_a_record_that_cannot_be_read_keeps_its_name(tmp_path, end) -> None:
+    text = sdf_of("C", "[C-]#[O+]", "O", names=("one", "second", "three"))
+    broken = text.replace("\n  2  1  0", "\n  x  1  0", 1)
+    assert broken != text
+    (tmp_path / "x.sdf").write_text(broken + end)
+    molecules, table = read_sdf(tmp_path / "x.sdf", keep_hydrogens=False)
+    assert [m is None for m in molecules] == [False, True, False, *([True] if "cut" in end else [])]
+    names = [row[table.columns.index("name")] for row in table.rows]
+    assert names == ["one", "second", "three", *(["cut off"] if "cut" in end else [])]
 
 
 # --- molecules that are wrong -----------------------------------------------------------------
@@ -192,7 +259,7 @@ def test_unparsable_rows_raise_or_are_skipped_with_their_numbers(tmp_path, capfd
     with pytest.raises(GraphDataError) as caught:
         read_smiles(path)
     message = str(caught.value)
-    assert "3 of 5 molecules" in message
+    assert "3 of 5 rows (60 %)" in message
     for words in ("row 2 (line 3) 'C1CC'", "row 4 (line 5) ''", "row 5 (line 6)", "x.csv", "skip"):
         assert words in message
     with pytest.warns(InvalidMoleculesWarning, match=r"row 2 \(line 3\).*row 5 \(line 6\)") as seen:
@@ -201,6 +268,8 @@ def test_unparsable_rows_raise_or_are_skipped_with_their_numbers(tmp_path, capfd
     assert graphs.graph_data["row"].tolist() == [0, 2]
     assert y.tolist() == [1, 0]
     assert capfd.readouterr().err == ""  # RDKit keeps its own complaints to itself
+    with pytest.raises(GraphDataError, match="None is left"):
+        read_smiles(write(path, "smiles,label\nC1CC,1\n"), on_invalid="skip")
 
 
 def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
@@ -212,7 +281,7 @@ def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "x.csv is empty"),
+        *((text, "x.csv is empty") for text in ("", "\n\n", ",,\n,,\n")),
         ("smiles,label\n", "no molecule"),
         ("SMILES,label\nC,1\n", r"no column 'smiles'.*'SMILES', 'label'"),
         ("smiles,y\nC,1\n", r"no column 'label'.*'smiles', 'y'"),
@@ -223,7 +292,7 @@ def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
             "smiles,label\nC,1\nO,\nN,nan\n",
             r"'label' is missing in 2 rows: row 2 \(line 3\), row 3",
         ),
-        ("smiles,label\nC1CC,1\n", "1 of 1 molecules"),
+        ("smiles,label\nC1CC,1\n", "1 of 1 rows"),
     ],
 )
 def test_bad_tables(tmp_path, text, words) -> None:
@@ -257,12 +326,6 @@ def test_quotes_inside_and_around_fields_are_fine(tmp_path) -> None:
     graphs, y = read_smiles(write(tmp_path / "x.csv", text), names="note")
     assert y.tolist() == [1, 0, 1, 0]
     assert graphs.names.tolist() == ['say "C", please', '5" pipe', "", "end"]
-
-
-def test_nothing_left_after_skipping(tmp_path) -> None:
-    path = write(tmp_path / "x.csv", "smiles,label\nC1CC,1\n")
-    with pytest.raises(GraphDataError, match="None is left"):
-        read_smiles(path, on_invalid="skip")
 
 
 def test_a_missing_target_of_a_skipped_row_does_not_matter(tmp_path) -> None:

@@ -1,10 +1,11 @@
-"""How files are opened: what is no regular file, and what unpacks to more than it should."""
+"""How files are opened: no regular file, or one that unpacks to too much; numbers in them."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import os
+import re
 import socket
 import threading
 import tracemalloc
@@ -12,11 +13,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from treelens import read_smiles, read_tudataset
 from treelens.graphs import opening
-from treelens.graphs.blocks import SmilesBlocks, TUBlocks
+from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.opening import integer_table, is_integer, is_number
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
 
@@ -30,12 +34,15 @@ def write_set(folder: Path) -> Path:
     return folder
 
 
+def zip_of(path: Path, files: dict, method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for part, data in files.items():
+            archive.writestr(f"X_{part}.txt", data)
+    return path
+
+
 def read_blocks(path: Path) -> list:
     return [part.load() for part in SmilesBlocks(path)]
-
-
-def read_parts(path: Path) -> list:
-    return [part.load() for part in TUBlocks(path.parent, "X")]
 
 
 def within_seconds(call, seconds: float = 20.0) -> str:
@@ -71,7 +78,6 @@ def within_seconds(call, seconds: float = 20.0) -> str:
         ("X_A.txt", read_tudataset),
         ("X_graph_labels.txt", lambda path: read_tudataset(path.parent)),
         ("X_node_labels.txt", lambda path: read_tudataset(path.parent)),
-        ("X_node_labels.txt", read_parts),
     ],
 )
 def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> None:
@@ -79,30 +85,25 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> Non
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     message = within_seconds(lambda: read(tmp_path / name))
-    assert f"{name} is a named pipe; expected a regular file" in message
+    assert f"{name} is a pipe, a socket or a device; expected a regular file" in message
 
 
 def test_folders_sockets_and_devices(tmp_path, monkeypatch) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(GraphDataError, match=r"folder\.csv is a folder; expected a regular file"):
         read_smiles(tmp_path / "folder.csv")
+    (write_set(tmp_path / "set") / "X_edge_labels.txt").mkdir()
+    with pytest.raises(GraphDataError, match=r"X_edge_labels\.txt is a folder"):
+        read_tudataset(tmp_path / "set")
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("x.csv")
-        with pytest.raises(GraphDataError, match="is a socket"):
+        with pytest.raises(GraphDataError, match="is a pipe, a socket"):
             read_smiles("x.csv")
     if Path("/dev/zero").exists():
         (tmp_path / "zero.csv").symlink_to("/dev/zero")
-        with pytest.raises(GraphDataError, match="is a device"):
+        with pytest.raises(GraphDataError, match="or a device"):
             read_smiles(tmp_path / "zero.csv")
-
-
-def test_a_label_file_that_is_a_folder_is_not_passed_over(tmp_path) -> None:
-    write_set(tmp_path)
-    (tmp_path / "X_edge_labels.txt").mkdir()
-    for read in (read_tudataset, lambda path: list(TUBlocks(path, "X"))):
-        with pytest.raises(GraphDataError, match=r"X_edge_labels\.txt is a folder"):
-            read(tmp_path)
 
 
 def test_links_to_files_are_files_and_loops_are_not(tmp_path) -> None:
@@ -144,18 +145,12 @@ def test_the_limit_can_be_set(tmp_path, monkeypatch) -> None:
         monkeypatch.setenv("TREELENS_MAX_UNPACKED", wrong)
         with pytest.raises(GraphDataError, match="must be a number of bytes; got"):
             opening.read_bytes(path)
-
-
-def test_the_limit_of_a_zip_can_be_set(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "X.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for part, text in TU.items():
-            archive.writestr(f"X_{part}.txt", text)
-        archive.writestr("X_graph_attributes.txt", SWOLLEN)
+    archive = zip_of(tmp_path / "X.zip", {**TU, "graph_attributes": SWOLLEN})
+    monkeypatch.delenv("TREELENS_MAX_UNPACKED")
     with pytest.raises(GraphDataError, match="TREELENS_MAX_UNPACKED=BYTES"):
-        read_tudataset(path)
+        read_tudataset(archive)
     monkeypatch.setenv("TREELENS_MAX_UNPACKED", str(2 * len(SWOLLEN)))
-    assert len(read_tudataset(path)[0]) == 1
+    assert len(read_tudataset(archive)[0]) == 1
 
 
 def test_blocks_of_a_large_gz_need_no_limit(tmp_path) -> None:
@@ -167,11 +162,7 @@ def test_blocks_of_a_large_gz_need_no_limit(tmp_path) -> None:
 
 def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
     """The list of members says 2 bytes; unpacking at once would give 64 MiB before looking."""
-    path = tmp_path / "X.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for part, text in TU.items():
-            data = b"0\n" * (32 * 2**20) if part == "node_labels" else text.encode()
-            archive.writestr(f"X_{part}.txt", data)
+    path = zip_of(tmp_path / "X.zip", {**TU, "node_labels": b"0\n" * (32 * 2**20)})
     data = bytearray(path.read_bytes())
     for signature, size_at in ((b"PK\1\2", 24), (b"PK\3\4", 22)):
         start = data.rindex(signature)
@@ -187,10 +178,7 @@ def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_zips_packed_in_unusual_ways_are_refused(tmp_path, method) -> None:
-    path = tmp_path / "X.zip"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for part, text in TU.items():
-            archive.writestr(f"X_{part}.txt", text)
+    path = zip_of(tmp_path / "X.zip", TU, method)
     with pytest.raises(GraphDataError, match=rf"packed in an unusual way \(method {method}"):
         read_tudataset(path)
 
@@ -205,3 +193,64 @@ def test_lines_in_blocks_are_bounded_and_otherwise_as_python_reads_them(
     (tmp_path / "x.csv").write_text("smiles,label\nC,1\n" + "C" * 200 + ",1\n")
     with pytest.raises(GraphDataError, match=r"x\.csv, line 3: the line is longer than 100"):
         read_blocks(tmp_path / "x.csv")
+
+
+# --- numbers written as text: Python is the oracle, where it is not too kind --------------------
+
+TEXTS = st.text(alphabet="0123456789+-_., ;eE\t٣", max_size=8)
+
+
+@given(TEXTS)
+def test_an_integer_is_what_python_writes_with_or_without_a_sign(text):
+    plain = re.fullmatch(r"[+-]?\d+", text, re.ASCII) is not None
+    expected = plain and str(abs(int(text))) == text.lstrip("+-")
+    assert is_integer(text) == expected
+
+
+@given(st.integers(-(2**70), 2**70))
+def test_integers_fit_into_64_bits(value):
+    assert is_integer(str(value)) == (-(2**63) <= value < 2**63)
+
+
+@given(st.floats(allow_nan=False))
+def test_every_float_is_a_number(value):
+    assert is_number(repr(value))
+
+
+@given(TEXTS)
+def test_what_is_a_number_python_reads_too(text):
+    if is_number(text):
+        float(text)
+
+
+def test_a_float_must_not_hide_digits_of_an_integer():
+    assert is_number(str(2**53))
+    assert not is_number(str(2**53 + 1))
+    assert is_number(f"{2**60}.0")
+
+
+@settings(deadline=None)  # the first time pandas is imported
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5),
+    st.sampled_from([",", ";", " ", "\t", ", ", " ;  "]),
+)
+def test_tables_come_back_whatever_separates_the_columns(values, between):
+    line = between.join(map(str, values))
+    assert integer_table(f"{line}\n{line}".encode(), "x").tolist() == [values, values]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.from_regex(r"[+-]?[0-9]{1,4}", fullmatch=True), min_size=1, max_size=6))
+def test_every_leading_zero_is_an_error(fields):
+    data = ", ".join(fields).encode()
+    if all(map(is_integer, fields)):
+        assert integer_table(data, "x").tolist() == [list(map(int, fields))]
+    else:
+        with pytest.raises(GraphDataError, match=r"x, line 1: .*leading zero"):
+            integer_table(data, "x")
+
+
+@pytest.mark.parametrize("line", ["", "1,,2", "1 02", "1.0", "x", "1_0", "9" * 30, f"1, {2**63}"])
+def test_lines_that_are_no_integers(line):
+    with pytest.raises(GraphDataError, match="file, line 2: expected"):
+        integer_table(f"1\n{line}\n1".encode(), "file")

@@ -43,10 +43,13 @@ def test_every_reader_records_a_recipe(tmp_path: Path, mutag) -> None:
     assert write_sdf(tmp_path / "m.sdf").recipe == replace(PLAIN, reader="sdf")
     assert mutag[0].recipe == GraphRecipe("tudataset")
     drawn = nx.Graph()
-    drawn.add_node(0, element="C")
+    drawn.add_node(0, element="C", label="wrong")
     recipe = as_graph_collection([drawn], node_label="element").recipe
     assert recipe == GraphRecipe("networkx", node_label="element")
+    assert as_graph_collection([drawn], recipe=recipe)[0].node_labels == ("C",)
     assert as_graph_collection([([(0, 1)], {0: 1, 1: 2})]).recipe == GraphRecipe("grakel")
+    with pytest.raises(NotGraphsError, match=r"m.csv. Read tables of molecules with .*read_smiles"):
+        as_graph_collection(table)
 
 
 def write_sdf(path: Path):
@@ -74,8 +77,7 @@ def test_hydrogens_that_are_atoms_of_molecules_are_noticed() -> None:
     ],
 )  # fmt: skip
 def test_it_travels_along(change) -> None:
-    graphs = smiles_to_collection(SMILES, atom_label="element+charge")
-    assert change(graphs).recipe == CHARGED
+    assert change(smiles_to_collection(SMILES, atom_label="element+charge")).recipe == CHARGED
 
 
 def test_graphs_that_are_put_together_must_agree() -> None:
@@ -143,18 +145,6 @@ def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) 
         check_agreement(graphs.recipe, again.recipe)
 
 
-def test_attributes_that_were_asked_for_are_asked_for_again() -> None:
-    graph = nx.Graph()
-    graph.add_node(0, element="C", label="wrong")
-    recipe = as_graph_collection([graph], node_label="element").recipe
-    assert as_graph_collection([graph], recipe=recipe)[0].node_labels == ("C",)
-
-
-def test_a_path_of_something_else(tmp_path) -> None:
-    with pytest.raises(NotGraphsError, match=r"m.csv. Read tables of molecules with .*read_smiles"):
-        as_graph_collection(tmp_path / "m.csv")
-
-
 @pytest.mark.parametrize(
     "recipe", [CHARGED, GraphRecipe(), GraphRecipe("networkx", node_label="x"),
                replace(PLAIN, standardize=("a", "b"), table=TableRecord(ids=("x",)))], ids=str,
@@ -180,17 +170,3 @@ def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None
 def test_what_a_later_version_wrote_cannot_be_followed(later) -> None:
     with pytest.raises(ValueError, match="must be"):
         as_graph_collection(SMILES, recipe=replace(CHARGED, **later))
-
-
-@pytest.mark.parametrize(
-    ("target", "transform", "units", "words"),
-    [
-        ("IC50", None, None, "'IC50'"),
-        ("IC50", None, "nM", "'IC50' (nM)"),
-        ("IC50 (nM)", None, "nM", "'IC50 (nM)'"),  # told already
-        ("IC50", "ln", "nM", "ln of 'IC50' (nM)"),
-    ],
-)
-def test_the_target_in_words(target, transform, units, words) -> None:
-    record = TableRecord(target=target, transform=transform, units=units)
-    assert record.target_in_words == words

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
+from pathlib import Path
+
 import pytest
 
 from treelens import read_smiles
@@ -17,20 +21,16 @@ TEXT = "smiles,label,note\nCCO,1,café µM\nO,0,naïve\n"
 # --- letters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
-def test_latin_letters_are_read_with_a_warning(tmp_path, encoding) -> None:
-    (tmp_path / "x.csv").write_bytes(TEXT.encode(encoding))
-    with pytest.warns(UserWarning, match=r"x\.csv is not UTF-8: it was read as Latin"):
-        table = read_text_table(tmp_path / "x.csv")
-    assert table.column("note", "x") == ["café µM", "naïve"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "utf-8"])
 @pytest.mark.parametrize("separator", [",", "\t", ";"])
-def test_unicode_as_spreadsheets_save_it(tmp_path, encoding, separator, recwarn) -> None:
-    (tmp_path / "x.csv").write_bytes(TEXT.replace(",", separator).encode(encoding))
-    assert read_text_table(tmp_path / "x.csv").column("note", "x") == ["café µM", "naïve"]
-    assert not recwarn.list
+def test_letters_as_programs_save_them(tmp_path, encoding, separator, recwarn) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes((TEXT + "C,1,é").replace(",", separator).encode(encoding))
+    table = read_text_table(path)
+    assert table.column("note", "x") == ["café µM", "naïve", "é"]
+    assert [("is not UTF-8" in str(w.message)) for w in recwarn] == [True] * (encoding == "cp1252")
+    (block,) = read_table_blocks(path, 10)
+    assert block == table
 
 
 def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch) -> None:
@@ -58,12 +58,76 @@ def test_only_line_ends_end_lines(tmp_path, name) -> None:
     assert block == table
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "utf-8"])
-def test_blocks_have_the_encodings_of_the_whole(tmp_path, encoding, recwarn) -> None:
-    (tmp_path / "x.csv").write_bytes((TEXT + "C,1,é").encode(encoding))
-    (block,) = read_table_blocks(tmp_path / "x.csv", 10)
-    assert block == read_text_table(tmp_path / "x.csv")
-    assert block.column("note", "") == ["café µM", "naïve", "é"]
+# --- workbooks --------------------------------------------------------------------------------
+
+
+def workbook(path: Path, rows: list[list[object]], sheets: int = 1) -> Path:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl")
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for n in range(1, sheets):
+        book.create_sheet(f"more {n}")
+    book.save(path)
+    return path
+
+
+def test_a_workbook(tmp_path) -> None:
+    rows = [["smiles", "label", None], ["CCO", 1.5, "a remark"], [None, None, None], ["O", None]]
+    path = workbook(tmp_path / "x.xlsx", rows)
+    table = read_text_table(path)
+    assert (table.columns, table.rows) == (["smiles", "label"], [["CCO", "1.5"], ["O", ""]])
+    assert table.place(1) == "row 2 (line 4)"
+    with pytest.warns(MissingTargetsWarning, match=r"missing in 1 rows: row 2 \(line 4\)"):
+        graphs, y = read_smiles(path, on_missing="skip")
+    assert (len(graphs), y.tolist()) == (1, [1.5])
+
+
+@pytest.mark.parametrize("claimed", ["A1:B31", "A1", "A1:XFD1048576"])
+def test_what_a_workbook_says_about_its_size_is_not_believed(tmp_path, claimed) -> None:
+    path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], *[["C", k] for k in range(120)]])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert b'<dimension ref="A1:B121"' in members[sheet]
+    members[sheet] = members[sheet].replace(b'ref="A1:B121"', f'ref="{claimed}"'.encode())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    assert len(read_text_table(path).rows) == 120
+
+
+def test_a_cell_in_the_last_corner_costs_nothing(tmp_path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl")
+    path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], ["C", 1], ["CC", 2]])
+    book = openpyxl.load_workbook(path)
+    book.active["XFD1048576"] = "a remark"
+    book.save(path)
+    table = read_text_table(path)
+    assert (table.columns, table.rows) == (["smiles", "label"], [["C", "1"], ["CC", "2"]])
+
+
+def test_sheets_beyond_the_first_are_told(tmp_path) -> None:
+    path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], ["C", 1]], sheets=3)
+    with pytest.warns(UserWarning, match=r"has 3 sheets: the first, 'Sheet', was read"):
+        read_text_table(path)
+
+
+def test_what_is_no_workbook(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("openpyxl", reason="needs openpyxl")
+    (tmp_path / "x.xlsx").write_bytes(b"smiles,label\nC,1\n")
+    with pytest.raises(GraphDataError, match="cannot be read as an Excel workbook"):
+        read_text_table(tmp_path / "x.xlsx")
+    with pytest.raises(GraphDataError, match="is empty"):
+        read_text_table(workbook(tmp_path / "y.xlsx", []))
+    with pytest.raises(FileNotFoundError):
+        read_text_table(tmp_path / "none.xlsx")
+    monkeypatch.setenv(opening.LIMIT_VARIABLE, "100")
+    with pytest.raises(GraphDataError, match="was refused"):
+        read_text_table(tmp_path / "y.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match="pip install openpyxl"):
+        read_text_table(tmp_path / "y.xlsx")
 
 
 # --- targets ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Classes that were given with graphs: numbered, or refused with the place of what is wrong."""
+"""Classes that were given with graphs; limits in tables, beside numbers or in a column."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import treelens as tl
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.targets import check_classes
-from treelens.models.targets import check_numbers
+from treelens.graphs.targets import LIMITS, check_classes
+from treelens.models.thresholds import check_numbers
 
 
 @pytest.mark.parametrize(
@@ -28,29 +29,17 @@ def test_codes_are_positions_among_the_classes_in_order(y):
 )
 def test_a_class_that_is_missing_is_named_by_its_place(nothing):
     with pytest.raises(GraphDataError, match=r"no class .* 2 graphs, the first at position 1"):
-        check_classes(["a", nothing, "b", nothing], 4)
-
-
-def test_nan_among_texts_is_no_class_called_nan():
-    """An array of texts would make it one."""
-    assert np.asarray(["a", np.nan]).tolist() == ["a", "nan"]
-    with pytest.raises(GraphDataError, match="position 1"):
-        check_classes(["a", np.nan], 2)
+        check_classes(["a", nothing, "b", nothing], 4)  # an array would make the class "nan"
 
 
 @pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (None, r"needs classes: call fit\(graphs, y\)"),
-        ([[0, 1]], "one-dimensional"),
-        ([0, 1, 0], "for each of 2 graphs"),
-        ([5, 5], r"one class only \(5\)"),
-        ([0.25, 0.5], "GraphRegressor"),
-    ],
-    ids=["none", "table", "length", "one class", "numbers"],
-)
-def test_what_cannot_be_classes(y, message):
-    with pytest.raises(ValueError, match=message):
+    ("y", "words"),
+    [(None, r"needs classes: call fit\(graphs, y\)"), ([[0, 1]], "one-dimensional"),
+     ([0, 1, 0], "for each of 2 graphs"), ([5, 5], r"one class only \(5\)"),
+     ([0.25, 0.5], "GraphRegressor"), ([1, "1"], "a number and a text")],
+)  # fmt: skip
+def test_what_cannot_be_classes(y, words):
+    with pytest.raises(GraphDataError, match=words):
         check_classes(y, 2)
 
 
@@ -60,16 +49,13 @@ def test_what_cannot_be_classes(y, message):
      (np.array([1j, 2]), "complex"), ([1j, 2.0], "complex"),
      (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
      (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
-     (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs"),
-     ([1, "1"], "a number and a text")],
-    ids=["set", "dict", "complex array", "complex list", "dates", "series", "masked", "1 and '1'"],
+     (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs")],
+    ids=["set", "dict", "complex array", "complex list", "dates", "series", "masked"],
 )  # fmt: skip
 def test_kinds_that_would_be_converted_in_silence(y, words):
-    with pytest.raises(GraphDataError, match=words):
-        check_classes(y, 2)
-    if words != "a number and a text":
+    for check in (check_classes, check_numbers):
         with pytest.raises(GraphDataError, match=words):
-            check_numbers(y, 2)
+            check(y, 2)
 
 
 def test_a_masked_array_without_a_mask_is_an_array():
@@ -80,3 +66,108 @@ def test_a_masked_array_without_a_mask_is_an_array():
 def test_classes_that_differ_in_capitals_or_blanks_are_pointed_out(names):
     with pytest.warns(UserWarning, match="differ in capitals or blanks"):
         check_classes([*names, "other"], 3)
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
+
+
+def _table(tmp_path, cells, qualifiers=None, molecules=MOLECULES, **asked):
+    columns = [molecules, cells] + ([] if qualifiers is None else [qualifiers])
+    lines = ["smiles,value" + ("" if qualifiers is None else ",relation")]
+    lines += [",".join(row) for row in zip(*columns, strict=True)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tl.read_table(path, target="value", **asked)
+
+
+def _cells(special=()):
+    cells = [f"{0.5 + k}" for k in range(len(MOLECULES))]
+    for place, text in special:
+        cells[place] = text
+    return cells
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "sign"),
+    [(">10", 10.0, 1), ("> 10", 10.0, 1), (">=10.5", 10.5, 1), ("≥1e3", 1000.0, 1),
+     ("<0.5", 0.5, -1), ("≤ 0.5", 0.5, -1), ("<= -3", -3.0, -1), ("~3", 3.0, 0), ("=3", 3.0, 0),
+     ("≈ 3.5", 3.5, 0), ("<<0.01", 0.01, -1)],
+)  # fmt: skip
+def test_qualifiers_beside_numbers(text, value, sign, tmp_path):
+    table = _table(tmp_path, _cells([(4, text), (7, ">99")]))
+    assert table.y[4] == value
+    assert table.limits[4] == sign
+    assert (np.flatnonzero(table.limits) == ([4, 7] if sign else [7])).all()
+    graphs, _ = table
+    assert graphs.graph_data[LIMITS].tolist() == table.limits.tolist()
+    assert graphs[4:6].graph_data[LIMITS].tolist() == table.limits[4:6].tolist()
+    n_limits = [table.record.counts.get(f"{side} limits", 0) for side in ("lower", "upper")]
+    assert n_limits == [np.sum(table.limits == 1), np.sum(table.limits == -1)]
+
+
+def test_the_note_counts_limits(tmp_path):
+    table = _table(tmp_path, _cells([(k, ">10000") for k in range(6)] + [(9, "<1"), (10, "~2")]))
+    (note,) = [note for note in table.notes if "limit" in note]
+    for words in ("6 of 36 values are lower limits (>10000) and 1 of 36", "1 marked ~"):
+        assert words in note
+    table = _table(tmp_path, _cells([(3, "~7")]))
+    assert table.limits is None
+    assert LIMITS not in table.graphs.graph_data
+
+
+@pytest.mark.parametrize("quoted", ["{}", "'{}'"])
+def test_a_column_of_qualifiers(quoted, tmp_path):
+    signs = ["=", ">", "<", "~", "", ">="] * 6
+    table = _table(tmp_path, _cells(), [quoted.format(s) if s else s for s in signs],
+                   qualifier="relation")  # fmt: skip
+    expected = [{">": 1, ">=": 1, "<": -1}.get(sign, 0) for sign in signs]
+    assert table.limits.tolist() == expected
+    plain = _table(tmp_path, _cells(), signs)
+    assert plain.limits is None
+    assert any("'relation'" in note and "not used" in note for note in plain.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "qualifiers", "asked", "words"),
+    [(_cells(), ["=", "about"] * 18, {"qualifier": "relation"}, r"row 2 .*'about'"),
+     (_cells([(0, "<3")]), [">", "="] * 18, {"qualifier": "relation"}, "'relation', but '<'"),
+     (["a", "b"] * 18, ["="] * 36, {"qualifier": "relation", "task": "classification"}, "classes"),
+     (_cells(), None, {"qualifier": "nothing"}, "nothing"),
+     ([f">{k}" for k in range(36)], None, {"task": "regression"}, "must be measured ones"),
+     ([">10", "<=10"] * 18, None, {}, "task='classification'")],
+)  # fmt: skip
+def test_what_is_wrong_with_qualifiers_is_named(cells, qualifiers, asked, words, tmp_path):
+    with pytest.raises(GraphDataError, match=words):
+        _table(tmp_path, cells, qualifiers, **asked)
+
+
+def test_classes_keep_their_signs(tmp_path):
+    table = _table(tmp_path, [">10", "<=10"] * 18, task="classification")
+    assert set(table.y) == {">10", "<=10"}
+    assert table.limits is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "value", "sign"),
+    [(["5", "7", ">4"], 6.0, 0), ([">4", "<6", "5"], 5.0, 0), ([">10", ">20", ">15"], 20.0, 1),
+     (["<10", "<2"], 2.0, -1), ([">4", "<8"], 6.0, 0), (["5", ">5000"], 5.0, 0)],
+)  # fmt: skip
+def test_repeated_molecules(cells, value, sign, tmp_path):
+    """Measured values win; of limits alone the tightest counts."""
+    molecules = ["OCCCCBr"] * len(cells) + MOLECULES
+    table = _table(tmp_path, cells + _cells(), molecules=molecules)
+    assert table.y[0] == value
+    assert (0 if table.limits is None else table.limits[0]) == sign
+    torn = [note for note in table.notes if "far apart" in note]
+    assert bool(torn) == (cells == ["5", ">5000"])
+
+
+def test_limits_of_repeated_molecules_on_other_scales_and_in_other_ways(tmp_path):
+    molecules, cells = ["OCCCCBr"] * 2 + MOLECULES, [">1", "<100", *_cells()]
+    merged = _table(tmp_path, cells, molecules=molecules, transform="log10")
+    assert merged.y[0] == pytest.approx(10.0)  # between the two on the scale of the logarithm
+    assert _table(tmp_path, cells, molecules=molecules, duplicates="first").limits[0] == 1
+    kept = _table(tmp_path, cells, molecules=molecules, duplicates="keep")
+    assert kept.limits[:2].tolist() == [1, -1]

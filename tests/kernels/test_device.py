@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
-from treelens.kernels.device import (
-    Device,
-    DeviceMemoryError,
-    device_mixture,
-    device_sums,
-    put_lists,
-    put_rows,
-)
+from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import MixtureScales, mixture_kernel
 from treelens.patterns.histograms import SparseRows
@@ -70,5 +63,5 @@ def test_patterns_of_one_graph_may_be_left_out_of_pairs():
 @needs_device
 @pytest.mark.skipif(SIMULATED, reason="a simulated device has all the memory there is")
 def test_what_does_not_fit_is_an_error():
-    with pytest.raises(DeviceMemoryError, match=r"9 graphs need .* GiB free: fewer"):
+    with pytest.raises(MemoryError, match=r"9 graphs need .* GiB free: fewer"):
         Device.open("cuda").check_room(2**50, "9 graphs", "fewer")

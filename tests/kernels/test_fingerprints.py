@@ -17,15 +17,7 @@ from treelens.kernels.fingerprints import (
 )
 
 pytest.importorskip("rdkit")
-SMILES = [
-    "CCO",
-    "CCN",
-    "c1ccccc1O",
-    "c1ccccc1CCN",
-    "CC(=O)Oc1ccccc1C(=O)O",
-    "C1CCCCC1",
-    "[Na+].[Cl-]",
-]
+SMILES = ["CCO", "CCN", "c1ccccc1O", "c1ccccc1CCN", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].[Cl-]"]
 
 
 @pytest.mark.parametrize("bits", [True, False])

@@ -1,25 +1,26 @@
-"""The forms of a weighted kernel against their formulas."""
+"""Kernels of the table and the mixture kernel against their formulas, and nearest graphs."""
 
 import numpy as np
 import pytest
 
 from kernels.test_gram import ATOL, dense_rows, tables_of
-from strategies import random_collection
+from naive.kernels import nearest
+from strategies import histograms_of, random_collection
 from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.table import KERNELS
-from treelens.kernels.weighted import WeightedKernel, l1_distance
-from treelens.patterns.histograms import PatternHistograms
+from treelens.kernels.weighted import WeightedKernel, l1_distance, nearest_graphs
+from treelens.patterns.features import Features, select_features
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
 
+pytestmark = pytest.mark.interpreted
 GAMMA = 0.7
 
 
 def weighted_sums(kernel: str) -> tuple[np.ndarray, np.ndarray]:
     """``<W, Z>`` of all pairs of some random graphs, and the histograms behind it."""
     rng = np.random.default_rng(3)
-    vocabulary, colors = PatternVocabulary.fit(random_collection(rng, 25), 2)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
+    histograms = histograms_of(random_collection(rng, 25))
     pairs = PairFeatures.from_histograms(histograms, KERNELS[kernel].pair_feature)
     weights = 2 * rng.random(pairs.n_patterns)
     return pair_sums(pairs, None, weights), pairs.diagonal(weights)
@@ -70,3 +71,82 @@ def test_the_metric_is_half_the_weighted_l1_distance(rng: np.random.Generator) -
     within = l1_distance(pair_sums(train, None, weights), own, own)
     assert (within == within.T).all()
     np.testing.assert_allclose(np.diag(within), 0.0, atol=ATOL)
+
+
+@pytest.fixture(scope="module")
+def weighed():
+    """Features of graphs, some of them alike (ties), some without a pattern that weighs."""
+    rng = np.random.default_rng(3)
+    histograms = histograms_of(random_collection(rng, 30), 1)
+    weights = rng.choice([0.0, 1.0, 2.0], histograms.n_patterns)
+    pairs = PairFeatures.of_counts(histograms)
+    twice = np.concatenate([np.arange(30), np.arange(0, 30, 4)])
+    return select_features(Features(pairs, pairs.diagonal(weights)), twice), weights
+
+
+@pytest.mark.parametrize("k", [1, 5, 100])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_like_sorting_everything(weighed, k, n_jobs):
+    features, weights = weighed
+    some = select_features(features, np.arange(0, 30, 3))
+    sums = pair_sums(some.pairs, features.pairs, weights)
+    expected = nearest(sums, some.diagonal, features.diagonal, k, [-1] * 10)
+    found = nearest_graphs(some, features, weights, k, n_jobs=n_jobs)
+    pairs = [list(zip(p.tolist(), s.tolist(), strict=True)) for p, s in zip(*found, strict=True)]
+    assert pairs == expected
+
+
+def test_a_graph_is_not_its_own_neighbour(weighed):
+    features, weights = weighed
+    n = features.pairs.n_graphs
+    sums, own = pair_sums(features.pairs, features.pairs, weights), np.arange(n)
+    expected = nearest(sums, features.diagonal, features.diagonal, n, own.tolist())
+    found = nearest_graphs(features, features, weights, n, own)
+    assert found.positions.tolist() == [[j for j, _ in row] for row in expected]
+    assert found.positions.shape == (n, n - 1)
+    alone = select_features(features, np.array([3]))
+    found = nearest_graphs(alone, alone, weights, 5, np.array([0]))
+    assert found.positions.shape == found.similarity.shape == (1, 0)
+
+
+# --- the mixture kernel -------------------------------------------------------------------------
+
+SCALES = MixtureScales(gamma=1.7, rho=0.3, amplitude=2.5, share=0.6)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Counts (n_graphs, n_patterns) and the same as features, with uneven weights."""
+    rng = np.random.default_rng(0)
+    histograms = histograms_of(random_collection(rng, 25))
+    weights = rng.uniform(0.1, 3.0, histograms.n_patterns)
+    pairs = PairFeatures.of_counts(histograms)
+    return histograms.to_sparse().toarray(), weights, Features(pairs, pairs.diagonal(weights))
+
+
+def by_formula(left, right, weights, scales):
+    shared = float(weights @ np.minimum(left, right))
+    total = float(weights @ np.maximum(left, right))
+    tanimoto = shared / total if total else 1.0
+    distance = float(weights @ np.abs(left - right))
+    near = scales.share * np.exp(-scales.gamma * (1 - tanimoto))
+    return scales.amplitude * (near + (1 - scales.share) * np.exp(-scales.rho * distance))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_values_are_those_of_the_formula(counted, n_jobs):
+    table, weights, features = counted
+    some = select_features(features, np.arange(0, 25, 3))
+    found = MixtureKernel(weights, SCALES).matrix(some, features, n_jobs)
+    expected = [[by_formula(a, b, weights, SCALES) for b in table] for a in table[::3]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_it_is_a_kernel(counted, share):
+    _, weights, features = counted
+    scales = MixtureScales(3.0, 1.0, 1.5, share)
+    matrix = MixtureKernel(weights, scales).matrix(features, features)
+    np.testing.assert_allclose(np.diagonal(matrix), 1.5)
+    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-12)
+    assert np.linalg.eigvalsh(matrix).min() > -1e-9

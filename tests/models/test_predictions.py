@@ -1,12 +1,23 @@
-"""Predictions: classes from decision values or by a threshold, and no infinities."""
+"""Predictions of fitted models, each graph refined once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import treelens as tl
 from treelens.models.predictions import Predictions, predicted_codes
 from treelens.models.thresholds import Threshold
+from treelens.patterns.vocabulary import PatternVocabulary
+
+GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
+NEW, NEW_Y = tl.make_synthetic(n_per_substructure=3, random_state=1)
+SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
+MAKERS: dict[str, Callable[[], Any]] = {
+    "svm": lambda: tl.GraphSVC("wwl", weight_radius=[0.0, 1.0], **SVC),
+    "gaussian process": lambda: tl.GraphClassifier(depth=2, trees=("labels",), max_steps=5),
+}  # fmt: skip
 
 
 def said(decisions: list[list[float]], **more: Any) -> Predictions:
@@ -14,11 +25,8 @@ def said(decisions: list[list[float]], **more: Any) -> Predictions:
     return Predictions(values, np.zeros(len(values)), None, values, **more)  # type: ignore[arg-type]
 
 
-def test_one_column_is_decided_by_its_sign_and_zero_is_the_first_class():
+def test_one_column_is_decided_by_its_sign_and_of_several_the_largest_wins():
     assert predicted_codes(np.array([[-0.5], [0.0], [1e-300]])).tolist() == [0, 0, 1]
-
-
-def test_of_several_columns_the_largest_wins():
     assert predicted_codes(np.array([[0.1, 0.3, 0.2], [-1.0, -3.0, -2.0]])).tolist() == [1, 0]
 
 
@@ -43,3 +51,44 @@ def test_what_is_no_number_is_an_error_that_names_the_graph(bad, where):
         parts[where][1] = bad
     with pytest.raises(ValueError, match="graph 1 is not a finite number"):
         said(decisions, **parts).checked()
+
+
+@pytest.fixture
+def refined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many graphs every refinement so far was about."""
+    counted: list[int] = []
+    real = PatternVocabulary._refined
+
+    def counting(known: Any, graphs: Any, *rest: Any) -> Any:
+        counted.append(len(graphs))
+        return real(known, graphs, *rest)
+
+    monkeypatch.setattr(PatternVocabulary, "_refined", counting)
+    return counted
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
+    model = MAKERS[name]().fit(GRAPHS, Y)
+    assert sum(refined) == len(GRAPHS)
+    for ask in (model.predict, model.predict_proba, model.decision_function,
+                model.out_of_vocabulary):  # fmt: skip
+        refined.clear()
+        ask(NEW)
+        assert sum(refined) == len(NEW), ask
+    refined.clear()
+    model.explain(NEW[0])
+    assert refined == [1]
+    refined.clear()
+    model.report(tmp_path / "report.html", NEW, NEW_Y)
+    # Pairs of training graphs that are shown side by side are compared by patterns of their own.
+    assert [n for n in refined if n != 2] == [len(NEW)]
+
+
+def test_predictions_contain_what_explanations_need() -> None:
+    model = MAKERS["svm"]().fit(GRAPHS, Y).model_
+    said = model.decide(NEW)
+    assert said.decisions.shape == (len(NEW), 1)
+    np.testing.assert_array_equal(said.decisions, said.margins)
+    assert said.graphs.histograms.n_graphs == len(NEW)
+    np.testing.assert_allclose(said.probabilities.sum(axis=1), 1.0)

@@ -75,23 +75,3 @@ def objective(problem, parameters, counts, logit_spread, scale_spread, jitter, t
     prior += ((parameters.level_logits / logit_spread) ** 2).sum()
     prior += (((parameters.scales - problem.usual_scales) / scale_spread) ** 2).sum()
     return 0.5 * (fit + np.linalg.slogdet(matrix)[1] + prior)
-
-
-def landmark_bound(problem, parameters, counts, landmarks, spreads, jitter):
-    """The bound through landmarks by its definition, every matrix written out."""
-    logit_spread, scale_spread = spreads
-    deviations = parameters.deviations / math.sqrt(problem.strength)
-    weights = weights_of(problem.hierarchy, parameters.level_logits, deviations)
-    scales = parameters.kernel_scales()
-    kernel = kernel_matrix(scales, weights, counts)
-    among = kernel[np.ix_(landmarks, landmarks)]
-    among = among + jitter * np.diag(np.diag(among))
-    rough = kernel[:, landmarks] @ np.linalg.solve(among, kernel[landmarks])
-    noise = parameters.noise * problem.noise_factors
-    covariance = rough + np.diag(noise)
-    fit = np.mean([y @ np.linalg.solve(covariance, y) for y in problem.targets.T])
-    left = sum((kernel[i, i] - rough[i, i]) / noise[i] for i in range(len(noise)))
-    prior = problem.strength * (deviations**2).sum()
-    prior += ((parameters.level_logits / logit_spread) ** 2).sum()
-    prior += (((parameters.scales - problem.usual_scales) / scale_spread) ** 2).sum()
-    return 0.5 * (fit + np.linalg.slogdet(covariance)[1] + left + prior)

@@ -3,28 +3,6 @@
 import numpy as np
 
 
-def combine(x, y, minimum):
-    return min(x, y) if minimum else x * y
-
-
-def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum, n_graphs):
-    held = [{} for _ in range(n_graphs)]
-    for pattern in range(len(offsets) - 1):
-        for b in range(offsets[pattern], offsets[pattern + 1]):
-            held[graphs[b]][pattern] = list_values[b]
-    return np.array(
-        [
-            sum(
-                w * combine(x, other[v], minimum)
-                for v, x, w in zip(patterns, values, weights, strict=True)
-                if v in other
-            )
-            for other in held
-        ],
-        dtype=float,
-    )
-
-
 def spread_over_nodes(shares, first_depth, neighbors):
     """Hand every share down its unfolding tree; ``neighbors`` is a list of lists."""
     result = np.zeros(len(neighbors))

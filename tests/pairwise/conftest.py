@@ -5,10 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from strategies import random_collection
-from treelens.patterns.histograms import PatternHistograms
+from strategies import histograms_of, random_collection
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
 
 
 def features_of(
@@ -16,8 +14,7 @@ def features_of(
 ) -> PairFeatures:
     """Pair features of random graphs, depths 0 to ``depth``."""
     graphs = random_collection(np.random.default_rng(seed), n_graphs, max_nodes=max_nodes)
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth))
-    return PairFeatures.from_histograms(histograms, kind)
+    return PairFeatures.from_histograms(histograms_of(graphs, depth), kind)
 
 
 @pytest.fixture(params=PAIR_KINDS)

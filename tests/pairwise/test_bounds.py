@@ -6,42 +6,39 @@ import numpy as np
 import pytest
 
 from naive import learning as naive
-from strategies import random_collection
-from treelens.graphs.synthetic import make_synthetic
+from strategies import histograms_of, random_collection
 from treelens.pairwise.bounds import (
     LossConstants,
     StepPlan,
     any_solver_gap,
     constants_of,
-    largest_pair_factor,
-    mean_pair_loss,
     reachable_similarity,
     stability_gap,
     weight_stability,
 )
-from treelens.pairwise.constraints import BallConstraint
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.objective import Margins
+from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
 from treelens.pairwise.solvers import stage_ends
-from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
 
 MARGINS = Margins(alpha1=0.9, alpha2=0.3, sigma=0.2)
+
+
+def mean_pair_loss(features, codes, weights):
+    return AllPairsObjective(features, codes, MARGINS, balance=False).value(weights)
+
 
 # --- constants --------------------------------------------------------------------------------
 
 
 def losses_and_gradients(z, labels, weights, margins):
     """Loss (n_pairs,) and gradient (n_pairs, n_patterns) of all ordered pairs."""
-    n = len(z)
     losses, gradients = [], []
-    for i in range(n):
-        for j in range(n):
-            distance = margins.b - z[i, j] @ weights
-            loss, slope = naive.hinge(distance, labels[i] == labels[j], margins)
-            losses.append(loss)
-            gradients.append(-slope * z[i, j])
+    for i, j in np.ndindex(len(z), len(z)):
+        distance = margins.b - z[i, j] @ weights
+        loss, slope = naive.hinge(distance, labels[i] == labels[j], margins)
+        losses.append(loss)
+        gradients.append(-slope * z[i, j])
     return np.array(losses), np.array(gradients)
 
 
@@ -87,14 +84,9 @@ def test_loss_bound_is_the_papers_where_distances_are_not_negative(make_features
     wide = constants_of(features, margins, np.full(3, 20.0))  # distances far below 0
     below = b - reachable_similarity(features, np.full(3, 20.0))
     assert wide.loss_bound == pytest.approx(1.0 - 0.05 - below)
-
-
-def test_loss_bound_holds_for_smoothing_wider_than_the_margins(make_features):
-    """There the paper's formula, of the linear pieces, would be too small."""
-    margins = Margins(alpha1=0.2, alpha2=0.8, sigma=1.0, b=1.0)
-    bound = constants_of(make_features(10), margins, np.zeros(3)).loss_bound
-    assert bound == pytest.approx(0.02)
-    assert bound > max(1.0 - 0.5 - 0.8, 0.2 - 0.5)
+    # Smoothing wider than the margins: the paper's formula, of the linear pieces, is too small.
+    smooth = constants_of(features, Margins(alpha1=0.2, alpha2=0.8, sigma=1.0, b=1.0), uniform)
+    assert smooth.loss_bound == pytest.approx(0.02)
 
 
 def test_reachable_similarity_is_the_largest_one(features):
@@ -107,35 +99,6 @@ def test_reachable_similarity_is_the_largest_one(features):
     assert reachable == pytest.approx(largest, rel=1e-9)
 
 
-@pytest.mark.parametrize("balance", [True, False])
-def test_pair_factor_is_the_largest_weight_in_the_mean(labels, balance):
-    weights = naive.ordered_pair_weights(labels, balance)
-    assert largest_pair_factor(labels, balance) == pytest.approx(weights.max() * weights.size)
-
-
-def test_mean_pair_loss_is_the_mean_over_pairs(features, labels, rng):
-    weights = rng.uniform(0, 2, features.n_patterns)
-    z = naive.all_pair_features(features)
-    n = features.n_graphs
-    losses = np.array(
-        [
-            [
-                naive.hinge(MARGINS.b - z[i, j] @ weights, labels[i] == labels[j], MARGINS)[0]
-                for j in range(n)
-            ]
-            for i in range(n)
-        ]
-    )
-    codes = labels[:n]
-    assert mean_pair_loss(features, codes, weights, MARGINS) == pytest.approx(losses.mean())
-    apart = losses[~np.eye(n, dtype=bool)].mean()
-    assert mean_pair_loss(features, codes, weights, MARGINS, diagonal=False) == pytest.approx(apart)
-    balanced = (losses * naive.ordered_pair_weights(codes, True)).sum()
-    assert mean_pair_loss(features, codes, weights, MARGINS, balance=True) == pytest.approx(
-        balanced
-    )
-
-
 # --- stability: the same draws, one graph replaced ---------------------------------------------
 
 N_GRAPHS, REPLACED = 20, 7
@@ -146,7 +109,7 @@ RADIUS = 0.8
 def histograms():
     """Twenty-one graphs: twenty to learn from and one to put in the place of another."""
     graphs = random_collection(np.random.default_rng(1), 21, max_nodes=12)
-    return PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
+    return histograms_of(graphs)
 
 
 @pytest.fixture
@@ -229,11 +192,8 @@ def test_a_run_planned_for_an_accuracy_reaches_it(histograms, codes, constants):
     best = learn_weights(features, y, radius=RADIUS, balance=False, tol=1e-8, **options)
     accuracy = 0.3 * (best.history[0] - best.history[-1])
     plan = StepPlan.reaching(float(np.linalg.norm(best.moved)), accuracy, constants)
-    losses = [
-        mean_pair_loss(features, y, learn(features, y, plan, average=True,
-                                          random_state=seed).weights, MARGINS)
-        for seed in range(5)
-    ]  # fmt: skip
+    runs = [learn(features, y, plan, average=True, random_state=seed) for seed in range(5)]
+    losses = [mean_pair_loss(features, y, run.weights) for run in runs]
     assert np.mean(losses) - best.history[-1] <= accuracy
     assert plan.step_size <= constants.largest_step
 
@@ -241,12 +201,9 @@ def test_a_run_planned_for_an_accuracy_reaches_it(histograms, codes, constants):
 # --- generalisation ---------------------------------------------------------------------------
 
 
-def test_stability_gap_by_hand():
+def test_gaps_by_hand():
     spread = math.sqrt(2 / 100 * math.log(2 / 0.1))
     assert stability_gap(100, 0.01, 0.9, delta=0.1) == pytest.approx(0.02 + (1 + 0.9) * spread)
-
-
-def test_any_solver_gap_by_hand():
     expected = 2 * 1.5 * 0.4 / math.sqrt(50) + 0.9 / 101
     expected += 0.9 * math.sqrt(2 / 101 * math.log(10))
     assert any_solver_gap(101, 1.5, 0.4, 0.9, delta=0.1) == pytest.approx(expected)
@@ -257,36 +214,3 @@ def test_fixed_weights_need_one_side_only():
     for n in (14, 100, 1000):
         assert any_solver_gap(n, 0.0, 0.4, 1.0) <= stability_gap(n, 0.0, 1.0)
     assert any_solver_gap(13, 0.0, 0.4, 1.0) > stability_gap(13, 0.0, 1.0)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])
-def test_delta_must_be_a_probability(delta):
-    with pytest.raises(ValueError, match="delta must be a probability"):
-        stability_gap(10, 0.0, 1.0, delta=delta)
-    with pytest.raises(ValueError, match="delta must be a probability"):
-        any_solver_gap(10, 1.0, 1.0, 1.0, delta=delta)
-
-
-def test_measured_gaps_stay_below_the_bound_for_any_solver():
-    """A finite population makes the risk exact; random labels make the gap as large as it gets."""
-    graphs, _ = make_synthetic(10, random_state=3)
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
-    everything = PairFeatures.from_histograms(histograms)
-    rng = np.random.default_rng(0)
-    codes = rng.integers(2, size=len(graphs))
-    radii = np.full(3, 0.8)
-    constants = constants_of(everything, MARGINS, radii)
-    bound = any_solver_gap(
-        40, float(np.linalg.norm(radii)), constants.lipschitz, constants.loss_bound, delta=0.1
-    )
-    gaps = []
-    for _ in range(10):
-        drawn = rng.integers(len(graphs), size=40)  # with replacement: independent graphs
-        features = PairFeatures.from_histograms(histograms.select_graphs(drawn))
-        learned = learn_weights(
-            features, codes[drawn], radius=0.8, margins=(0.9, 0.3), sigma=0.2, balance=False
-        )
-        here = mean_pair_loss(features, codes[drawn], learned.weights, MARGINS)
-        gaps.append(mean_pair_loss(everything, codes, learned.weights, MARGINS) - here)
-    assert np.mean(gaps) > 0
-    assert max(gaps) <= bound

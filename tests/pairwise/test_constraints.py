@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from treelens.pairwise.constraints import (
+from treelens.pairwise.objective import (
     BallConstraint,
     ball_minimizer,
     project_ball,

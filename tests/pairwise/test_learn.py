@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from strategies import histograms_of
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
 from treelens.pairwise.learn import learn_weights
@@ -125,9 +126,7 @@ def test_bad_input_is_named(features, labels):
 
 def features_from(sizes, edges, node_labels):
     graphs = build_collection(sizes, np.array(edges).reshape(-1, 2), node_labels)
-    return PairFeatures.from_histograms(
-        PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 1))
-    )
+    return PairFeatures.from_histograms(histograms_of(graphs, 1))
 
 
 @pytest.mark.interpreted

@@ -1,16 +1,26 @@
-"""Value and gradient of the objective: against the mean over pairs, and by finite differences."""
+"""The objective by its definition and by finite differences; hinges and margins."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from naive import learning as naive
 from treelens.kernels import gram as gram_module
+from treelens.pairwise import objective as objective_module
 from treelens.pairwise.objective import (
+    DIFFERENT_QUANTILE,
+    SAME_QUANTILE,
+    SIGMA_SHARE,
     AllPairsObjective,
     Margins,
+    choose_margins,
     curvature_guess,
+    distance_quantiles,
     largest_pair_norm,
     pair_weights,
+    smooth_hinge_different,
+    smooth_hinge_same,
 )
 
 pytestmark = pytest.mark.interpreted
@@ -20,6 +30,16 @@ MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
 def all_pairs(features, labels, balance=True, n_jobs=1):
     return AllPairsObjective(features, labels, MARGINS, balance, n_jobs)
+
+
+def check_against_twin(features, labels, weights, balance):
+    value, gradient = all_pairs(features, labels, balance).value_and_gradient(weights)
+    expected = naive.objective(
+        naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, balance),
+        weights, MARGINS,
+    )  # fmt: skip
+    assert value == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
 
 
 @pytest.fixture
@@ -34,27 +54,13 @@ def test_gradient_is_the_mean_of_all_pair_gradients(
 ):
     """Whether patterns are laid out as dense columns, as lists, or as some of both."""
     monkeypatch.setattr(gram_module, "_DENSE_SHARE", dense_share)
-    value, gradient = all_pairs(features, labels, balance).value_and_gradient(weights)
-    expected = naive.objective(
-        naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, balance),
-        weights, MARGINS,
-    )  # fmt: skip
-    assert value == pytest.approx(expected[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
+    check_against_twin(features, labels, weights, balance)
 
 
 def test_more_graphs_than_lanes(make_features):
     """Rows longer than one block of partial sums, and every remainder of one."""
     features = make_features(150, depth=1)
-    labels = np.arange(150) % 4
-    weights = np.linspace(0, 2, features.n_patterns)
-    value, gradient = all_pairs(features, labels).value_and_gradient(weights)
-    expected = naive.objective(
-        naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, True),
-        weights, MARGINS,
-    )  # fmt: skip
-    assert value == pytest.approx(expected[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
+    check_against_twin(features, np.arange(150) % 4, np.linspace(0, 2, features.n_patterns), True)
 
 
 def test_gradient_by_finite_differences(features, labels, weights, rng):
@@ -99,3 +105,41 @@ def test_pair_weights_sum_to_one_over_ordered_pairs(labels):
         n_same = (np.bincount(labels) ** 2).sum()
         n_different = len(labels) ** 2 - n_same
         assert 0.5 * (different * n_different + same * n_same) == pytest.approx(1.0)
+
+
+@given(st.floats(-10, 10))
+def test_hinges_are_those_of_the_definition(d):
+    margins = Margins(alpha1=3.0, alpha2=2.0, sigma=1.5)
+    hinges = (True, smooth_hinge_same, 2.0), (False, smooth_hinge_different, 3.0)
+    for is_same, hinge, alpha in hinges:
+        expected, slope = naive.hinge(d, is_same, margins)
+        below, here, above = (hinge(d + h, alpha, 1.5) for h in (-1e-6, 0.0, 1e-6))
+        assert here == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert (above - below) / 2e-6 == pytest.approx(slope, abs=1e-5)
+
+
+def test_quantiles_are_those_of_the_distances(features):
+    similarities = naive.all_pair_features(features).sum(axis=-1)
+    distances = -similarities[np.triu_indices(features.n_graphs, 1)]
+    shares = [0.1, 0.25, 0.5, 0.9]
+    largest = float(np.diag(similarities).max())
+    for n_jobs in (1, 2):
+        found = distance_quantiles(features, largest, shares, n_jobs)
+        for share, quantile in zip(shares, found, strict=True):
+            near = np.quantile(distances, [max(share - 0.02, 0), share + 0.02])
+            assert near[0] - 1e-3 <= quantile <= near[1] + 1e-3
+
+
+def test_margins_are_those_given_or_those_of_the_data(features, monkeypatch):
+    assert choose_margins((3.0, 1.0), 0.5, 1.0, features) == Margins(3.0, 1.0, 0.5, 1.0)
+    even = lambda pairs, largest, shares, n_jobs: 10 * np.array(shares)  # noqa: E731
+    monkeypatch.setattr(objective_module, "distance_quantiles", even)
+    expected = Margins(2 + 10 * DIFFERENT_QUANTILE, 2 + 10 * SAME_QUANTILE, SIGMA_SHARE * 5.0, 2.0)
+    found = choose_margins("quantile", "auto", 2.0, features)
+    assert vars(found) == pytest.approx(vars(expected))
+    mixed = choose_margins("quantile", 0.5, 1.0, features)
+    assert (mixed.alpha1, mixed.sigma) == (pytest.approx(10.0), 0.5)
+    monkeypatch.setattr(objective_module, "distance_quantiles", lambda *_: np.full(4, -0.5))
+    equal = choose_margins("quantile", "auto", 1.0, features)  # distances still have a spread
+    assert (equal.alpha1, equal.alpha2) == (0.5, 0.5)
+    assert equal.sigma == pytest.approx(SIGMA_SHARE * 0.01 * features.diagonal().max())

@@ -8,8 +8,8 @@ import pytest
 from naive import learning as naive
 from treelens.pairwise import _compiled_pairs
 from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
-from treelens.pairwise.constraints import BallConstraint
-from treelens.pairwise.objective import AllPairsObjective, Margins
+from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
+from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import draw_pairs, stochastic_gradient
 
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
@@ -21,10 +21,11 @@ def problem(features, labels, balance=False):
 
 def run(sums, constraint, n_steps, step_size=0.1, halvings=0, average=False, seed=0):
     """Return the weights and the number of steps, without checks."""
-    weights, _, n_done = stochastic_gradient(
-        sums, constraint, n_steps=n_steps, step_size=step_size, halvings=halvings, average=average,
-        n_checks=0, tol=0.0, rng=np.random.default_rng(seed),
+    settings = LearnerSettings(
+        n_steps=n_steps, step_size=step_size, halvings=halvings, average=average, n_checks=0,
+        tol=0.0, random_state=seed,
     )  # fmt: skip
+    weights, _, n_done = stochastic_gradient(sums, constraint, settings)
     return weights, n_done
 
 
@@ -113,19 +114,6 @@ def test_every_stage_halves_the_step(features, labels, monkeypatch):
     ball = BallConstraint(features.level_offsets, np.ones(3))
     assert run(problem(features, labels), ball, 700, 0.4, halvings=2)[1] == 700
     assert taken == [0.4] * 100 + [0.2] * 200 + [0.1] * 400
-
-
-def test_different_labels_push_shared_patterns_down_and_same_labels_up(features):
-    """The branches the right way round: the paper's listing has them swapped."""
-    labels = np.array([0, 0] + [1] * 18)
-    sums = problem(features, labels)
-    rules = rules_of(features, radius=1.0, step_size=0.1, margins=(5.0, -5.0))
-    for other, sign in ((1, 1), (5, -1)):
-        z = naive.pair_feature(features, 0, other)
-        state = fresh_state(features)
-        draw = np.array([0], np.int32), np.array([other], np.int32), np.ones(1)
-        _compiled_pairs.run_steps(PairRows.of(features), sums.codes, rules, state, *draw)
-        np.testing.assert_array_equal(np.sign(state.u), sign * np.sign(z))
 
 
 @pytest.mark.interpreted

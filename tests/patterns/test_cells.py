@@ -7,13 +7,13 @@ import pytest
 import treelens as tl
 from naive import cells as naive
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns.cells import AttributeCells, means_over_steps
+from treelens.patterns.cells import N_RESOLUTIONS, N_TREES, AttributeCells, means_over_steps
 from treelens.patterns.forest import PatternForest
 
 pytestmark = pytest.mark.interpreted
 
 
-def _graphs(n=12, missing=0.0, seed=0, shift=0.0):
+def _networkx(n, missing=0.0, seed=0, shift=0.0):
     """Random graphs whose nodes have two attributes, one of them sometimes missing."""
     rng = np.random.default_rng(seed)
     found = []
@@ -23,7 +23,11 @@ def _graphs(n=12, missing=0.0, seed=0, shift=0.0):
             x = np.nan if rng.random() < missing else rng.normal() + shift
             graph.add_node(node, label="a", x=x, charge=float(rng.integers(3)))
         found.append(graph)
-    return tl.as_graph_collection(found, node_attributes=["x", "charge"])
+    return found
+
+
+def _graphs(n=12, **options):
+    return tl.as_graph_collection(_networkx(n, **options), node_attributes=["x", "charge"])
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -41,17 +45,16 @@ def test_means_agree_with_their_twin(missing):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_nodes_fall_into_the_cells_of_the_twin(missing):
-    cells = AttributeCells.fit(_graphs(missing=missing), 1, n_trees=3, n_resolutions=4)
+    cells = AttributeCells.fit(_graphs(missing=missing), 1)
     cells.validate()
     new = _graphs(n=5, missing=missing, seed=50)
     found, values = cells.transform(new), means_over_steps(new, 1)
-    assert found.shape == (3 * 2 * 4, new.n_nodes)
-    for tree in range(3):
+    by_tree = found.reshape(2, N_TREES, N_RESOLUTIONS, new.n_nodes)
+    for tree in range(N_TREES):
         for step in range(2):
-            first = (step * 3 + tree) * 4
             for node in range(new.n_nodes):
                 expected = naive.path(cells, tree, step, values[node].tolist())
-                assert found[first : first + 4, node].tolist() == expected
+                assert by_tree[step, tree, :, node].tolist() == expected
 
 
 def test_cells_are_inside_their_parents():
@@ -71,9 +74,9 @@ def test_cells_are_inside_their_parents():
 
 def test_text_holds_for_exactly_the_nodes_of_a_cell():
     graphs = _graphs(n=30, missing=0.2)
-    cells = AttributeCells.fit(graphs, 1, n_trees=2)
+    cells = AttributeCells.fit(graphs, 1)
     found, values = cells.transform(graphs), means_over_steps(graphs, 1)
-    for level in range(cells.n_levels):
+    for level in range(0, cells.n_levels, 5):
         for cell in range(cells.level_sizes[level]):
             inside = np.ones(graphs.n_nodes, dtype=bool)
             strict = True  # whether values that are missing are said to be in or out
@@ -98,12 +101,13 @@ def test_words_of_a_cell():
         graph.add_node(1, label="a", charge=float(k) + 0.5)
         graph.add_edge(0, 1)
     data = tl.as_graph_collection(graphs, node_attributes=["charge"])
-    cells = AttributeCells.fit(data, 1, n_trees=1, n_resolutions=2)
+    cells = AttributeCells.fit(data, 1)
     threshold = f"{cells.threshold[0]:.3g}"
     assert cells.text(0, 0) == f"charge <= {threshold}"
     assert cells.text(0, 1) == f"charge > {threshold}"
     assert cells.text(1, 1).startswith(f"{threshold} < charge <= ")
-    texts = [cells.text(3, cell) for cell in range(cells.level_sizes[3])]
+    last = cells.n_levels - 1
+    texts = [cells.text(last, cell) for cell in range(cells.level_sizes[last])]
     assert any("(mean over 1 step)" in text for text in texts)
 
 
@@ -146,22 +150,17 @@ def test_a_missing_attribute_is_an_error_that_names_it():
 
 
 def test_edge_attributes_count_by_their_mean():
-    graph = nx.Graph()
-    graph.add_nodes_from(range(3), label="a")
-    graph.add_edge(0, 1, length=1.0)
-    graph.add_edge(1, 2, length=3.0)
+    graph = nx.Graph([(0, 1, {"length": 1.0}), (1, 2, {"length": 3.0})])
+    nx.set_node_attributes(graph, "a", "label")
     data = tl.as_graph_collection([graph], edge_attributes=["length"])
     np.testing.assert_allclose(means_over_steps(data, 0)[:, 0], [1.0, 2.0, 3.0])
 
 
 def test_renumbered_nodes_have_the_same_counts():
-    graphs = [nx.gnp_random_graph(8, 0.4, seed=k) for k in range(10)]
-    rng = np.random.default_rng(0)
-    for graph in graphs:
-        for node in graph:
-            graph.add_node(node, label="a", x=float(rng.normal()))
+    graphs = _networkx(10)
     turned = [nx.relabel_nodes(g, dict(zip(g, reversed(list(g)), strict=True))) for g in graphs]
-    data, other = (tl.as_graph_collection(g, node_attributes=["x"]) for g in (graphs, turned))
+    names = ["x", "charge"]
+    data, other = (tl.as_graph_collection(g, node_attributes=names) for g in (graphs, turned))
     forest, colors = PatternForest.fit(data, 2, ("labels",), attributes=True)
     expected = forest.count(colors).to_sparse().toarray()
     found = forest.count(forest.transform(other)).to_sparse().toarray()

@@ -100,24 +100,18 @@ def test_usual_trees():
     assert usual_trees(edged) == ("labels", "labels+edges")
 
 
-def test_fine_labels_survive_slicing_single_graphs_and_pickling():
-    import pickle
-
+def test_fine_labels_survive_slicing_and_single_graphs():
     graphs = _molecules()
     assert graphs[1:3].fine_codes.tolist() == graphs[[1, 2]].fine_codes.tolist()
+    forest, _ = PatternForest.fit(graphs, 1, ("labels", "fine"))
     again = as_graph_collection([graphs[1], graphs[2]])
-    forest, colors = PatternForest.fit(graphs, 1, ("labels", "fine"))
     assert (forest.transform(again).colors == forest.transform(graphs[1:3]).colors).all()
-    copy = pickle.loads(pickle.dumps(graphs))
-    assert (forest.transform(copy).colors == colors.colors).all()
 
 
 def test_what_is_missing_is_named():
     plain = as_graph_collection([([(0, 1)], {0: "a", 1: "b"})])
     with pytest.raises(GraphDataError, match="fine node labels"):
         PatternForest.fit(plain, 1, ("labels", "fine"))
-    with pytest.raises(ValueError, match="trees must be among"):
-        PatternForest.fit(plain, 1, ("leaves",))
     forest, _ = PatternForest.fit(plain, 1, ("labels",))
     with pytest.raises(IndexError, match="does not exist"):
         forest.texts([forest.n_patterns])

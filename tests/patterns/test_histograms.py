@@ -79,11 +79,11 @@ def test_select_depths(first: int, last: int, rng: np.random.Generator) -> None:
     assert same(again, histograms.select_depths(last, last))
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 3), (2, 1), (-1, 1)])
-def test_depths_that_were_not_counted(first: int, last: int, rng: np.random.Generator) -> None:
+def test_depths_that_were_not_counted(rng: np.random.Generator) -> None:
     histograms, _, _ = counted(random_collection(rng))
-    with pytest.raises(ValueError, match=rf"Depths {first} to {last} are not among .* 0 to 2"):
-        histograms.select_depths(first, last)
+    for first, last in ((0, 3), (2, 1), (-1, 1)):
+        with pytest.raises(ValueError, match=rf"Depths {first} to {last} are not among .* 0 to 2"):
+            histograms.select_depths(first, last)
 
 
 @settings(deadline=None, max_examples=40)

@@ -1,21 +1,22 @@
-"""The pair feature, written out and summed by its definition."""
+"""The pair feature, written out and summed by its definition; what training never saw."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import strategies
 from strategies import collections, random_collection
+from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
+from treelens.patterns.features import PatternExtractor, first_depth_of, select_features
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
 
 
-def histograms_of(graphs: GraphCollection, first_depth: int = 1) -> PatternHistograms:
-    vocabulary, colors = PatternVocabulary.fit(graphs, 3)
-    return PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, 3)
+def histograms_of(graphs: GraphCollection) -> PatternHistograms:
+    return strategies.histograms_of(graphs, 3).select_depths(1, 3)
 
 
 def written_out(pairs: PairFeatures, i: int, j: int) -> np.ndarray:
@@ -69,8 +70,6 @@ def test_self_sums_with_weights(kind: str, unit: bool, rng: np.random.Generator)
 
 
 def test_empty_graphs_have_no_features() -> None:
-    from treelens.graphs.build import build_collection
-
     graphs = build_collection([0, 2], np.array([[0, 1]]), ["C", "C"])
     for kind in PAIR_KINDS:
         pairs = PairFeatures.from_histograms(histograms_of(graphs), kind)
@@ -78,6 +77,44 @@ def test_empty_graphs_have_no_features() -> None:
         np.testing.assert_allclose(pairs.diagonal(), [0, 1])
 
 
-def test_an_unknown_kind(rng: np.random.Generator) -> None:
-    with pytest.raises(ValueError, match=r"kind must be one of .* got 'euclidean'"):
-        PairFeatures.from_histograms(histograms_of(random_collection(rng)), "euclidean")
+# --- features of graphs given a vocabulary ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    rng = np.random.default_rng(3)
+    return random_collection(rng, 12), random_collection(rng, 15)
+
+
+def extractor(graphs, kind, first_depth=0):
+    return PatternExtractor.fit(graphs, 2, first_depth, kind)[0]
+
+
+@pytest.mark.parametrize("first_depth", [0, 1])
+@pytest.mark.parametrize("kind", PAIR_KINDS)
+def test_the_diagonal_is_that_of_a_vocabulary_that_knows_all(graphs, kind, first_depth):
+    """The oracle is a vocabulary fitted to the new graphs themselves."""
+    train, new = graphs
+    found = extractor(train, kind, first_depth).refine(new)
+    assert found.histograms.unseen.any(), "or this shows nothing"
+    whole = extractor(new, kind, first_depth).refine(new)
+    np.testing.assert_allclose(found.features.diagonal, whole.features.diagonal, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", PAIR_KINDS)
+def test_features_of_some_graphs_are_those_of_these_graphs_alone(graphs, kind):
+    train, new = graphs
+    ours, picked = extractor(train, kind), np.array([9, 2, 2, 11])
+    some = select_features(ours.refine(new).features, picked)
+    alone = ours.refine(new[picked]).features
+    np.testing.assert_allclose(some.diagonal, alone.diagonal)
+    for part in ("rows", "lists"):
+        a, b = getattr(some.pairs, part), getattr(alone.pairs, part)
+        for name in ("offsets", "indices", "values"):
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_a_depth_must_be_left():
+    assert (first_depth_of(0, True), first_depth_of(1, False)) == (0, 1)
+    with pytest.raises(ValueError, match="leaves no pattern to compare"):
+        first_depth_of(0, False)

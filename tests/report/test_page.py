@@ -41,14 +41,9 @@ def test_well_formed_and_self_contained(summaries, name):
     assert outside <= names | {"http://www.rdkit.org/xml"}
     assert not re.search(r"\bnan\b|\bNaN\b|\binf\b|>None<", page)
     assert render(summaries[name]) == page
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_every_drawing_has_a_text(summaries, name):
-    page = render(summaries[name])
     drawings = re.findall(r'<svg[^>]*role="img"[^>]*>\s*(<title>)?', page)
     assert len(drawings) > 20
-    assert all(drawings)
+    assert all(drawings)  # with a text
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -59,6 +54,8 @@ def test_pages_without_truth(cases, name, n_given):
     outline = outline_of(page)
     assert ("cards" in outline.ids) == bool(n_given)
     assert "Test set" not in page
+    if n_given:  # new graphs come first
+        assert page.index("<h1>") < page.index('id="cards"') < page.index('id="glance"')
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -87,21 +84,6 @@ def test_the_first_screen_leads_with_fragments_and_molecules(summaries):
     assert first.count("<title>Fragment ") == min(3, n_fragments) > 0
     assert page.index('id="cards"') < page.index('id="fragments"') < page.index('id="patterns"')
     assert "graph" not in words_of(first).lower().replace("graphregressor", "")
-
-
-def test_new_molecules_come_first(cases):
-    model, graphs, y = cases["numbers"]
-    page = render(model.summary(graphs[1:4]))
-    assert page.index("<h1>") < page.index('id="cards"') < page.index('id="glance"')
-    page = render(model.summary(graphs[1::2], y[1::2]))
-    assert page.index('id="glance"') < page.index('id="cards"')
-
-
-def test_training_graphs_are_no_test_set(cases):
-    model, graphs, y = cases["numbers"]
-    page = render(model.summary(graphs[::2], y[::2]))
-    assert "No test set" in page
-    assert "<h2>Test set</h2>" not in page
 
 
 @pytest.mark.parametrize("make", [tl.GraphClassifier, tl.GraphSVC])
@@ -152,7 +134,7 @@ def test_downloads(summaries, cases):
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", EVIL, 'a",@b\n"', "+cmd|x"])
 def test_hostile_names_labels_and_classes_stay_text(hostile, name, make):
     plain, y = hostile
-    graphs = plain._replaced(names=[name] * len(plain))
+    graphs = plain.with_names([name] * len(plain))
     settings = QUICK if make is tl.GraphSVC else {}
     page = render(make(depth=1, **settings).fit(graphs, y).summary(graphs, y))
     outline = outline_of(page)

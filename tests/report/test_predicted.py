@@ -1,26 +1,42 @@
-"""The graphs of a report: known or new, their order, their classes and names."""
+"""The graphs of a report: known or new, their order and classes; scores against scikit-learn."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
+from sklearn import metrics
 
 import treelens as tl
+from report.conftest import QUICK
 from treelens.graphs.targets import LIMITS
 from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
-from treelens.report.predicted import PredictedGraphs, class_codes, predict_graphs
+from treelens.report.predicted import (
+    PredictedGraphs,
+    class_codes,
+    class_scores,
+    number_scores,
+    reliability,
+    threshold_counts,
+)
 from treelens.report.render import render
 
 
-@pytest.mark.parametrize("name", ["numbers", "svm"])
-def test_training_graphs_have_no_test_score(cases, name):
+@pytest.mark.parametrize("name", ["numbers", "classes", "svm"])
+def test_training_graphs_have_no_test_score_and_do_not_count_as_right(cases, name):
     model, graphs, y = cases[name]
     found = model.summary(graphs[::2], y[::2])
     assert found["scores"] is None
     assert all(found["predictions"]["in_training"])
+    (check,) = [c for c in found["checks"] if "left out of the test scores" in c["text"]]
+    assert check["level"] == "alarm"
+    assert check["text"].startswith(f"{len(y[::2])} of the {len(y[::2])}")
+    page = render(found)
+    assert "No test set" in page
+    assert "<h2>Test set</h2>" not in page
+    assert "predictions are wrong" not in page
+    assert "chance of being wrong" not in page
+    assert page.index('<section id="glance">') < page.index('<section id="cards">')
 
 
 def test_scores_leave_out_training_graphs(cases):
@@ -30,11 +46,7 @@ def test_scores_leave_out_training_graphs(cases):
     assert found["n_graphs"] == len(new)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean(new**2)))
     assert found["points"]["index"] == list(range(1, len(y), 2))
-
-
-def test_rows_that_were_dropped_from_a_training_table_are_no_test_set(cases):
-    model, graphs, y = cases["numbers"]
-    table = [*range(0, len(y), 2), 1, 3]  # all training rows and two others
+    table = [*range(0, len(y), 2), 1, 3]  # all training rows, and two that were once dropped
     assert model.summary(graphs[table], y[table])["scores"] is None
 
 
@@ -50,54 +62,6 @@ def test_molecules_that_no_pattern_distinguishes_are_compared_by_smiles(tmp_path
     found = tl.load(tmp_path / "bare.treelens").summary(new)
     assert found["predictions"]["in_training"] == [True] * 3
     assert found["cards"]["rows"][1]["training"] == "A training molecule has the same patterns."
-
-
-def test_the_page_does_not_count_training_molecules_as_right(cases):
-    model, graphs, y = cases["classes"]
-    summary = model.summary(graphs[::2], y[::2])
-    assert summary["data"]["n_in_training"] == len(y[::2])
-    page = render(summary)
-    assert "predictions are wrong" not in page
-    assert "chance of being wrong" not in page
-    assert page.index('<section id="glance">') < page.index('<section id="cards">')
-
-
-def test_one_molecule_is_singular(cases):
-    model, graphs, y = cases["numbers"]
-    summary = model.summary(graphs[[0, 1]], y[[0, 1]])  # the first is a training molecule
-    texts = " ".join(check["text"] for check in summary["checks"])
-    assert "was trained on. It is left out" in texts
-    assert not re.search(r"\b1 of the 2 molecules \([^)]*\) (have|are|were)\b", texts)
-    page = render(summary)
-    assert "a test set of 1 molecule)" in page
-    assert not re.search(r"\b1 (training )?molecules", page)
-
-
-def test_through_landmarks_all_training_graphs_are_known(molecules):
-    graphs, y = molecules
-    model = tl.GraphRegressor(depth=1, exact_size=10, n_landmarks=5, random_state=0)
-    assert model.fit(graphs[::2], y[::2]).summary(graphs[::2], y[::2])["scores"] is None
-
-
-@pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_variances_of_training_graphs_have_a_closed_form(cases, name):
-    model, graphs, _ = cases[name]
-    given = predict_graphs(model, graphs, None)
-    assert given.inverse is not None
-    expected = model.model_.decide(graphs, variance=True).variance
-    np.testing.assert_allclose(given.predictions.variance, expected, rtol=1e-9)
-    assert predict_graphs(model, graphs[:3], None).inverse is None
-
-
-@pytest.mark.parametrize("name", ["numbers", "classes", "svm"])
-def test_similarity_is_the_same_everywhere(summaries, name):
-    summary = summaries[name]
-    columns = summary["predictions"]
-    assert 0.0 <= min(columns["similarity"]) <= max(columns["similarity"]) <= 1.0
-    for row in summary["cards"]["rows"]:
-        nearest = row["neighbors"][0]
-        assert nearest["similarity"] == pytest.approx(columns["similarity"][row["index"]])
-        assert nearest["similarity"] == pytest.approx(row["similarity"])
 
 
 def test_limits_have_their_sign_and_no_error(molecules):
@@ -142,16 +106,13 @@ def test_orders_of_numbers():
     assert predicted().most_wrong.tolist() == []
 
 
-def test_orders_of_classes():
+def test_orders_of_classes_and_their_texts():
     chances = {"classes": CLASSES, "probabilities": CHANCES}
     assert predicted(**chances).predicted.tolist() == [1, 1, 1, 1]  # the sign of the decision
     found = predicted(np.zeros(4, int), **chances, threshold=Threshold(0.45, 1))
     assert found.predicted.tolist() == [0, 1, 1, 1]
     assert found.most_wrong.tolist() == [3, 1, 2]
     assert found.most_uncertain.tolist() == [2, 1, 3, 0]
-
-
-def test_classes_and_their_texts():
     classes = np.array([-1, 1])
     assert class_codes(["1", "-1"], classes, 2).tolist() == [1, 0]
     assert class_codes([1, -1, 1], classes, 3).tolist() == [1, 0, 1]
@@ -176,3 +137,123 @@ def test_wrong_arguments(cases, name, arguments, message):
         arguments = {**arguments, "X": graphs}
     with pytest.raises(ValueError, match=message):
         model.summary(**arguments)
+
+
+# --- scores -----------------------------------------------------------------------------------
+
+
+def test_numbers(summaries, cases):
+    model, graphs, y = cases["numbers"]
+    mean, std = model.predict(graphs[1::2], return_std=True)
+    found, truth = summaries["numbers"]["scores"], y[1::2]
+    assert found["rmse"] == pytest.approx(metrics.root_mean_squared_error(truth, mean))
+    assert found["mae"] == pytest.approx(metrics.mean_absolute_error(truth, mean))
+    assert found["r2"] == pytest.approx(metrics.r2_score(truth, mean))
+    within = np.abs(truth - mean) <= 1.6448536 * std
+    assert found["coverage"] == pytest.approx(within.mean())
+    nominal = found["calibration"]["nominal"].index(0.9)
+    assert found["calibration"]["observed"][nominal] == pytest.approx(within.mean())
+    for name in ("rmse", "r2", "nlpd", "coverage"):
+        expected = getattr(model.loo_, name)
+        assert summaries["numbers"]["validation"][name] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["classes", "svm"])
+def test_classes(name, cases):
+    model, graphs, _ = cases[name]
+    graphs = graphs[1::2]
+    y = np.random.default_rng(0).choice(model.classes_, len(graphs))  # so that some are wrong
+    summary = model.summary(graphs, y)
+    new = np.flatnonzero(~np.array(summary["predictions"]["in_training"]))
+    found, y = summary["scores"], y[new]
+    predicted = model.predict(graphs)[new]
+    probabilities = model.predict_proba(graphs)[new]
+    assert found["accuracy"] == metrics.accuracy_score(y, predicted)
+    assert found["balanced_accuracy"] == metrics.balanced_accuracy_score(y, predicted)
+    assert found["confusion"] == metrics.confusion_matrix(y, predicted).tolist()
+    assert found["roc_auc"] == pytest.approx(metrics.roc_auc_score(y, probabilities[:, 1]))
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(y, probabilities))
+    report = metrics.classification_report(y, predicted, output_dict=True, zero_division=np.nan)
+    for part in found["per_class"]:
+        expected = report[part["class"]]
+        assert part["recall"] == pytest.approx(expected["recall"])
+        assert (part["precision"] or 0.0) == pytest.approx(np.nan_to_num(expected["precision"]))
+    curve = found["roc"][0]
+    area = metrics.auc(curve["false_positive_rate"], curve["true_positive_rate"])
+    assert area == pytest.approx(curve["auc"])
+    known = found["thresholds"]
+    assert known["found"][known["at"]] == found["confusion"][1][1]
+    assert known["alarms"][known["at"]] == found["confusion"][0][1]
+
+
+def test_validation_of_classes(summaries, cases):
+    model = cases["classes"][0]
+    assert summaries["classes"]["validation"]["method"] == "leave-one-out"
+    assert summaries["classes"]["validation"]["accuracy"] == pytest.approx(model.loo_.accuracy)
+    assert summaries["classes"]["validation"]["log_loss"] == pytest.approx(model.loo_.log_loss)
+    model, found = cases["svm"][0], summaries["svm"]["validation"]
+    (decisions,) = model.cv_results_.decisions.values()
+    assert found["method"] == "cross-validation"
+    assert found["accuracy"] == np.mean((decisions[:, 0] > 0) == model.train_codes_)
+    expected = metrics.roc_auc_score(model.train_codes_, decisions[:, 0])
+    assert found["roc_auc"] == pytest.approx(expected)
+
+
+def test_many_classes_of_an_svm(synthetic):
+    graphs, _ = synthetic
+    y = np.array(["one", "two", "three"])[np.asarray(graphs.graph_data["substructure"], int) % 3]
+    model = tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs[::2], y[::2])
+    found = model.summary(graphs[1::2], y[1::2])
+    new = ~np.array(found["predictions"]["in_training"])
+    probabilities, truth = model.predict_proba(graphs[1::2])[new], y[1::2][new]
+    expected = [
+        metrics.roc_auc_score(truth == label, probabilities[:, code])
+        for code, label in enumerate(model.classes_)
+    ]
+    assert [curve["auc"] for curve in found["scores"]["roc"]] == pytest.approx(expected)
+    assert np.array(found["scores"]["confusion"]).shape == (3, 3)
+    assert found["validation"]["log_loss"] is None  # votes have no probabilities
+    chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.72, 0.18], [0.5, 0.3, 0.2]])
+    parts = reliability(np.array([0, 2, 0]), chances)  # of the predicted class
+    assert [(part["n"], part["observed"]) for part in parts] == [(1, 1.0), (2, 0.5)]
+
+
+def test_points_of_many_graphs_are_a_fair_sample():
+    rng = np.random.default_rng(0)
+    values, error = rng.normal(size=5000), rng.normal(size=5000)
+    found = number_scores(values, values + error, np.ones(5000), 0.0)["points"]
+    assert (found["n_all"], len(found["index"])) == (5000, 800)
+    drawn = found["predicted"] - found["measured"]
+    assert np.sqrt(np.mean(drawn**2)) == pytest.approx(np.sqrt(np.mean(error**2)), rel=0.1)
+
+
+def test_one_graph_and_the_likelier_class_beside_a_threshold():
+    found = number_scores(np.array([1.0]), np.array([2.0]), np.array([1.0]), 0.0)
+    assert (found["r2"], found["rmse"]) == (None, 1.0)
+    one = np.array([[0.3, 0.7]])
+    found = class_scores(np.array([1]), np.array([1]), one, np.array(["a", "b"]))
+    assert found["balanced_accuracy"] is None
+    assert (found["accuracy"], found["roc"], found["per_class"][0]["recall"]) == (1.0, [], None)
+    chances = np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8]])
+    codes, threshold = np.array([0, 0, 1, 1]), Threshold(0.25, 1)
+    named = threshold.name(chances)
+    found = class_scores(codes, named, chances, np.array(["a", "b"]), threshold)
+    assert (found["accuracy"], found["accuracy_likeliest"]) == (0.75, 0.75)
+    assert found["thresholds"]["at"] == 25
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_counts_at_every_threshold(code):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=80)
+    values = np.round(rng.random(80), 2)  # some lie on thresholds exactly
+    chances = np.column_stack([1 - values, values])[:, [1, 0] if code == 0 else [0, 1]]
+    counts = threshold_counts(codes, chances, np.array(["a", "b"]), Threshold(0.3, code))
+    assert (counts["positive"], counts["at"]) == ("ab"[code], 30)
+    for percent in range(101):
+        named = np.where(chances[:, code] >= percent / 100, code, 1 - code)
+        matrix = metrics.confusion_matrix(codes, named, labels=[1 - code, code])
+        assert counts["alarms"][percent] == matrix[0, 1]
+        assert counts["found"][percent] == matrix[1, 1]
+    thirds = np.full((3, 3), 1 / 3)
+    assert threshold_counts(np.arange(3), thirds, np.array(["a", "b", "c"]), None) is None

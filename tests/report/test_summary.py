@@ -1,4 +1,4 @@
-"""The summary of any model: plain data that agrees with the model."""
+"""The summary of any model: plain data that agrees with the model, and checks."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from report.conftest import QUICK
+from treelens.report.summary import coverage_check
 
 KINDS = ["numbers", "classes", "svm"]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_plain_data_with_the_same_keys(summaries, name):
-    summary = summaries[name]
+def test_plain_data_with_the_same_keys(cases, summaries, name):
+    summary, weights = summaries[name], cases[name][0].model_.weights
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert set(summary) == set(summaries["numbers"])
     assert summary["noun"] == ("molecule" if name == "numbers" else "graph")
     assert (summary["svm"] is None) == (name != "svm")
     assert (summary["gp"] is None) == (name == "svm")
+    levels = summary["learning"]["levels"]
+    assert sum(level["n_patterns"] for level in levels) == len(weights)
+    assert sum(level["share"] for level in levels) == pytest.approx(1.0)
+    assert max(level["max"] for level in levels) == pytest.approx(weights.max())
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -28,9 +34,8 @@ def test_the_model_alone(cases, name):
     model, graphs, _ = cases[name]
     found = model.summary()
     json.dumps(found, allow_nan=False)
-    assert [found[key] for key in ("data", "scores", "cards", "predictions", "domain")] == [
-        None
-    ] * 5
+    for key in ("data", "scores", "cards", "predictions", "domain"):
+        assert found[key] is None
     n_train = len(graphs[::2])
     assert found["validation"]["n_graphs"] == found["model"]["n_training_graphs"] == n_train
     assert not found["fragments"]["of_given"]
@@ -63,26 +68,21 @@ def _numbers(value):
         yield value
 
 
-def test_a_model_of_landmarks(molecules):
+@pytest.mark.parametrize("in_blocks", [True, False])
+def test_a_model_of_landmarks(molecules, tmp_path, in_blocks):
     graphs, y = molecules
-    settings = {"exact_size": 20, "n_landmarks": 10, "learning_size": 20, "random_state": 0}
-    model = tl.GraphRegressor(depth=1, **settings).fit(graphs[::2], y[::2])
-    found = model.summary(graphs[1::2], y[1::2])
-    json.dumps(found, allow_nan=False)
-    assert found["model"]["n_basis_graphs"] < found["model"]["n_training_graphs"]
-
-
-def test_a_model_of_blocks(molecules, tmp_path):
-    graphs, y = molecules
-    blocks = tl.CollectionBlocks(graphs, y, 15)
-    model = tl.GraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0).fit(blocks)
+    data = (tl.CollectionBlocks(graphs, y, 15),) if in_blocks else (graphs, y)
+    model = tl.GraphRegressor(depth=1, exact_size=12, n_landmarks=6, random_state=0).fit(*data)
     model.save(tmp_path / "m.treelens")
     for fitted in (model, tl.load(tmp_path / "m.treelens")):
         found = fitted.summary(graphs, y)
-        assert found["model"]["n_in_all"] == len(y)
-        assert found["validation"]["n_graphs"] == 12
-        assert found["scores"]["n_graphs"] == len(y) - 12
-        assert any("in blocks" in check["text"] for check in found["checks"])
+        json.dumps(found, allow_nan=False)
+        assert found["model"]["n_basis_graphs"] < found["model"]["n_training_graphs"]
+        assert any("in blocks" in check["text"] for check in found["checks"]) == in_blocks
+        if in_blocks:
+            assert found["model"]["n_in_all"] == len(y)
+            assert found["validation"]["n_graphs"] == 12
+            assert found["scores"]["n_graphs"] == len(y) - 12
 
 
 def test_learning_of_a_gaussian_process(summaries, cases):
@@ -103,14 +103,6 @@ def test_learning_of_an_svm(synthetic, summaries):
     assert summaries["svm"]["learning"]["compared"] == []  # only one kind was tried
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_weights_by_depth(cases, summaries, name):
-    model, levels = cases[name][0], summaries[name]["learning"]["levels"]
-    assert sum(level["n_patterns"] for level in levels) == len(model.model_.weights)
-    assert sum(level["share"] for level in levels) == pytest.approx(1.0)
-    assert max(level["max"] for level in levels) == pytest.approx(model.model_.weights.max())
-
-
 @pytest.mark.parametrize("name", ["numbers", "classes"])
 def test_the_domain_is_that_of_the_estimator(cases, summaries, name):
     model, graphs, _ = cases[name]
@@ -125,12 +117,6 @@ def test_the_domain_is_that_of_the_estimator(cases, summaries, name):
     assert counted == summaries[name]["scores"]["n_graphs"]
 
 
-@pytest.mark.parametrize("name", ["classes", "svm"])
-def test_classes_read_as_text(cases, summaries, name):
-    model, graphs, y = cases[name]
-    assert model.summary(graphs[1::2], y[1::2].astype(str))["scores"] == summaries[name]["scores"]
-
-
 @pytest.mark.parametrize(
     "model", [tl.GraphClassifier(depth=1), tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2)]
 )
@@ -143,6 +129,47 @@ def test_names_instead_of_codes(mutag, model):
     assert {"C", "N", "O"} <= set(labels)
 
 
-def test_names_of_an_unknown_data_set_change_nothing(cases):
-    model, graphs, _ = cases["svm"]
-    assert model.summary(graphs[1:9], names="x.csv") == model.summary(graphs[1:9])
+# --- checks -----------------------------------------------------------------------------------
+
+
+def level(summary, words: str) -> str:
+    (found,) = [check["level"] for check in summary["checks"] if words in check["text"]]
+    return found
+
+
+def test_unusual_graphs(cases):
+    found = cases["numbers"][0].summary(["[Na+].[Cl-]", "FC(F)(F)I", "BrBr", "CCCO"])
+    assert level(found, "do not occur") == level(found, "domain of applicability") == "alarm"
+    assert 4 - found["domain"]["n_inside"] >= 3
+    star = ([(0, k) for k in range(1, 9)], dict.fromkeys(range(9), "new"))
+    assert level(cases["svm"][0].summary([star] * 3), "less similar") == "alarm"
+
+
+def test_a_search_that_did_not_converge_comes_first(molecules):
+    graphs, y = molecules
+    with pytest.warns(ConvergenceWarning):
+        model = tl.GraphRegressor(depth=1, max_steps=1).fit(graphs[::2], y[::2])
+    first = model.summary()["checks"][0]
+    assert first["level"] == "alarm"
+    assert "before it converged" in first["text"]
+
+
+def test_equal_graphs_of_different_classes(cases):
+    model, graphs, y = cases["svm"]
+    twice = [0, 0, 2, 4]
+    found = model.summary(graphs[twice], [y[0], -y[0], y[2], y[4]])
+    assert level(found, "another class") == "notice"
+    assert level(model.summary(graphs[1::2], y[1::2]), "different classes") == "fine"
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        ((0.5, 0.8), "alarm"), ((0.85, 0.95), "fine"), ((0.905, 0.915), "fine"),
+        ((0.93, 1.0), "notice"),
+    ],
+)  # fmt: skip
+def test_coverage(interval, expected):
+    scores = {"coverage": np.mean(interval), "coverage_interval": interval}
+    assert coverage_check(scores, "x")[0][0] == expected
+    assert coverage_check({}, "x") == []

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reproduction.bounds import (
-    RUNS,
-    Population,
-    bounds_parts,
-    predicted,
-    run_bounds,
-    twin_row,
-)
+from reproduction.bounds import RUNS, Population, bounds_parts, predicted, run_bounds, twin_row
 
+from naive import learning as naive
 from reproduction import bounds
 from treelens.graphs.synthetic import make_synthetic
 from treelens.pairwise.bounds import LossConstants
@@ -36,14 +30,11 @@ def test_twins_obey_their_bounds(population, run):
     assert 0 <= row["train_loss"] <= row["loss_bound"]
 
 
-def test_a_row_depends_on_its_seed_alone(population):
+def test_twins_differ_by_their_seed_and_one_graph_alone(population, monkeypatch):
+    """The same draws: with the graph replaced by itself the weights are the same to the bit."""
     first, again, other = (twin_row(population, "short", 20, 1, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert first["divergence"] != other["divergence"]
-
-
-def test_twins_that_are_equal_do_not_diverge(population, monkeypatch):
-    """The same draws: with the graph replaced by itself the weights are the same to the bit."""
     real = bounds._learn
     seen = []
 
@@ -66,6 +57,16 @@ def test_predictions_by_hand():
     capped = predicted(constants, "long", 10)["divergence_bound"]
     assert capped == pytest.approx(2 * np.sqrt(2))  # the diameter of two balls of radius 1
     assert predicted(constants, "optimum", 10)["gap_bound"] is None
+
+
+def test_the_loss_of_new_pairs_leaves_graphs_with_themselves_out(population, rng):
+    graphs, margins = np.array([3, 9, 20, 41]), bounds.MARGINS
+    features, codes = population.features(graphs), population.codes[graphs]
+    weights = rng.uniform(0, 2, features.n_patterns)
+    distances = margins.b - naive.all_pair_features(features) @ weights
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    losses = [naive.hinge(distances[p], codes[p[0]] == codes[p[1]], margins)[0] for p in pairs]
+    assert bounds._loss(population, graphs, weights, False) == pytest.approx(np.mean(losses))
 
 
 def test_run_is_written_and_resumed(tmp_path, monkeypatch):

@@ -63,16 +63,3 @@ def test_no_ten_repetitions_with_the_printed_figures_leave_the_bounds(name, corr
     )
     low, high = possible_p_values(name)
     assert low <= test.pvalue <= high
-
-
-def test_the_finding_follows_the_rows(folder):
-    """Two sentences; the points are those of one weight per depth against all patterns."""
-    text = claims.finding(folder)
-    evidence = claims.Evidence(folder)
-    gains = {
-        name: 100 * evidence.test(name, "evidence_branches", "evidence_depths").difference
-        for name in evidence.sets_with("evidence_branches", "evidence_depths")
-    }
-    best = max(gains, key=gains.get)
-    assert f"to {claims.signed(gains[best], 1)} points (the most on {best}" in text
-    assert text.count("**") == 4

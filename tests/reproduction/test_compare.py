@@ -121,7 +121,6 @@ def test_the_default_is_compared_with_the_best_fixed_choice(tmp_path):
     assert mean == pytest.approx(-10.0)
     assert error == pytest.approx(0.0, abs=1e-9)
     page = page_choice.write(tmp_path).read_text()
-    assert "On 0 of 1 sets" in page
     assert "| s | 3 | 1.100 | 1.133 | **1.000** | −10.00 ± 0.00 ! | uniform (depth 0): 1" in page
 
 
@@ -135,9 +134,6 @@ def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     assert mean == pytest.approx(9.0)
     assert 0 < half < mean
     assert p < 0.05
-    text = page_choice.finding(gains)
-    assert "clearly better (95 % interval above 0) on 1 (better)" in text
-    assert "clearly worse on 0" in text
     assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
 
 
@@ -160,10 +156,8 @@ def test_scores_of_a_set_are_compared_with_the_default_on_shared_splits(tmp_path
     assert error == pytest.approx(np.sqrt((1 / 3 + 1 / 4) * np.var([0.5, 0.6, 0.5], ddof=1)))
     assert p < 0.05
     page = page_compare.write_numbers(tmp_path).read_text()
-    assert "ESOL, folds of whole scaffolds: 0.100 behind ECFP4 forest" in page
     assert "| ECFP4 forest | 1.000 ± 0.141 |" in page
     assert "| ESOL, 3 random splits | 1.100 ± 0.100 |" in page
-    assert "contain 90 % of the held-out values on random splits" in page
     assert (tmp_path / "figures" / "calibration.png").exists()
 
 

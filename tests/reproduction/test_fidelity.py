@@ -17,7 +17,6 @@ from reproduction.explained_models import (
 from reproduction.fidelity import SHARES, curves, steps
 
 import treelens as tl
-from reproduction import page_explanations
 
 pytest.importorskip("rdkit")
 TAILS = ["C" * k for k in range(1, 13)]
@@ -62,24 +61,20 @@ def test_a_part_that_is_all_has_the_fingerprint_of_the_whole(graphs):
         assert made.spread(molecule, present).sum() == pytest.approx((whole > 0).sum())
 
 
+@pytest.mark.parametrize("kind", [ForestModel, ForestByShap])
 @pytest.mark.parametrize("y", [Y, np.arange(24.0)], ids=["classes", "numbers"])
-def test_changes_along_paths_add_up_to_the_forests_prediction(graphs, y):
-    model = ForestModel(graphs, y, np.arange(0, 24, 2), 1)
+def test_contributions_of_bits_add_up_to_the_forests_prediction(graphs, y, kind):
+    if kind is ForestByShap:
+        pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
+    model = kind(graphs, y, np.arange(0, 24, 2), 1)
+    roots = np.mean([node_values(tree)[0] for tree in model.forest.estimators_])
     for index in (1, 13):
         bits = model.fingerprints.of(model.molecules[index])
-        roots = np.mean([node_values(tree)[0] for tree in model.forest.estimators_])
         said = model._predict(bits[None, :])[0]
-        assert roots + path_contributions(model.forest, bits).sum() == pytest.approx(said)
-
-
-@pytest.mark.parametrize("y", [Y, np.arange(24.0)], ids=["classes", "numbers"])
-def test_shap_values_add_up_to_the_forests_prediction(graphs, y):
-    pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
-    model = ForestByShap(graphs, y, np.arange(0, 24, 2), 1)
-    for index in (1, 13):
-        bits = model.fingerprints.of(model.molecules[index])
+        if kind is ForestModel:
+            assert roots + path_contributions(model.forest, bits).sum() == pytest.approx(said)
+            continue
         worth = model.worth_of(bits)
-        said = model._predict(bits[None, :])[0]
         assert model.shap.base + worth.sum() == pytest.approx(said, abs=1e-6)
         spread = model.fingerprints.spread(model.molecules[index], worth)
         np.testing.assert_allclose(model.contributions(index), spread)
@@ -115,38 +110,3 @@ def test_contributions_come_before_random_order(graphs):
     for kind, better in (("deletion", -1.0), ("insertion", 1.0)):
         mean = {x: np.mean([f[kind][x] for f in found]) for x in ("contributions", "random")}
         assert better * mean["contributions"] > better * mean["random"]
-
-
-def rows_of(ahead):
-    """Rows of models whose contributions are so far ahead of random, or behind."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for model in ahead:
-        noise = 0.01 * rng.normal(size=(2, 3, 20))
-        areas = {
-            kind: {
-                order: (0.5 + noise[i, j] + sign * ahead[model] * (order == "contributions"))
-                for j, order in enumerate(page_explanations.ORDERS)
-            }
-            for i, (kind, sign) in enumerate((("deletion", -1), ("insertion", 1)))
-        }
-        rows.append({"set": "Ames", "seed": 0, "model": model, "n_train": 8, "n_explained": 20,
-                     "areas": areas})  # fmt: skip
-    return rows
-
-
-@pytest.mark.parametrize(
-    ("ahead", "texts"),
-    [
-        ({"treelens": -0.2, "ECFP4 forest": 0.3},
-         ["ahead of random in 0 of 2", "path contributions are further ahead of random than ours"]),
-        ({"treelens": 0.3, "ECFP4 forest": 0.1},
-         ["ahead of random in 2 of 2", "path contributions are nowhere further ahead"]),
-        ({"treelens": 0.3, "ECFP4 forest": 0.1, "ECFP4 forest by SHAP": 0.4},
-         ["SHAP values are further ahead of random than ours on Ames (deletion"]),
-    ],
-)  # fmt: skip
-def test_the_page_says_where_we_lose(ahead, texts):
-    found = page_explanations._findings(page_explanations.fidelity_summary(rows_of(ahead)))
-    for text in texts:
-        assert text in found

@@ -19,24 +19,16 @@ def graphs():
     )
 
 
-@pytest.mark.parametrize(
-    ("kernel", "value"), [(WLSubtree, "subtree"), (WLOptimalAssignment, "optimal_assignment")]
-)
-def test_values_under_the_panels_are_the_kernels(graphs, kernel, value):
-    matrix = kernel(depth=DEPTH, include_depth_zero=False).fit_transform(graphs)
-    assert getattr(compare_nodes(), value) == pytest.approx(matrix[0, 1], abs=1e-9)
-
-
-def test_transport_cost_is_the_wasserstein_distance(graphs):
-    kernel = WassersteinWL(depth=DEPTH, gamma=1.0, include_depth_zero=False)
-    assert compare_nodes().wasserstein == pytest.approx(
-        -np.log(kernel.fit_transform(graphs)[0, 1]), abs=1e-7
-    )
-
-
-def test_plan_and_matching_are_feasible():
-    comparison = compare_nodes()
-    plan, matching = comparison.plan, comparison.assignment
+def test_values_under_the_panels_are_the_kernels(graphs):
+    found, options = compare_nodes(), {"depth": DEPTH, "include_depth_zero": False}
+    for kernel, value in (
+        (WLSubtree, found.subtree),
+        (WLOptimalAssignment, found.optimal_assignment),
+    ):
+        assert value == pytest.approx(kernel(**options).fit_transform(graphs)[0, 1], abs=1e-9)
+    kernel = WassersteinWL(gamma=1.0, **options).fit_transform(graphs)[0, 1]
+    assert found.wasserstein == pytest.approx(-np.log(kernel), abs=1e-7)
+    plan, matching = found.plan, found.assignment
     np.testing.assert_allclose(plan.sum(axis=1), 1 / LEFT.n_nodes, atol=1e-9)
     np.testing.assert_allclose(plan.sum(axis=0), 1 / RIGHT.n_nodes, atol=1e-9)
     assert (plan >= -1e-12).all()

@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 from reproduction.__main__ import PAGES, run
 from reproduction.data import StudyOptions, random_splits
-from reproduction.earlier_pages import (
-    coverage_text,
-    curves_of,
-    hiv_tests,
-    mean_errors,
-    panel_means,
-    places_text,
-)
 from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
-from reproduction.pages import common_rows, paired, rows_of
+from reproduction.pages import common_rows, paired
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -42,10 +34,6 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
         ]
     ]  # fmt: skip
     assert {row["split"] for row in common_rows(rows, ["set"], ["split"])} == {0, 1}
-    assert curves_of(rows)["a", 50] == {
-        "treelens": (2.0, pytest.approx(1.0), 2),
-        "ecfp_gp": (2.0, 0.0, 2),
-    }
     gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",), 0.25)
     assert (gain["difference"], gain["n"]) == (0.0, 2)
     assert paired(rows, "treelens", "none", "rmse", ("split",), 0.25) is None
@@ -54,34 +42,6 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
 def test_random_splits_divide_a_set():
     for _, train, test in random_splits(50, 2):
         assert sorted([*train, *test]) == list(range(50))
-
-
-def test_coverage_is_given_for_both_kinds_of_splits():
-    rows = [
-        {"set": name, "method": "treelens", "rmse": 1.0, "coverage": share}
-        for name, share in (("ESOL", 0.86), ("FreeSolv", 0.91))
-    ]
-    assert mean_errors(rows)["ESOL"]["treelens"]["coverage"] == 0.86
-    text = coverage_text(rows, rows[1:])
-    assert "86 to 91 % of the held-out values on random splits" in text
-    assert "91 % of the held-out values on folds of whole scaffolds" in text
-
-
-def test_the_page_says_where_we_are_last():
-    rows = [
-        {"set": "A", "split": "random", "fold": fold, "method": method, "roc_auc": auc,
-         "pr_auc": auc, "mcc": auc, "accuracy": auc}
-        for method, auc in (("treelens", 0.7), ("ecfp_gp", 0.9), ("ecfp_forest", 0.8))
-        for fold in range(3)
-    ]  # fmt: skip
-    text = places_text(panel_means(rows))
-    assert "A, random folds: last of 3 by ROC AUC, 0.200 behind ECFP Tanimoto GP" in text
-    assert "first everywhere" in places_text(panel_means(rows[:3]))
-
-
-def test_hiv_is_tested_on_both_areas():
-    tests = hiv_tests(rows_of(RESULTS, "hiv"))
-    assert tests["roc_auc"][2] > 0.05 > tests["pr_auc"][2]
 
 
 # --- fragments ----------------------------------------------------------------------------------

@@ -19,24 +19,18 @@ from reproduction.protocol import (
     N_OUTER,
     DataSet,
     _FoldSearches,
-    _search,
+    _learner,
     fixed_kernels,
     inner_splits,
+    kernel_search,
     outer_split,
-    run_paper_fold,
     run_wl_fold,
 )
 from sklearn.base import clone
 from sklearn.svm import SVC
 
 from reproduction import protocol
-from treelens import (
-    GraphSVC,
-    RandomWalk,
-    ShortestPath,
-    WassersteinWL,
-    make_synthetic,
-)
+from treelens import GraphSVC, RandomWalk, ShortestPath, WassersteinWL, make_synthetic
 from treelens.evaluation.validation import corrected_paired_test
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -60,7 +54,7 @@ def made() -> DataSet:
 
 def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np.ndarray:
     """Decision values of the test part as the protocol computes them."""
-    search = _search(data, [(train, test)], {}, seed, final=True)
+    search = kernel_search(data, [(train, test)], _learner({}, seed), final=True)
     return search.run([choice], race=False).decisions[choice][test, 0]
 
 
@@ -90,7 +84,7 @@ def test_predictions_equal_a_classifier_that_sees_the_training_part_only(made, m
 def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
     """The row is that of a classifier which sees the training part only, from depth 1 on."""
     train, test = outer_split(made.codes, repetition=0, fold=2, seed=0)
-    row = run_paper_fold(made, 0, 2, [method])[0]
+    row = run_wl_fold(made, 0, 2, [method])[0]
     choice, paper = row["choice"], GRIDS["paper"]
     assert choice["depth"] in paper.depths
     assert (choice["gamma"], choice["C"]) in set(product(paper.gammas, paper.Cs))
@@ -165,7 +159,7 @@ def test_inner_splits_stay_within_the_training_part(made):
 def held_out_accuracies(data: DataSet, choice: Candidate) -> np.ndarray:
     """Accuracy on every fold of a repetition with weights and machine from its training part."""
     folds = [outer_split(data.codes, 0, fold, seed=0) for fold in range(N_OUTER)]
-    search = _search(data, folds, {}, 0, final=True)
+    search = kernel_search(data, folds, _learner({}, 0), final=True)
     return np.array(search.run([choice], race=False).scores[choice])
 
 

@@ -22,7 +22,10 @@ ROOT = str(SCRIPT.parents[1])  # where the studies are
 
 def without_times(path: Path) -> list[dict]:
     """Rows in a fixed order, less what differs between two runs of the same thing."""
-    rows = [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(path)]
+    rows = [
+        {k: v for k, v in row.items() if k not in ("seconds", "versions")}
+        for row in read_rows(path)
+    ]
     return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
@@ -61,7 +64,7 @@ def kill_after(out: Path, n_rows: int) -> int:
     return path.read_bytes().count(b"\n")
 
 
-def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
+def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole, monkeypatch):
     killed = tmp_path / "killed"
     n_kept = kill_after(killed, n_rows=7)
     assert 7 <= n_kept < tiny.N_ROWS, "the run must be killed half-way for this test to say much"
@@ -72,11 +75,8 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole):
     assert read_rows(resumed)[: len(kept)] == kept  # what was there was not made again
     assert len(read_rows(resumed)) == tiny.N_ROWS
     assert without_times(resumed) == without_times(whole)
-
-
-def test_a_finished_run_makes_nothing(whole, monkeypatch):
     before = whole.read_bytes()
-    monkeypatch.setattr(tiny, "tiny_data", None)  # not even the data are loaded
+    monkeypatch.setattr(tiny, "tiny_data", None)  # of a finished run not even the data are loaded
     assert tiny.run(whole.parents[1]).read_bytes() == before
 
 
@@ -121,20 +121,15 @@ sys.stdin.read()
 """
 
 
-def start_holding(path: Path) -> subprocess.Popen:
-    words = [sys.executable, "-c", HOLDING, str(path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(words, **pipes)
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
 def test_a_second_run_into_the_same_file_is_refused(tmp_path):
     path = tmp_path / "rows" / "table2.jsonl"
     path.parent.mkdir()
+    holding = [sys.executable, "-c", HOLDING, str(path)]
     words = [sys.executable, "-m", "reproduction", "table2", "--out", str(tmp_path), "--quick"]
-    with start_holding(path) as first:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(holding, **pipes) as first:
         try:
+            assert first.stdout.readline() == "ready\n"
             with pytest.raises(RowFileError, match=r"table2\.jsonl is in use"):
                 RowFile(path, ("key",))
             second = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)

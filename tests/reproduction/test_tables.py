@@ -44,11 +44,8 @@ def test_mean_and_deviation_are_over_repetition_means(rows):
     assert cell["mean"] == pytest.approx(np.mean(means), abs=1e-3)
     assert cell["std"] == pytest.approx(np.std(means, ddof=1), abs=1e-3)
     assert cell["n_folds"] == 30
-
-
-def test_an_unfinished_repetition_does_not_count_beside_finished_ones(rows):
-    extra = [row("wwl", 3, 0, 0.0)]
-    assert summarize(rows + extra)["MUTAG"]["wwl"] == summarize(rows)["MUTAG"]["wwl"]
+    unfinished = [row("wwl", 3, 0, 0.0)]  # does not count beside finished repetitions
+    assert summarize(rows + unfinished)["MUTAG"]["wwl"] == cell
 
 
 def test_learned_is_compared_with_its_uniform_twin(rows):
@@ -82,9 +79,6 @@ def test_the_page_marks_the_best_and_leaves_other_seeds_out(rows, tmp_path):
             file.append(r)
     assert summarize(table2_rows(tmp_path)) == summarize([*rows, *lucky])
     page = page_paper.write(tmp_path).read_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert "python -m reproduction table2" in page
-    assert "(88.37 ± 1.82)" in page  # the paper's learned WWL on MUTAG
-    assert "[4 folds]" in page
     assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
     best = summarize(rows)["MUTAG"]["learned_wwl"]
     assert f"| learned WWL | **{best['mean']:.2f} ± {best['std']:.2f}** [30 folds]" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from pathlib import Path
@@ -74,9 +75,9 @@ def workbench(models):
 def address(workbench):
     """The address of a real server of the three models."""
     pytest.importorskip("uvicorn")
-    from treelens.serve.app import listen, make_app, server_of
+    from treelens.serve.app import make_app, server_of
 
-    door, server = listen("127.0.0.1", 0), server_of(make_app(workbench))
+    door, server = socket.create_server(("127.0.0.1", 0)), server_of(make_app(workbench))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     while not server.started:

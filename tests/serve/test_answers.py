@@ -8,7 +8,7 @@ import pytest
 
 import treelens as tl
 from serve.conftest import EVIL, workbench_of
-from treelens.report.compound import GroupEvidence
+from treelens.report.compound import group_evidence
 
 
 def test_tables_have_the_predictions_of_the_models(workbench, models):
@@ -62,7 +62,7 @@ def test_groups_with_what_was_measured(workbench, models):
     assert acid["measured"]["n"] == has.sum()
     assert acid["measured"]["with"] == pytest.approx(training.targets[has].mean())
     assert acid["measured"]["without"] == pytest.approx(training.targets[~has].mean())
-    shares = GroupEvidence(models["acid"]).of("carboxylic acid")
+    shares = group_evidence(models["acid"])["carboxylic acid"]
     assert shares["with"] == {"acid": 1.0, EVIL: 0.0}
     assert card["difference"] is None
 
@@ -81,11 +81,8 @@ def test_files(workbench):
     from rdkit import Chem
 
     record = Chem.MolToMolBlock(Chem.MolFromSmiles("CCCO"))
-    files = {
-        "csv": b"id;structure\n1;CCCO\n",
-        "smi": b"CCCO propanol\n",
-        "sdf": f"{record}$$$$\n".encode(),
-    }
+    files = {"csv": b"id;structure\n1;CCCO\n", "smi": b"CCCO propanol\n",
+             "sdf": f"{record}$$$$\n".encode()}  # fmt: skip
     found = [workbench.predict_file(kind, data) for kind, data in files.items()]
     values = [float(rows["logS_prediction"].iloc[0]) for rows in found]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
@@ -93,16 +90,11 @@ def test_files(workbench):
 
 @pytest.mark.parametrize(
     ("kind", "data", "error"),
-    [
-        ("csv", b"", "empty"),
-        ("csv", b"smiles\n", "no molecule"),
-        ("csv", b"x,y\n1,2\n", "smiles"),
-        ("csv", b"\x00\xff\x00", "no text"),
-        ("smi", b"CCO\n" * 61, "61 molecules"),
-        ("smi", b"C" * 201, "201 characters"),
-        ("sdf", b"x\n\n\n$$$$\n" * 61, "61 molecules"),
-    ],
-)
+    [("csv", b"", "empty"), ("csv", b"smiles\n", "no molecule"),
+     ("csv", b"x,y\n1,2\n", "smiles"), ("csv", b"\x00\xff\x00", "no text"),
+     ("smi", b"CCO\n" * 61, "61 molecules"), ("smi", b"C" * 201, "201 characters"),
+     ("sdf", b"x\n\n\n$$$$\n" * 61, "61 molecules")],
+)  # fmt: skip
 def test_files_that_are_refused(workbench, kind, data, error):
     with pytest.raises(ValueError, match=error):
         workbench.predict_file(kind, data)

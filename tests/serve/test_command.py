@@ -1,4 +1,4 @@
-"""``treelens serve`` as people start it."""
+"""``treelens serve`` as people start it, and two hundred requests at once."""
 
 from __future__ import annotations
 
@@ -8,43 +8,74 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 from cli.conftest import refused, run
-from serve.conftest import fitted, table_text
+from serve.conftest import CHAINS, ENDS, fitted, table_text
 
 
-def test_serve_answers_until_it_is_stopped(tmp_path):
-    table = tmp_path / "table.csv"
+def asked(address, path, body):
+    request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_serve_answers_until_it_is_stopped_or_refuses(tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "logS0.treelens"
     table.write_text(table_text())
-    model = fitted(table, "logS")
-    command = [sys.executable, "-m", "treelens.cli.main", "serve", tmp_path / "logS0.treelens",
-               "--port", "0"]  # fmt: skip
+    expected = fitted(table, "logS").predict(["CCCO"])[0]
+    command = [sys.executable, "-m", "treelens.cli.main", "serve", str(model), "--port", "0"]
     with subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         line = process.stdout.readline()
         address = re.search(r"http://127\.0\.0\.1:\d+/", line).group()
-        body = json.dumps({"smiles": ["CCCO"]}).encode()
-        asked = urllib.request.Request(
-            f"{address}api/predict", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(asked, timeout=60) as answer:
-            rows = json.load(answer)["rows"]
+        rows = json.loads(asked(address, "api/predict", b'{"smiles": ["CCCO"]}')[1])["rows"]
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
-    assert abs(rows[0]["prediction"] - model.predict(["CCCO"])[0]) < 1e-9
+    assert abs(rows[0]["prediction"] - expected) < 1e-9
     assert process.returncode in (0, 130)
     assert "Traceback" not in errors
-
-
-def test_serve_refuses(tmp_path):
-    table = tmp_path / "table.csv"
-    table.write_text(table_text())
-    fitted(table, "logS")
-    model = tmp_path / "logS0.treelens"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused(run("serve", model, "--port", taken.getsockname()[1]), "--port")
     refused(run("serve", model, "--port", 0, "--host", "192.0.2.1"), "--host")
     refused(run("serve", table), "model")
     refused(run("serve", model, model), "both predict")
+
+
+def test_two_hundred_requests(address, models):
+    smiles = [chain + end for chain in CHAINS for end in ENDS]
+    good = [("/api/cards", {"smiles": smiles[k % len(smiles)]}) for k in range(80)]
+    tables = [("/api/predict", {"smiles": smiles[k : k + 8]}) for k in range(40)]
+    bad = [
+        ("/api/cards", {"smiles": "C1CC"}),
+        ("/api/cards", {}),
+        ("/api/predict", {"smiles": ["C"] * 100}),
+        ("/api/nothing", {}),
+    ] * 20
+    mixed = [request for group in zip(good, (tables * 2), bad, strict=True) for request in group]
+    mixed = mixed[:200]
+    bodies = [json.dumps(body).encode() for _, body in mixed]
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(asked, [address] * 200, [path for path, _ in mixed], bodies))
+    expected = dict(zip(smiles, models["logS"].predict(smiles).tolist(), strict=True))
+    n_good = 0
+    for (path, body), (status, text) in zip(mixed, answers, strict=True):
+        if (path, body) in bad:
+            assert status in (404, 422)
+            continue
+        assert status == 200, text
+        n_good += 1
+        found = json.loads(text)
+        if path == "/api/cards":
+            assert abs(found[0]["predicted"] - expected[body["smiles"]]) < 1e-9
+        else:
+            for row, one in zip(found["rows"], body["smiles"], strict=True):
+                assert abs(row["logS_prediction"] - expected[one]) < 1e-9
+    assert n_good > 120
+    assert asked(address, "/api/cards", b'{"smiles": "CCO"}')[0] == 200

@@ -10,7 +10,7 @@ import pytest
 
 from storage.conftest import Repacked, refuse
 from treelens.estimators.files import ModelFileError, load
-from treelens.storage import archive
+from treelens.storage import files as archive
 
 
 def test_what_is_not_a_model_file(tmp_path):

@@ -5,22 +5,13 @@ import pytest
 
 from treelens.storage.files import csv_text, harmless
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1",
-            "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip
-INVISIBLE = ["\0", "\ufeff", "\u200b", "\u2060", "\u00ad", "\u200e", "\x1f", " ", "\u00a0",
-             "\u2028", "\u3164", "\u200b\0\ufeff"]  # fmt: skip
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1",
+            "\u00a0@a", "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_text_that_begins_like_a_formula_is_marked(text):
     assert harmless(text) == "'" + text
-
-
-@pytest.mark.parametrize("hidden", INVISIBLE, ids=ascii)
-@pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@a", "\uff1d1"], ids=ascii)
-def test_also_behind_invisible_characters(hidden, text):
-    assert harmless(hidden + text) == "'" + hidden + text
-    assert harmless(hidden + "CCO") in (hidden + "CCO", "'" + hidden + "CCO")
 
 
 @pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C=C", "-1", "+1", "-0.5", "+1.5e-3", ".5",

@@ -1,7 +1,6 @@
 """Files written whole or not at all, and never over an input."""
 
 import os
-import signal
 import threading
 
 import pytest
@@ -54,22 +53,6 @@ def test_threads_that_write_the_same_file(tmp_path):
     assert errors == []
     assert target.read_bytes() in (b"one", b"two")
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_signal_handlers_are_left_alone_and_any_thread_can_save(model, tmp_path, monkeypatch):
-    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-
-    def installed(*_):
-        raise AssertionError("a signal handler was installed")
-
-    monkeypatch.setattr(signal, "signal", installed)
-    with whole_file(tmp_path / "notes"):
-        assert {number: signal.getsignal(number) for number in before} == before
-    thread = threading.Thread(target=model.save, args=(tmp_path / "model",))
-    thread.start()
-    thread.join()
-    model.save(tmp_path / "again")
-    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["ü" * 120, "x" * 250, "a[b]*?"])

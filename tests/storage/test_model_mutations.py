@@ -10,7 +10,7 @@ import pytest
 
 import treelens as tl
 from treelens.estimators.files import estimator_of
-from treelens.storage.archive import Contents, read_archive
+from treelens.storage.files import Contents, read_archive
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
 GRAPHS = GRAPHS.with_data({"t": np.arange(len(Y)) * 1.0, "assay": np.array(["x", "y"])[Y]})

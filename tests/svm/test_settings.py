@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import KFold, PredefinedSplit
 
 from treelens.svm.fitting import (
     AUTO_KERNELS,
@@ -30,9 +30,6 @@ def test_folds_hold_every_class_and_every_graph_as_often_as_repeated() -> None:
     held_out = np.concatenate([validation for _, validation in splits])
     assert set(np.bincount(held_out)) == {repetitions_for(len(BALANCED))}
     assert all(len(set(BALANCED[validation])) == 2 for _, validation in splits)
-
-
-def test_the_seed_settles_the_folds() -> None:
     first, same, other = (inner_splits(2, BALANCED, AB, seed) for seed in (0, 0, 1))
     assert all((a[1] == b[1]).all() for a, b in zip(first, same, strict=True))
     assert any((a[1] != b[1]).any() for a, b in zip(first, other, strict=True))
@@ -51,10 +48,8 @@ def test_a_small_class_makes_fewer_folds_and_a_single_one_none() -> None:
 
 
 def test_a_splitter_of_the_users_is_taken_as_it_is() -> None:
-    own = StratifiedKFold(4)
-    expected = list(own.split(BALANCED, BALANCED))
-    found = inner_splits(own, BALANCED, AB, seed=0)
-    for ours, theirs in zip(found, expected, strict=True):
+    found = inner_splits(KFold(2), BALANCED, AB, seed=0)
+    for ours, theirs in zip(found, KFold(2).split(BALANCED, BALANCED), strict=True):
         assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
 
 
@@ -69,7 +64,7 @@ class Splits:
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (Splits(), "cv gave no split at all"),
+        (Splits(), "never hold out a graph of some class"),
         (Splits(([0, 2], [1])), "Split 0 of cv has 1 classes among its 2 training graphs"),
         (Splits(([0, 1], [2, 3]), ([0, 1], [])), "Split 1 of cv has 2 classes .* 0 validation"),
         (PredefinedSplit([0, -1] * 10), "Split 0 of cv has 1 classes"),
@@ -79,10 +74,6 @@ class Splits:
 def test_splits_that_no_machine_could_be_fitted_to(cv, message) -> None:
     with pytest.raises(ValueError, match=message):
         inner_splits(cv, BALANCED, AB, seed=0)
-
-
-def test_folds_without_an_order_may_still_do() -> None:
-    assert len(inner_splits(KFold(2), BALANCED, AB, seed=0)) == 2
 
 
 @pytest.mark.parametrize(
@@ -119,29 +110,10 @@ def test_the_rarest_class_and_its_share() -> None:
     assert rarest_class(AB, 1 - RARE) == {"class": "a", "share": 0.05}
 
 
-def test_kernels_as_lists() -> None:
+def test_settings_as_lists() -> None:
     assert listed_kernels("auto") == list(AUTO_KERNELS)
     assert listed_kernels("tanimoto") == ["tanimoto"]
     assert listed_kernels(("wwl", "tanimoto")) == ["wwl", "tanimoto"]
-    with pytest.raises(ValueError, match="kernel must be 'auto' or among"):
-        listed_kernels([])
-    with pytest.raises(ValueError, match="best"):
-        listed_kernels(["wwl", "best"])
-
-
-def test_numbers_as_lists() -> None:
     assert listed("auto", (1, 2), "depth", Integral, 0) == [1, 2]
     assert listed(3, (), "depth", Integral, 0) == [3]
     assert listed(np.array([0.5, 1]), (), "gamma", Real, 0, positive=True) == [0.5, 1.0]
-
-
-@pytest.mark.parametrize("value", [[], -1, [1, -1], [1, 2.5]])
-def test_what_are_no_depths(value) -> None:
-    with pytest.raises(ValueError, match="depth must be 'auto' or finite whole numbers of at"):
-        listed(value, (), "depth", Integral, 0)
-
-
-@pytest.mark.parametrize("value", [0.0, np.inf, np.nan, [1.0, 0.0]])
-def test_what_are_no_scales(value) -> None:
-    with pytest.raises(ValueError, match="gamma must be 'auto' or finite numbers above 0"):
-        listed(value, (), "gamma", Real, 0, positive=True)

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 import treelens as tl
 from naive import svm as naive
 from treelens.models.predictions import predicted_codes
-from treelens.models.targets import class_weights
+from treelens.models.thresholds import class_weights
 from treelens.svm import _compiled
 from treelens.svm import solver as machine
 from treelens.svm.solver import (
@@ -23,7 +22,6 @@ from treelens.svm.solver import (
     fit_calibration,
     fit_svm,
     fit_svm_path,
-    margin_signs,
     margins_of,
 )
 
@@ -149,16 +147,12 @@ def test_several_classes_are_one_against_one(n_classes, C):
     np.testing.assert_allclose(fitted.outputs(outer), -expected, rtol=0.02, atol=0.02)
 
 
-def shares_of(n_classes: int, balanced: bool) -> np.ndarray:
-    shares = np.ones(n_classes) if balanced else np.arange(1.0, n_classes + 1)
-    return shares / shares.sum()
-
-
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("n_classes", [3, 10, 30])
 def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
     rng = np.random.default_rng(n_classes)
-    codes = rng.choice(n_classes, size=400, p=shares_of(n_classes, balanced))
+    shares = np.ones(n_classes) if balanced else np.arange(1.0, n_classes + 1)
+    codes = rng.choice(n_classes, size=400, p=shares / shares.sum())
     codes[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
     points = rng.normal(size=(400, 8)) + rng.normal(size=(n_classes, 8))[codes]
     kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 16)
@@ -175,28 +169,6 @@ def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
         untied = clear & (votes[:, -1] > votes[:, -2])
         assert untied.mean() > 0.7
         np.testing.assert_array_equal(predicted[untied], by_vote.predict(outer)[untied])
-
-
-def lookalikes(n_classes: int = 10, n: int = 600) -> tuple[np.ndarray, np.ndarray]:
-    """As many kinds of graphs as classes: 45 % of a kind are of its class, the rest of any."""
-    rng = np.random.default_rng(0)
-    codes = np.arange(n) % n_classes
-    kinds = np.where(rng.random(n) < 0.45, codes, rng.integers(n_classes, size=n))
-    points = 3.0 * np.eye(n_classes)[kinds] + 0.1 * rng.normal(size=(n, n_classes))
-    return np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 4), codes
-
-
-@pytest.mark.parametrize("C", [1.0, 10.0])
-def test_classes_without_a_majority_among_similar_graphs_are_distinguished(C):
-    """Each class against the rest, every machine says no there, and the guesses are at random."""
-    kernel, codes = lookalikes()
-    inner, outer = np.ascontiguousarray(kernel[:300, :300]), kernel[300:, :300]
-    fitted = fit_svm(inner, codes[:300], 10, C, np.ones(300))
-    right = np.mean(predicted_codes(fitted.decide(outer)) == codes[300:])
-    rest = OneVsRestClassifier(SVC(kernel="precomputed", C=cost(inner, C)))
-    assert right > rest.fit(inner, codes[:300]).score(outer, codes[300:]) + 0.05
-    rival = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:300])
-    assert right >= rival.score(outer, codes[300:]) - 0.01
 
 
 def test_enzymes_is_decided_as_by_svc(data_folder):
@@ -223,15 +195,6 @@ def test_outputs_per_class_are_the_mean_margins():
 # --- C, and paths of C ----------------------------------------------------------------------
 
 
-def test_cost_is_relative_to_the_mean_diagonal():
-    """A kernel a thousand times as large gives the same decisions at the same C."""
-    kernel, codes = problem(seed=2)
-    small, large = (
-        fit_svm(k, codes, 2, 3.0, np.ones(60)).decide(k) for k in (kernel, 1000.0 * kernel)
-    )
-    np.testing.assert_allclose(small, large, **CLOSE)
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_path_equals_cold_starts(n_classes):
@@ -240,8 +203,6 @@ def test_a_path_equals_cold_starts(n_classes):
     for C, warm in zip(CS, path, strict=True):
         cold = fit_svm(kernel, codes, n_classes, C, np.ones(60))
         np.testing.assert_allclose(warm.decide(kernel), cold.decide(kernel), **CLOSE)
-    separate = {id(m.coefficients) for m in path}
-    assert len(separate) == len(CS)
     assert not np.shares_memory(path[0].coefficients, path[1].coefficients)
 
 
@@ -249,23 +210,17 @@ def test_a_path_equals_cold_starts(n_classes):
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("value", [0.0, 1.0, 1e-30])
 @pytest.mark.parametrize("C", [0.1, 1000.0])
-def test_a_constant_matrix_gives_the_larger_class(value, C):
-    """All graphs alike (or alike in nothing): the most frequent class, for everyone."""
+def test_graphs_that_are_all_alike_or_all_unlike(C):
+    """The most frequent class for everyone; training graphs learned by heart."""
     codes = np.array([0] * 4 + [1] * 9)
-    kernel = np.full((13, 13), value)
-    decisions = fit_svm(kernel, codes, 2, C, np.ones(13)).decide(kernel)
-    assert np.isfinite(decisions).all()
-    np.testing.assert_array_equal(predicted_codes(decisions), 1)
-
-
-@pytest.mark.interpreted
-def test_an_identity_matrix():
-    """No graph is like another: the training graphs are learned by heart."""
-    codes = np.array([0] * 6 + [1] * 6)
-    fitted = fit_svm(np.eye(12), codes, 2, 10.0, np.ones(12))
-    np.testing.assert_array_equal(predicted_codes(fitted.decide(np.eye(12))), codes)
+    for value in (0.0, 1.0, 1e-30):
+        kernel = np.full((13, 13), value)
+        decisions = fit_svm(kernel, codes, 2, C, np.ones(13)).decide(kernel)
+        assert np.isfinite(decisions).all()
+        np.testing.assert_array_equal(predicted_codes(decisions), 1)
+    fitted = fit_svm(np.eye(12), np.arange(12) // 6, 2, 10.0, np.ones(12))
+    np.testing.assert_array_equal(predicted_codes(fitted.decide(np.eye(12))), np.arange(12) // 6)
     assert len(fitted.support) == 12
 
 
@@ -333,20 +288,5 @@ def test_margins_and_votes_are_those_counted_one_by_one(n_classes, rng):
     values = decisions_of(outputs)
     np.testing.assert_array_equal(np.rint(values), votes)
     np.testing.assert_array_less(np.abs(values - votes), 1 / 3)
-    assert set(margin_signs(len(pairs)).ravel()) == {-1.0, 0.0, 1.0}
-
-
-def test_values_are_those_of_scikit_learn(rng):
-    outputs = rng.normal(size=(30, 10))
-    expected = _ovr_decision_function(outputs > 0, outputs, 5)
-    np.testing.assert_allclose(decisions_of(outputs), expected)
-
-
-def test_margins_decide_between_equal_votes():
-    """Each class wins once: the one that won by most, and lost by least, is named."""
-    outputs = np.array([[1.0, -2.0, 3.0]])  # 1 beats 0, 0 beats 2, 2 beats 1
-    values = decisions_of(outputs)
-    np.testing.assert_array_equal(np.rint(values), [[1, 1, 1]])
-    np.testing.assert_allclose(margins_of(outputs)[0], [0.5, -1.0, 0.5])
-    outputs = np.array([[1.0, -5.0, 3.0]])
-    assert decisions_of(outputs).argmax() == 0
+    expected = _ovr_decision_function(outputs > 0, outputs, n_classes)
+    np.testing.assert_allclose(values, expected)

@@ -8,14 +8,15 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from treelens import __version__
 from treelens.json_values import plain
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
@@ -38,6 +39,7 @@ _PARAMETERS = {
     "transform": "--transform", "covariates": "--covariates", "qualifier": "--qualifier",
     "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
     "wanted": "--wanted", "training": "--training", "noise": "--noise", "threshold": "--threshold",
+    "kernel": "--kernel",
 }  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 
@@ -56,26 +58,40 @@ class Output:
                 self.notes.append(text)
                 typer.echo(visible(f"Note: {text}"), err=True)
 
+    def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Note a warning for the user; those for developers are left out."""
+        if issubclass(category, UserWarning):
+            self.note(str(message))
+
     def progress(self, text: str) -> None:
         """Print what is going on."""
         typer.echo(_one_line(text), err=True)
 
     def finish(
-        self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None]
+        self,
+        result: dict[str, Any],
+        show: Callable[[Output, dict[str, Any]], None],
+        out: Path | None = None,
+        title: str = "The table",
+        table: Any = None,
+        index: bool = False,
     ) -> None:
-        """Print the result of the command, as JSON or for people."""
+        """Print the result, as JSON or for people, and the file it is in; write a table first."""
+        if out is not None and table is not None:
+            from treelens.storage.files import write_csv
+
+            write_csv(out, table, index)
+        result = result if out is None else {**result, "out": str(out)}
         if self.as_json:
             whole = plain({**result, "notes": self.notes}, other=str)
             typer.echo(json.dumps(whole, indent=2))
-        else:
-            show(self, result)
+            return
+        show(self, result)
+        if out is not None:
+            self.line(f"{title}: {out}")
 
     def line(self, text: str = "") -> None:
         self._console().print(_one_line(text), soft_wrap=True)
-
-    def csv(self, text: str) -> None:
-        """Print a table for other programs."""
-        typer.echo(visible(text), nl=False)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
         """Print a table; numbers stand to the right."""
@@ -90,7 +106,7 @@ class Output:
             side: Any = "right" if numeric else "left"
             table.add_column(_one_line(name), justify=side, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(_one_line(_cell(value))) for value in row))
+            table.add_row(*(Text(_one_line(cell_text(value))) for value in row))
         if title:
             self.line(title)
         self._console().print(table)
@@ -102,7 +118,8 @@ class Output:
         return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """A value as tables show it; numbers with four digits."""
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -141,17 +158,35 @@ def percent(share: float | None) -> str:
 
 def score_text(name: str, value: float | None) -> str:
     """A score as it is printed, by its name: ``"0.5"`` (RMSE), ``"87.4 %"`` (accuracy)."""
-    if value is None:
-        return ""
-    if name in _SHARES:
+    if value is None or name in _SHARES:
         return percent(value)
     return f"{value:.4g}" if name in ("rmse", "mae") else f"{value:.3f}"
 
 
 # --- commands -------------------------------------------------------------------------------------
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"treelens {__version__}")
+        raise typer.Exit
+
+
+def treelens(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Learn from graphs to predict numbers or classes, and see which subtree patterns matter."""
+
+
+def _options_of_all(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None: ...
 
 
 def command(work: Callable[..., None]) -> Callable[..., None]:
@@ -160,59 +195,52 @@ def command(work: Callable[..., None]) -> Callable[..., None]:
     A parameter whose type is a dataclass stands for all its fields, one option each. An error
     becomes one message and an exit code.
     """
-    hints = get_type_hints(work, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    own = list(inspect.signature(work).parameters.values())[1:]
+    groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
-    for parameter in own:
-        if parameter.name in groups:
-            kind = groups[parameter.name]
-            of = get_type_hints(kind, include_extras=True)
-            parameters += [_keyword(x.name, of[x.name], x.default) for x in fields(kind)]
+    for parameter in list(_parameters(work))[1:]:
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            parameters += _parameters(parameter.annotation)
         else:
-            parameters.append(_keyword(parameter.name, hints[parameter.name], parameter.default))
-    parameters += [_keyword("as_json", Json, False), _keyword("debug", Debug, False)]
+            parameters.append(parameter)
+    parameters += _parameters(_options_of_all)
 
     @wraps(work)
     def run(as_json: bool, debug: bool, **given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{x.name: given.pop(x.name) for x in fields(kind)})
-        with _errors_as_messages(as_json, debug) as output:
-            work(output, **given)
-            sys.stdout.flush()
+            given[name] = kind(**{x: given.pop(x) for x in inspect.signature(kind).parameters})
+        output = Output(as_json)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                warnings.showwarning = output.warn
+                work(output, **given)
+                sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except KeyboardInterrupt:
+            typer.echo("Stopped.", err=True)
+            raise typer.Exit(STOPPED) from None
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(OK) from None
+        except Exception as error:
+            if debug:
+                raise
+            message, code = _explained(error)
+            typer.echo(visible(f"Error: {message}"), err=True)
+            if as_json:
+                typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
+            raise typer.Exit(code) from error
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {x.name: x.annotation for x in parameters}
+    keywords = [x.replace(kind=inspect.Parameter.KEYWORD_ONLY) for x in parameters]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {x.name: x.annotation for x in keywords}
     return run
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, annotation=annotation, default=default)
-
-
-@contextmanager
-def _errors_as_messages(as_json: bool, debug: bool) -> Iterator[Output]:
-    output = Output(as_json)
-    try:
-        with _warnings_as_notes(output):
-            yield output
-    except typer.Exit:
-        raise
-    except KeyboardInterrupt:
-        typer.echo("Stopped.", err=True)
-        raise typer.Exit(STOPPED) from None
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(OK) from None
-    except Exception as error:
-        if debug:
-            raise
-        message, code = _explained(error)
-        typer.echo(visible(f"Error: {message}"), err=True)
-        if as_json:
-            typer.echo(json.dumps({"error": message, "exit_code": code, "notes": output.notes}))
-        raise typer.Exit(code) from error
+def _parameters(function: Any) -> Iterable[inspect.Parameter]:
+    return inspect.signature(function, eval_str=True).parameters.values()
 
 
 def _explained(error: Exception) -> tuple[str, int]:
@@ -228,17 +256,3 @@ def _explained(error: Exception) -> tuple[str, int]:
         return "There is not enough memory for this. Use fewer graphs, or a smaller depth.", FAILED
     name = type(error).__name__
     return f"Internal error: {name}: {error}. Please report it with the output of --debug.", FAILED
-
-
-@contextmanager
-def _warnings_as_notes(output: Output) -> Iterator[None]:
-    """Warnings for the user become notes; those for developers are left out."""
-
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, UserWarning):
-            output.note(str(message))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        warnings.showwarning = show
-        yield

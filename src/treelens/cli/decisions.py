@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,6 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent
-from treelens.cli.data import files_behind, load_model, read_data, record
 
 _SHOWN = 24  # rows
 
@@ -20,26 +18,25 @@ def suggest_cli(
     output: Output,
     model: options.ModelPath,
     pool: options.Data,
-    n: Annotated[int, typer.Option("--n", help="How many to choose.", min=1)] = 24,
+    n: Annotated[int, typer.Option(help="How many to choose.", min=1)] = 24,
     strategy: Annotated[str, options.option(
-        "--strategy",
         help="expected_improvement, ucb (mean plus --exploration standard deviations), thompson "
         "(joint samples), greedy (largest means) or uncertainty.",
     )] = "expected_improvement",
     minimize: options.Minimize = False,
     where: Annotated[str | None, options.option(
-        "--where", metavar="CONDITION",
+        metavar="CONDITION",
         help="Only candidates that meet it, such as 'MW < 500 and logP <= 5': names are columns of "
         "the table, or RDKit's descriptors.",
     )] = None,
     wanted: options.Wanted = None,
     exploration: Annotated[float, options.option(
-        "--exploration", help="Standard deviations that ucb adds.", min=0.0,
+        help="Standard deviations that ucb adds.", min=0.0,
     )] = 1.0,
     out: options.CsvOut = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
-    seed: Annotated[int, options.option("--seed", help="Of thompson.", min=0)] = 0,
+    seed: Annotated[int, options.option(help="Of thompson.", min=0)] = 0,
     jobs: options.Jobs = -1,
 ) -> None:  # fmt: skip
     """Choose candidates of DATA to measure next, as one batch, with a MODEL.
@@ -50,12 +47,9 @@ def suggest_cli(
     left out.
     """
     from treelens.decisions.suggest import suggest
-    from treelens.storage.files import checked_target, write_csv
 
-    if out is not None:
-        checked_target(out, reads=chain([model], files_behind(pool)))
-    loaded = load_model(model, jobs)
-    table = read_data(pool, smiles=smiles, names=ids, model=loaded)
+    loaded = options.load_model(model, jobs, [pool], [out])
+    table = options.read_data(pool, smiles=smiles, names=ids, model=loaded)
     output.note(*table.notes)
     found = suggest(
         loaded, table, n, strategy, not minimize, where=where, wanted=wanted,
@@ -66,10 +60,7 @@ def suggest_cli(
         "n_meeting_condition": found.attrs["n_candidates"], "wanted": found.attrs["wanted"],
         "strategy": strategy, "suggestions": found.to_dict("records"),
     }  # fmt: skip
-    if out is not None:
-        write_csv(out, found)
-        result["out"] = str(out)
-    output.finish(result, _show_suggestions)
+    output.finish(result, _show_suggestions, out, table=found)
 
 
 def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
@@ -91,7 +82,7 @@ def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
     title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
     title += "" if result["wanted"] is None else f", looking for class {result['wanted']}"
     output.table(list(rows[0]), [list(row.values()) for row in rows], title)
-    _show_files(output, result, len(result["suggestions"]))
+    _show_rest(output, result, len(result["suggestions"]))
 
 
 @command
@@ -102,22 +93,22 @@ def advise_cli(
         metavar="LEAD", show_default=False,
         help="The molecule to change: a SMILES, or a file whose first molecule it is.",
     )],
-    n: Annotated[int, typer.Option("--n", help="How many changes.", min=1)] = 50,
+    n: Annotated[int, typer.Option(help="How many changes.", min=1)] = 50,
     minimize: options.Minimize = False,
     wanted: options.Wanted = None,
     training: Annotated[str | None, options.option(
-        "--training", metavar="FILE", default="the molecules that the model keeps",
+        metavar="FILE", default="the molecules that the model keeps",
         help="The table that the model was fitted to.",
     )] = None,
     min_pairs: Annotated[int, options.option(
-        "--min-pairs", help="Matched pairs that must show a change.", min=1,
+        help="Matched pairs that must show a change.", min=1,
     )] = 1,
     largest: Annotated[int, options.option(
         "--largest-change", help="Heavy atoms of a substituent.", min=1,
     )] = 10,
     out: options.CsvOut = None,
     html: Annotated[Path | None, options.option(
-        "--html", help="Write the table with drawings to this HTML file.",
+        help="Write the table with drawings to this HTML file.",
     )] = None,
     jobs: options.Jobs = -1,
 ) -> None:  # fmt: skip
@@ -129,47 +120,29 @@ def advise_cli(
     domain of applicability, and the changes of weight and logP.
     """
     from treelens.decisions.advise import advise, write_advice
-    from treelens.models.training import smiles_of
-    from treelens.storage.files import checked_target, write_csv
+    from treelens.models.predictions import smiles_of
 
-    reads = list(chain([model], files_behind(lead), files_behind(training or "")))
-    for path in (out, html):
-        if path is not None:
-            checked_target(path, reads=reads)
-    loaded = load_model(model, jobs)
-    texts = smiles_of(read_data(lead, model=loaded).graphs)
+    reads = [lead] if training is None else [lead, training]
+    loaded = options.load_model(model, jobs, reads, [out, html])
+    texts = smiles_of(options.read_data(lead, model=loaded).graphs)
     if texts is None:
         raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
     if len(texts) > 1:
         output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
+    known = None
+    if training is not None:
+        known = options.read_for_model(output, training, loaded, learn=True)
     table = advise(
         loaded, texts[0], n, not minimize, wanted=wanted, min_pairs=min_pairs,
-        largest_change=largest, training=_training(output, training, loaded),
+        largest_change=largest, training=known,
     )  # fmt: skip
     result: dict[str, Any] = {
-        "model": str(model), "lead": texts[0], "advice": table.to_dict("records"),
+        "model": str(model), "lead": texts[0], "wanted": table.attrs["wanted"],
+        "advice": table.to_dict("records"),
     }  # fmt: skip
-    if out is not None:
-        write_csv(out, table)
-        result["out"] = str(out)
     if html is not None:
         result["html"] = str(write_advice(table, texts[0], html))
-    output.finish(result, _show_advice)
-
-
-def _training(output: Output, source: str | None, model: Any) -> Any:
-    """Return the training table that the command names, read as the model was fitted."""
-    from treelens.graphs.table_reader import read_table
-
-    if source is None:
-        return None
-    known = record(model)
-    target = "auto" if known is None or known.target is None else known.target
-    task = "classification" if hasattr(model, "classes_") else "regression"
-    transform = None if known is None else known.transform
-    table = read_table(source, target=target, task=task, transform=transform, model=model)
-    output.note(*table.notes)
-    return table
+    output.finish(result, _show_advice, out, table=table)
 
 
 def _show_advice(output: Output, result: dict[str, Any]) -> None:
@@ -183,13 +156,15 @@ def _show_advice(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     columns = ["change", "new molecule", "difference ± std", "pairs", "their mean", "in domain",
                "weight", "logP"]  # fmt: skip
-    output.table(columns, rows, f"Changes of {result['lead']}")
-    _show_files(output, result, len(result["advice"]))
+    title = f"Changes of {result['lead']}"
+    if result["wanted"] is not None:
+        title += f", towards class {result['wanted']} (differences of the decision value)"
+    output.table(columns, rows, title)
+    _show_rest(output, result, len(result["advice"]))
+    if "html" in result:
+        output.line(f"The page: {result['html']}")
 
 
-def _show_files(output: Output, result: dict[str, Any], n_rows: int) -> None:
+def _show_rest(output: Output, result: dict[str, Any], n_rows: int) -> None:
     if n_rows > _SHOWN and "out" not in result:
         output.line(f"The first {_SHOWN} of {n_rows}; --out FILE writes all.")
-    for name, what in (("out", "table"), ("html", "page")):
-        if name in result:
-            output.line(f"The {what}: {result[name]}")

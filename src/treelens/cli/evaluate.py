@@ -9,16 +9,15 @@ import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
-from treelens.cli.data import noun_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from treelens.evaluation.splits import Split
     from treelens.graphs.molecule_table import MoleculeTable
 
-EVIDENCE = {"evidence": "auto", "evidence_branches": "branches", "evidence_depths": "depths",
-            "evidence_uniform": "uniform"}  # fmt: skip
+# Gaussian processes and their weights.
+GP = {"gp": "auto", "gp_branches": "branches", "gp_depths": "depths", "gp_uniform": "uniform"}
 # Kernels of GraphSVC; with learned_ before the name, weights are learned by pairwise losses.
 SVC_KERNELS = {
     "wl_subtree": ("wl-subtree", "wl-subtree-cosine"),
@@ -34,36 +33,6 @@ _SPLITS = {
     "scaffold": "folds of whole Murcko scaffolds",
     "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
 }
-SplitKind = Annotated[str, options.option(
-    "--split",
-    help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-    "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
-    "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
-    "together). Copies of a molecule are never on both sides.",
-)]  # fmt: skip
-Models = Annotated[str, options.option(
-    "--models",
-    help="Which to compare: evidence (what 'treelens fit' does), evidence_branches, "
-    "evidence_depths, evidence_uniform; for classes also svc (what 'treelens fit --method svc' "
-    "does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for molecules also "
-    "ecfp_gp, ecfp_forest, boosting. Others than evidence and learned_NAME are tested against "
-    "the first.",
-)]  # fmt: skip
-Baselines = Annotated[bool, options.option(
-    "--baselines",
-    help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, tuned "
-    "within the training part.",
-)]  # fmt: skip
-Score = Annotated[str | None, options.option(
-    "--score", help="The score that is tested.",
-    default="roc_auc; accuracy of several classes; rmse of numbers",
-)]  # fmt: skip
-Positive = Annotated[str | None, options.option(
-    "--positive", metavar="CLASS", default="the second one",
-    help="Of two classes the one that PR AUC, recall and precision are about.",
-)]  # fmt: skip
-Folds = Annotated[int, typer.Option("--folds", help="Outer folds.", min=2)]
-Repeats = Annotated[int, typer.Option("--repeats", help="Repetitions of them.", min=1)]
 
 
 @command
@@ -71,14 +40,35 @@ def evaluate_cli(
     output: Output,
     data: options.TrainingSource,
     training: options.Training,
-    split: SplitKind = "random",
-    models: Models = "evidence,evidence_uniform",
-    baselines: Baselines = False,
-    score: Score = None,
-    positive: Positive = None,
-    folds: Folds = 5,
-    repeats: Repeats = 1,
-) -> None:
+    split: Annotated[str, options.option(
+        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
+        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
+        "together). Copies of a molecule are never on both sides.",
+    )] = "random",
+    models: Annotated[str, options.option(
+        help="Which to compare: gp (what 'treelens fit' does), gp_branches, "
+        "gp_depths, gp_uniform; for classes also svc (what 'treelens fit --method "
+        "svc' does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for "
+        "molecules also ecfp_gp, ecfp_forest, boosting. Others than gp and learned_NAME "
+        "are tested against the first.",
+    )] = "gp,gp_uniform",
+    baselines: Annotated[bool, options.option(
+        "--baselines",
+        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, "
+        "tuned within the training part.",
+    )] = False,
+    score: Annotated[str | None, options.option(
+        help="The score that is tested.",
+        default="roc_auc; accuracy of several classes; rmse of numbers",
+    )] = None,
+    positive: Annotated[str | None, options.option(
+        metavar="CLASS", default="the second one",
+        help="Of two classes the one that PR AUC, recall and precision are about.",
+    )] = None,
+    folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
+    repeats: Annotated[int, typer.Option(help="Repetitions of them.", min=1)] = 1,
+) -> None:  # fmt: skip
     """Compare models on DATA by nested cross-validation, with tests of significance.
 
     All settings are chosen within the training part of each outer fold, thresholds too. Models with
@@ -90,7 +80,12 @@ def evaluate_cli(
     from treelens.evaluation.splits import check_split, table_splits
 
     check_split(split)
-    names = _model_names(models, baselines)
+    names = [name.strip() for name in models.split(",")]
+    names = list(dict.fromkeys([*names, *(BASELINE_NAMES if baselines else ())]))
+    known = [*GP, "svc", *SVC_KERNELS, *(f"learned_{name}" for name in SVC_KERNELS),
+             *BASELINE_NAMES]  # fmt: skip
+    for name in names:
+        _check_choice("--models", name, known)
     tables = training.read(output, data)
     if len(tables) > 1:
         raise ValueError(f"--target {training.target}: only 'treelens fit' takes several columns.")
@@ -100,29 +95,26 @@ def evaluate_cli(
         names = [name for name in names if name not in BASELINE_NAMES]
     chosen = {name: _model(name, table.task, training) for name in names}
     if table.covariates:
-        both = {name + WITH_COVARIATES: _with_covariates(model, table.covariates)
-                for name, model in chosen.items() if name in EVIDENCE}  # fmt: skip
+        both = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP}
         chosen = both | chosen
     notes: list[str] = []
     parts = table_splits(table, split, folds, repeats, training.seed, notes)
     if table.limits is not None:
-        parts = _exact_tests(parts, table.limits, names, notes)
+        parts = [(train, test[table.limits[test] == 0]) for train, test in parts]
+        if not all(len(test) for _, test in parts):
+            raise ValueError(
+                "A test part holds limits only: use fewer --folds, or another --split."
+            )
+        others = ", ".join(name for name in names if name not in GP)
+        notes.append(
+            "limits are learned from but not scored: scores are of measured values, among which a "
+            "model that never predicts beyond the limits looks better than it is."
+            + (f" {others}: limits are taken for values." if others else "")
+        )
     output.note(*notes)
-    result = evaluate_models(table, chosen, parts, score, positive, output.progress)
+    result = _evaluated(output, table, chosen, parts, score, positive)
     result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
     output.finish(result, _show)
-
-
-# --- models -----------------------------------------------------------------------------------
-
-
-def _model_names(models: str, baselines: bool) -> list[str]:
-    names = [name.strip() for name in models.split(",")]
-    known = [*EVIDENCE, "svc", *SVC_KERNELS, *(f"learned_{name}" for name in SVC_KERNELS),
-             *BASELINE_NAMES]  # fmt: skip
-    for name in names:
-        _check_choice("--models", name, known)
-    return list(dict.fromkeys([*names, *(BASELINE_NAMES if baselines else ())]))
 
 
 def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
@@ -137,8 +129,8 @@ def _model(name: str, task: str, training: options.Training) -> Any:
     from treelens.pairwise.settings import QuasiNewton
 
     regression, seed = task == "regression", training.seed
-    if name in EVIDENCE:
-        settings = training.gp_settings(EVIDENCE[name])
+    if name in GP:
+        settings = training.gp_settings(GP[name])
         if regression:
             return GraphRegressor(**settings, progress=False)
         return GraphClassifier(**settings, threshold=training.threshold, progress=False)
@@ -147,7 +139,7 @@ def _model(name: str, task: str, training: options.Training) -> Any:
     if regression:
         raise ValueError(
             f"--models {name}: it learns classes, and this is a regression. Use of "
-            f"{', '.join(EVIDENCE)}, or --task classification."
+            f"{', '.join(GP)}, or --task classification."
         )
     model = GraphSVC(**training.svc_settings(), progress=False)
     base = name.removeprefix("learned_")
@@ -158,56 +150,26 @@ def _model(name: str, task: str, training: options.Training) -> Any:
     return LearnedKernelSVC(model, PairwiseWeights(solver=QuasiNewton(tol=1e-3), random_state=seed))
 
 
-def _with_covariates(model: Any, names: Sequence[str]) -> Any:
-    """Return an estimator that is fitted with these covariates wherever it is fitted."""
-    kind = type(model)
-
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        return kind.fit(self, X, y, sample_weight, covariates=list(names))
-
-    own = type(kind.__name__, (kind,), {"fit": fit, "__module__": kind.__module__})
-    return own(**model.get_params(deep=False))
-
-
 def rival_of(name: str, names: list[str]) -> str | None:
     """Return the rival of a model: itself without learning or covariates, else the first."""
     base = name.removesuffix(WITH_COVARIATES)
     similar = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
-    learns = base in EVIDENCE and base != "evidence_uniform"
+    learns = base in GP and base != "gp_uniform"
     if base != name:
         others = [other for other in similar if other != name]
         return base if learns or not others else others[0]
-    twin = "evidence_uniform" if learns else name.removeprefix("learned_")
+    twin = "gp_uniform" if learns else name.removeprefix("learned_")
     rival = twin if twin in similar and twin != name else similar[0]
     return None if rival == name else rival
 
 
-# --- scores -----------------------------------------------------------------------------------
-
-
-def _exact_tests(
-    splits: Sequence[Split], limits: Any, names: list[str], notes: list[str]
-) -> list[Split]:
-    """Return splits with measured values alone in their test parts."""
-    exact = [(train, test[limits[test] == 0]) for train, test in splits]
-    if not all(len(test) for _, test in exact):
-        raise ValueError("A test part holds limits only: use fewer --folds, or another --split.")
-    others = ", ".join(name for name in names if name not in EVIDENCE)
-    notes.append(
-        "limits are learned from but not scored: scores are of measured values, among which a "
-        "model that never predicts beyond the limits looks better than it is."
-        + (f" {others}: limits are taken for values." if others else "")
-    )
-    return exact
-
-
-def evaluate_models(
+def _evaluated(
+    output: Output,
     table: MoleculeTable,
     models: dict[str, Any],
     splits: Sequence[Split],
-    score: str | None = None,
-    positive: str | None = None,
-    progress: Callable[[str], None] = lambda text: None,
+    score: str | None,
+    positive: str | None,
 ) -> dict[str, Any]:
     """Return scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
@@ -215,6 +177,7 @@ def evaluate_models(
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
+    from treelens.graphs.recipe import noun_of
 
     graphs, y = table.learned()
     numbers = table.task == "regression"
@@ -229,7 +192,9 @@ def evaluate_models(
     named = (positive or classes[1]) if len(classes) == 2 else None
     found = cross_validate(
         models, graphs, y, splits, positive=named,
-        progress=lambda name, seconds: progress(f"{name}: {seconds:.0f} s"),
+        fit_options={name: {"covariates": list(table.covariates)}
+                     for name in models if name.endswith(WITH_COVARIATES)},
+        progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
     reference = "rmse" if numbers else "accuracy"  # of the mean, or of the most frequent class
     dummy = DummyRegressor() if numbers else DummyClassifier()
@@ -280,7 +245,14 @@ def _show(output: Output, result: dict[str, Any]) -> None:
                      f"{model['seconds']:.0f} s"])  # fmt: skip
     columns = ["model", *(known[name][0] for name in shown), "difference", "against", "p (Holm)",
                "time"]  # fmt: skip
-    output.table(columns, rows, _title(result))
+    kind, _, column = result["split"].partition("=")
+    how = _SPLITS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
+                                else f"by {column!r}")  # fmt: skip
+    repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
+    n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
+    parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
+    size = f"{result['n_graphs']} {result['noun']}"
+    output.table(columns, rows, f"{result['source']}: {size}, {parts}, {how}")
     title, more = known[result["tested"]]
     words = [f"Differences of {title}, {'positive' if more else 'negative'} is better."]
     if several:
@@ -311,13 +283,3 @@ def _verdict(test: dict[str, Any] | None) -> list[str]:
     decimals = max(0, 1 - floor(log10(error)))  # two digits of the standard error
     shown = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
     return [shown, test["against"], f"{test['p_holm']:.3f}"]
-
-
-def _title(result: dict[str, Any]) -> str:
-    kind, _, column = result["split"].partition("=")
-    how = _SPLITS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
-                                else f"by {column!r}")  # fmt: skip
-    repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
-    n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
-    parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
-    return f"{result['source']}: {result['n_graphs']} {result['noun']}, {parts}, {how}"

@@ -1,27 +1,18 @@
-"""``treelens explain``, ``fragments``, ``patterns`` and ``info``: what a model has learned."""
+"""``treelens explain``, ``fragments``, ``patterns``, ``info``, ``serve``: look into a model."""
 
 from __future__ import annotations
 
-from itertools import chain
+import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command
-from treelens.cli.data import files_behind, kind_of, load_model, noun_of, read_for_model
-
-if TYPE_CHECKING:
-    from treelens.estimators.files import AnyModel
+from treelens.cli.console import Output, cell_text, command
 
 _SHARE = "frequency "  # what the columns of classes are called
-Sort = Annotated[Literal["auto", "weight", "difference", "support"], options.option(
-    "--sort",
-    help="difference: by its size (two classes: mean share of nodes in the second minus the first; "
-    "more: largest minus smallest; numbers: mean of graphs with it minus without); auto: weight "
-    "where weights were learned, else difference.",
-)]  # fmt: skip
+_LOCAL = "127.0.0.1"
 
 
 @command
@@ -37,15 +28,11 @@ def explain_cli(
     jobs: options.Jobs = -1,
 ) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file that needs nothing else."""
-    from treelens.storage.files import checked_target
-
-    kind_of(data)
-    checked_target(out, reads=chain([model], files_behind(data)))
-    loaded = load_model(model, jobs)
-    table = read_for_model(output, data, loaded, target, smiles)
+    options.kind_of(data)  # raises an error before the model is read
+    loaded = options.load_model(model, jobs, [data], [out])
+    table = options.read_for_model(output, data, loaded, target, smiles)
     loaded.report(out, table.graphs, table.y, names=table.source)
-    result = {"n_graphs": len(table.graphs), "out": str(out)}
-    output.finish(result, lambda output, result: output.line(f"Report: {result['out']}"))
+    output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
 
 
 # --- fragments ------------------------------------------------------------------------------------
@@ -56,7 +43,7 @@ def fragments_cli(
     output: Output,
     model: options.ModelPath,
     data: options.Data,
-    top: Annotated[int, typer.Option("--top", help="At most so many.", min=1)] = 40,
+    top: Annotated[int, typer.Option(help="At most so many.", min=1)] = 40,
     target: options.Truth = None,
     out: Annotated[
         Path | None, typer.Option("--csv", "-o", help="Write the table to this CSV file.")
@@ -68,13 +55,11 @@ def fragments_cli(
 
     Best with the data that the model was trained on: each graph is then explained by the others.
     """
-    from treelens.storage.files import checked_target, write_csv
+    from treelens.graphs.recipe import noun_of
 
-    kind_of(data)
-    if out is not None:
-        checked_target(out, reads=chain([model], files_behind(data)))
-    loaded = load_model(model, jobs)
-    rows = read_for_model(output, data, loaded, target, smiles)
+    options.kind_of(data)
+    loaded = options.load_model(model, jobs, [data], [out])
+    rows = options.read_for_model(output, data, loaded, target, smiles)
     y = None if target is None or rows.y is None else rows.learned()[1]
     table = loaded.fragments(rows.graphs, y, n_fragments=top)
     result: dict[str, Any] = {
@@ -84,15 +69,14 @@ def fragments_cli(
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         **{str(name): value for name, value in table.attrs.items()},
     }
-    if out is not None:
-        write_csv(out, table, index=True)
-        result["out"] = str(out)
-    output.finish(result, _show_fragments)
+    output.finish(result, _show_fragments, out, table=table, index=True)
 
 
 def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     if result["none"]:
         output.line(result["none"])
+    if not result["fragments"]:
+        return
     rows = [
         [
             row["rank"], row["name"] or row["pattern"], row.get("smarts") or "",
@@ -102,16 +86,13 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
     title = "Fragments: those first that add most beyond the ones above them"
-    if rows:
-        output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, title)
-    if rows and "effect" in result["size"]:
+    output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, title)
+    if "effect" in result["size"]:
         size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
             f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
             f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
         )
-    if "out" in result:
-        output.line(f"The table: {result['out']}")
 
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -121,71 +102,36 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
 def patterns_cli(
     output: Output,
     model: options.ModelPath,
-    top: Annotated[int, typer.Option("--top", help="How many to print.", min=0)] = 20,
-    sort: Sort = "auto",
+    top: Annotated[int, typer.Option(help="How many to print.", min=0)] = 20,
+    sort: Annotated[Literal["auto", "weight", "difference", "support"], options.option(
+        help="difference: by its size (two classes: mean share of nodes in the second minus the "
+        "first; more: largest minus smallest; numbers: mean of graphs with it minus without); "
+        "auto: weight where weights were learned, else difference.",
+    )] = "auto",
     out: options.CsvOut = None,
-) -> None:
+) -> None:  # fmt: skip
     """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
-    from treelens.estimators.files import load
-    from treelens.storage.files import checked_target, write_csv
+    from treelens.estimators.fit_summary import pattern_summary
 
-    if out is not None:
-        checked_target(out, reads=[model])
-    loaded = load(model)
+    loaded = options.load_model(model, writes=[out])
+    recipe = "graphs from another source" if loaded.recipe_ is None else str(loaded.recipe_)
     result = {
         "model": str(model),
-        "method": "svc" if hasattr(loaded, "best_params_") else "evidence",
-        "learned": learned_weights(loaded),
-        "recipe": None if loaded.recipe_ is None else loaded.recipe_.to_plain(),
-        "n_patterns": len(loaded.weights_),
-        "patterns": top_patterns(loaded, top, sort),
+        "method": "svc" if hasattr(loaded, "best_params_") else "gp",
+        **pattern_summary(loaded, top, sort),
     }
-    if out is not None:
-        write_csv(out, loaded.patterns_, index=True)
-        result["out"] = str(out)
-    output.finish(result, _show_patterns)
+
+    def show(output: Output, result: dict[str, Any]) -> None:
+        output.line(f"Fitted to: {recipe}")
+        show_patterns(output, result)
+
+    table = None if out is None else loaded.patterns_
+    output.finish(result, show, out, "All patterns", table, index=True)
 
 
-def learned_weights(model: AnyModel) -> bool:
-    """Whether the weights of a model are learned ones, not uniform."""
-    if hasattr(model, "best_params_"):
-        return bool(model.best_params_["weight_radius"] > 0)
-    return bool(model.best_weights_ != "uniform")
-
-
-def top_patterns(model: AnyModel, n: int, order: str = "auto") -> list[dict[str, Any]]:
-    """Return the first ``n`` patterns, one dict each."""
-    table = model.patterns_  # sorted by weight already
-    shares = table.filter(regex=f"^{_SHARE}")
-    if "mean_with" in table:
-        table["difference"] = table["mean_with"] - table["mean_without"]
-    elif shares.shape[1] == 2:
-        table["difference"] = shares.iloc[:, 1] - shares.iloc[:, 0]
-    else:
-        table["difference"] = shares.max(axis=1) - shares.min(axis=1)
-    if order == "auto":
-        order = "weight" if learned_weights(model) else "difference"
-    if order != "weight":
-        table = table.sort_values(order, ascending=False, kind="stable", key=abs)
-    return cast("list[dict[str, Any]]", table.head(n).reset_index().to_dict("records"))
-
-
-def _show_patterns(output: Output, result: dict[str, Any]) -> None:
-    from treelens.graphs.recipe import GraphRecipe
-
-    recipe = result["recipe"]
-    source = "graphs from another source" if recipe is None else GraphRecipe.from_plain(recipe)
-    output.line(f"Fitted to: {source}")
-    found = result["patterns"], result["learned"], result["n_patterns"], noun_of(recipe)
-    show_patterns(output, *found)
-    if "out" in result:
-        output.line(f"All patterns: {result['out']}")
-
-
-def show_patterns(
-    output: Output, patterns: list[dict[str, Any]], learned: bool, n_patterns: int, noun: str
-) -> None:
+def show_patterns(output: Output, result: dict[str, Any]) -> None:
     """Print a table; a pattern reads root(neighbour(...),...), with the bond before a neighbour."""
+    patterns = result["patterns"]
     first = patterns[0] if patterns else {}
     classes = [str(name).removeprefix(_SHARE) for name in first if str(name).startswith(_SHARE)]
     side, compared = {"class": "class"}, "largest - smallest"
@@ -200,8 +146,10 @@ def show_patterns(
          float(row["difference"])]
         for row in patterns
     ]  # fmt: skip
-    title = f"Patterns: {len(rows)} of {n_patterns}" + ("" if learned else " (weights are uniform)")
-    output.table(["pattern", "depth", "weight", noun, *side, compared], rows, title)
+    title = f"Patterns: {len(rows)} of {result['n_patterns']}"
+    title += "" if result["learned"] else " (weights are uniform)"
+    columns = ["pattern", "depth", "weight", result["noun"], *side, compared]
+    output.table(columns, rows, title)
 
 
 # --- info -----------------------------------------------------------------------------------------
@@ -210,66 +158,10 @@ def show_patterns(
 @command
 def info_cli(output: Output, model: options.ModelPath) -> None:
     """Show what a MODEL was fitted to, and how: table and columns, recipe, kernel, sizes."""
-    from treelens.estimators.files import load
+    from treelens.estimators.fit_summary import model_facts
 
-    facts = model_facts(load(model))
+    facts = model_facts(options.load_model(model))
     output.finish({"model": str(model), "bytes": model.stat().st_size, **facts}, _show_info)
-
-
-def model_facts(model: Any) -> dict[str, Any]:
-    """Return facts about a fitted model as plain data."""
-    from sklearn.base import is_regressor
-
-    recipe, training = model.recipe_, model.model_.training
-    table = None if recipe is None else recipe.table
-    if training.smiles is not None:
-        kept = "SMILES" + ("" if training.names is None else ", names") + " and values kept"
-    else:
-        kept = "pattern counts and values kept"
-        if recipe is not None and recipe.is_molecular:
-            kept = f"SMILES and names left out; {kept}"
-    named = table is not None and table.target is not None
-    return {
-        "kind": type(model).__name__,
-        "task": "regression" if is_regressor(model) else "classification",
-        "classes": None if is_regressor(model) else model.classes_.astype(str).tolist(),
-        "recipe": None if recipe is None else recipe.to_plain(),
-        "recipe_in_words": "not known" if recipe is None else str(recipe),
-        "training_data": kept,
-        "target_in_words": table.target_in_words if table is not None and named else None,
-        **(_svc_facts(model) if hasattr(model, "best_params_") else _gp_facts(model)),
-    }
-
-
-def _gp_facts(model: Any) -> dict[str, Any]:
-    from treelens.estimators.fit_summary import covariate_facts
-
-    fitted = model.model_
-    forest, scales = fitted.weighted.forest, fitted.scales
-    weights = fitted.weighted.level_weights.tolist()
-    levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
-    return {
-        "kernel": {
-            "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
-            "share": scales.share, "noise": fitted.noise, "weights": model.best_weights_,
-            "depth": model.best_depth_, "trees": list(forest.trees),
-        },
-        "sizes": {
-            "graphs": len(fitted.training.targets),
-            "graphs_in_all": fitted.training.n_in_all,
-            "basis_graphs": len(fitted.basis_indices),
-            "patterns": len(model.weights_),
-        },
-        "levels": dict(levels),
-        "covariates": covariate_facts(model),
-        "learning": model.learning_gain_.sentence,
-    }  # fmt: skip
-
-
-def _svc_facts(model: Any) -> dict[str, Any]:
-    histograms = model.model_.training.histograms
-    sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
-    return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
 def covariate_list(facts: dict[str, Any]) -> str:
@@ -306,8 +198,8 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
         if rows:
             output.line(title)
         for name, value in rows.items():
-            text = f"{value:.4g}" if isinstance(value, float) else str(value)
-            text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else text
+            several = isinstance(value, (list, tuple))
+            text = ", ".join(map(str, value)) if several else cell_text(value)
             output.line(f"  {name:{max(map(len, rows))}}  {text}")
         if rows:
             output.line()
@@ -319,3 +211,60 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
             f"standard deviation of {facts['spread']:.3g}, that of structure "
             f"{facts['spread_of_structure']:.3g}."
         )
+
+
+# --- serve ----------------------------------------------------------------------------------------
+
+
+@command
+def serve_cli(
+    output: Output,
+    models: Annotated[list[Path], typer.Argument(
+        metavar="MODEL", show_default=False,
+        help="Files that 'treelens fit' wrote from molecules, one for each target.",
+    )],
+    port: Annotated[int, options.option(
+        min=0, max=65535, help="The port to listen on; 0: any that is free.",
+    )] = 8765,
+    host: Annotated[str, options.option(
+        help="The address to listen on. Others than this machine's own, such as 0.0.0.0, let "
+        "colleagues in: there is no password.",
+    )] = _LOCAL,
+    max_molecules: Annotated[int, options.option(
+        min=1, help="The most molecules in one request.",
+    )] = 5000,
+    seconds: Annotated[float, options.option(
+        min=1.0, help="The longest time for one request.",
+    )] = 60.0,
+    jobs: options.Jobs = 1,
+) -> None:  # fmt: skip
+    """Open a local page for MODELs: paste SMILES or upload a table, and see predictions explained.
+
+    The page shows a prediction with its interval or probability, the atoms that raise or lower it,
+    the nearest training molecules with measured values, whether the molecule is in the domain, and
+    what changes when the molecule is edited. It loads nothing from the network. Programs use the
+    same answers as JSON (/docs describes them). Ctrl-C stops it.
+    """
+    from treelens.serve.answers import Limits, Workbench
+    from treelens.serve.app import make_app, server_of
+
+    limits = Limits(molecules=max_molecules, seconds=seconds)
+    workbench = Workbench(options.load_models(models, jobs), limits)
+    try:
+        names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
+        server = server_of(make_app(workbench, names))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        door = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ValueError(
+            f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another "
+            "port (0: any that is free), or an address of this machine."
+        ) from None
+    if host != _LOCAL:
+        output.note(f"Listening on {host}: others in the network can use the page.")
+    output.progress("Preparing the models ...")
+    workbench.warm_up()
+    shown = _LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{door.getsockname()[1]}/"
+    output.finish({"url": url}, lambda *_: output.line(f"Open {url} in a browser. Ctrl-C stops."))
+    server.run(sockets=[door])

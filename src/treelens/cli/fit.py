@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
-from treelens.cli.data import files_behind, noun_of
-from treelens.cli.explain import covariate_list, show_patterns, top_patterns
+from treelens.cli.explain import covariate_list, show_patterns
+from treelens.kernels.table import KERNELS
 
 if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
 
-# Each of several classes is explained by itself, and with so many graphs it takes longer than
-# fitting.
-_MOST_CLASSES, _MOST_GRAPHS = 2, 3000
 _LONGEST_NAME = 60
 _SCORES = {
     "rmse": "RMSE", "r2": "R2", "coverage": "within 90 % interval", "roc_auc": "ROC AUC",
@@ -37,15 +34,38 @@ def fit_cli(
         "model.treelens"
     ),
     ids: options.Ids = None,
-    method: options.Method = "evidence",
-    weights: options.Weights = "auto",
-    kernel: options.Kernel = "auto",
-    weight_radius: options.WeightRadius = "auto",
-    scoring: options.Scoring = "auto",
-    top: options.Top = 0,
-    fragments: options.Fragments = None,
-    training_data: options.TrainingData = True,
-) -> None:
+    method: Annotated[Literal["gp", "svc"], options.option(
+        help="gp: a Gaussian process with weights learned by marginal likelihood; svc: a "
+        "support vector machine (classes only) with settings chosen by cross-validation.",
+    )] = "gp",
+    weights: Annotated[Literal["auto", "uniform", "depths", "branches"], options.option(
+        help="With gp, what is learned: uniform (nothing), depths (one weight for each), "
+        "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
+    )] = "auto",
+    kernel: Annotated[str, options.option(
+        help="With svc, the kernel: auto (wwl or tanimoto-rbf, by cross-validation), "
+        f"{', '.join(KERNELS)}; or several with commas.",
+    )] = "auto",
+    weight_radius: Annotated[str, options.option(
+        help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
+    )] = "auto",
+    scoring: Annotated[
+        Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"], options.option(
+        "--scoring",
+        help="With svc, what to choose by; auto: accuracy, or with a rare class one of the others.",
+    )] = "auto",
+    top: Annotated[int, options.option(help="How many patterns to print.", min=0)] = 0,
+    fragments: Annotated[int | None, options.option(
+        min=0, help="How many of the fragments with the largest effects to print.",
+        default="5; none of more than two classes or 3,000 graphs, where finding "
+        "them takes a while",
+    )] = None,
+    training_data: Annotated[bool, options.option(
+        "--training-data/--no-training-data",
+        help="Whether the model keeps names and SMILES of its training molecules, to show them "
+        "beside predictions; pattern counts and values stay in the file in any case.",
+    )] = True,
+) -> None:  # fmt: skip
     """Learn from DATA to predict a number or a class, and save the model.
 
     Fits a Gaussian process on the subtree patterns of the graphs, whose weights are learned by
@@ -53,50 +73,44 @@ def fit_cli(
     With --method svc, fits a support vector machine: settings left at auto are chosen by
     cross-validation. What was done about rows (repeated, unreadable, without a target) is noted.
     """
+    from treelens.graphs.recipe import noun_of
     from treelens.storage.files import checked_target
 
     svc = method == "svc"
-    others = {
+    own = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring}
+    others = own if not svc else {
         "--weights": weights, "--covariates": training.covariates,
         "--descriptors": training.descriptors, "--threshold": training.threshold,
-    } if svc else {
-        "--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring,
     }  # fmt: skip
     for option, value in others.items():
         if value not in (None, "auto"):
-            other = "evidence" if svc else "svc"
+            other = "gp" if svc else "svc"
             raise ValueError(
                 f"{option} is an option of --method {other}. Leave it out, or use --method {other}."
             )
     if svc and training.task == "regression":
         raise ValueError("--method svc learns classes only. Leave it out to predict numbers.")
-    settings = (
-        training.svc_settings(kernel, weight_radius, scoring)
-        if svc
-        else training.gp_settings(weights)
-    )
-    reads = list(files_behind(data))
+    settings = training.svc_settings(*own.values()) if svc else training.gp_settings(weights)
+    reads = list(options.files_behind(data))
     checked_target(out, reads=reads)  # before the work rather than after it
-    tables = training.read(output, data, ids, svc)
-    paths = [out] if len(tables) == 1 else [_path_for(out, each.target_name) for each in tables]
+    tables, paths = training.read(output, data, ids, svc), [out]
+    if len(tables) > 1:  # model-logP.treelens
+        names = [re.sub(r"[^\w.+-]+", "_", table.target_name).strip("_") for table in tables]
+        paths = [out.with_name(f"{out.stem}-{name or 'target'}{out.suffix}") for name in names]
     for path in paths:
         checked_target(path, reads=reads)
-    results = []
+    models, results = [], []
     for table, path in zip(tables, paths, strict=True):
         named = f" ({table.target})" if table.target else ""
         size = f"{len(table.graphs)} {noun_of(table.graphs.recipe)}"
         output.progress(f"Fitting {size} of {table.source}{named} ...")
         model, result = fit_model(table, method, settings, training.threshold, top, fragments)
-        model.save(path, training_data)
+        models.append(model)
         results.append({**result, "model": str(path)})
+    for model, path in zip(models, paths, strict=True):  # all of them, or none
+        model.save(path, training_data)
     one = len(results) == 1
     output.finish(results[0] if one else {"models": results}, show_fit if one else _show_each)
-
-
-def _path_for(out: Path, target: str) -> Path:
-    """Return the file for one of several targets: ``model-logP.treelens``."""
-    name = re.sub(r"[^\w.+-]+", "_", target).strip("_") or "target"
-    return out.with_name(f"{out.stem}-{name}{out.suffix}")
 
 
 # --- fitting --------------------------------------------------------------------------------------
@@ -112,7 +126,7 @@ def fit_model(
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model, and return it with a summary as plain data."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC
-    from treelens.estimators.fit_summary import fit_summary
+    from treelens.estimators import fit_summary
 
     start = time.perf_counter()
     if method == "svc":
@@ -120,82 +134,18 @@ def fit_model(
     else:
         if data.task != "regression":
             model = GraphClassifier(**settings, threshold=threshold)
-        elif threshold != "auto":
-            raise ValueError(f"--threshold is for classes, and {data.target_name!r} has numbers.")
         else:
             model = GraphRegressor(**settings)
         model.fit(data.graphs, data.y, covariates=data.covariates or None)
     return model, {
         "method": method,
         "task": data.task,
-        "data": _data_facts(data),
-        **fit_summary(model),
-        "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
-        "n_patterns": len(model.weights_),
-        "patterns": top_patterns(model, top) if top else [],
-        **_first_fragments(model, data, fragments),
+        "data": fit_summary.data_summary(data),
+        **fit_summary.fit_summary(model),
+        **fit_summary.pattern_summary(model, top),
+        **fit_summary.first_fragments(model, data.graphs, fragments),
         "seconds": time.perf_counter() - start,
     }
-
-
-def _data_facts(data: MoleculeTable) -> dict[str, Any]:
-    import numpy as np
-
-    from treelens.graphs.targets import limits_in_words
-
-    assert data.y is not None
-    facts: dict[str, Any] = {
-        "source": data.source, "target": data.target, "n_graphs": len(data.graphs),
-        "n_left_out": data.n_rows - len(data.graphs), "transform": data.transform,
-        "units": data.unit,
-    }  # fmt: skip
-    if data.task != "regression":
-        classes, counts = np.unique(data.y, return_counts=True)
-        sizes = zip(classes.tolist(), counts.tolist(), strict=True)
-        return {**facts, "classes": {str(name): n for name, n in sizes}}
-    values = {"smallest": data.y.min(), "median": np.median(data.y), "largest": data.y.max(),
-              "standard_deviation": data.y.std()}  # fmt: skip
-    limits = None if data.limits is None else limits_in_words(data.y, data.limits).rstrip(".")
-    return {**facts, "values": values, "limits": limits}
-
-
-def _first_fragments(model: Any, data: MoleculeTable, n: int | None) -> dict[str, Any]:
-    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
-    n_classes = 0 if data.task == "regression" else len(model.classes_)
-    too_long = None
-    if n is None and n_classes > _MOST_CLASSES:
-        too_long = f"{n_classes} classes"
-    elif n is None and len(data.graphs) > _MOST_GRAPHS:
-        too_long = f"{len(data.graphs):,} {noun_of(data.graphs.recipe)}"
-    n = options.FRAGMENTS_SHOWN if n is None else n
-    if too_long or not n:
-        return {"fragments": [], "no_fragments_for": too_long, "none": None}
-    table = model.fragments(data.graphs, n_fragments=n, smarts=False)
-    rows = [_fragment_row(model, data.graphs, table, rank) for rank in table.index.tolist()]
-    attrs = {name: table.attrs[name] for name in ("toward", "none")}
-    return {"fragments": rows, "no_fragments_for": None, **attrs}
-
-
-def _fragment_row(model: Any, graphs: Any, table: Any, rank: int) -> dict[str, Any]:
-    """Return a fragment with what was measured with and without it, on the learned scale."""
-    from treelens.explain.fragments import (
-        confounders,
-        fragment_smiles,
-        measured_with_and_without,
-    )
-
-    classes, targets = model.model_.classes, model.model_.training.targets
-    has = table.holders[rank]
-    both = measured_with_and_without(has, targets, None if classes is None else len(classes))
-    if classes is not None:  # shares of the class that effects speak of
-        label = str(table.loc[rank].get("class_label", table.attrs["toward"]))
-        code = [str(name) for name in classes.tolist()].index(label)
-        both = both[0][code], None if both[1] is None else both[1][code]
-    return {
-        "rank": rank, **table.loc[rank].to_dict(), "smiles": fragment_smiles(*table.pictures[rank]),
-        "measured_with": both[0], "measured_without": both[1],
-        "confounders": confounders(graphs, has, targets, classes),
-    }  # fmt: skip
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -203,8 +153,16 @@ def _fragment_row(model: Any, graphs: Any, table: Any, rank: int) -> dict[str, A
 
 def show_fit(output: Output, result: dict[str, Any]) -> None:
     """Print a fit for people, of any model."""
-    noun, recipe = noun_of(result["recipe"]), result["recipe"]
-    output.line(_data_sentence(result["data"], noun))
+    data, noun, recipe = result["data"], result["noun"], result["recipe"]
+    if "classes" in data:
+        what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
+    else:
+        what = "{} from {smallest:g} to {largest:g}, median {median:g}".format(
+            data["target"] or "values", **data["values"]
+        )
+        what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
+        what += f"; {data['limits']}" if data["limits"] else ""
+    output.line(f"{data['source']}: {data['n_graphs']} {noun}; {what}")
     if noun == "molecules":  # how they were read, where that is not the default way
         words = {
             f"atoms labelled by {recipe['atom_label']}": recipe["atom_label"] != "element",
@@ -218,31 +176,19 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     if result["method"] == "svc":
         _show_svc(output, result)
     else:
-        _show_leave_one_out(output, result, noun)
+        _show_leave_one_out(output, result)
     output.line()
-    _show_fragments(output, result, noun)
+    _show_fragments(output, result)
     if result["patterns"]:
-        show_patterns(output, result["patterns"], True, result["n_patterns"], noun)
+        show_patterns(output, result)
     output.line(f"Time: {result['seconds']:.1f} s")
     if "model" in result:
         output.line(f"Model: {result['model']}")
 
 
-def _data_sentence(data: dict[str, Any], noun: str) -> str:
-    if "classes" in data:
-        what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
-    else:
-        what = "{} from {smallest:g} to {largest:g}, median {median:g}".format(
-            data["target"] or "values", **data["values"]
-        )
-        what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
-        what += f"; {data['limits']}" if data["limits"] else ""
-    return f"{data['source']}: {data['n_graphs']} {noun}; {what}"
-
-
-def _show_leave_one_out(output: Output, result: dict[str, Any], noun: str) -> None:
+def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     """Print scores beside those of the mean or the most frequent class, and remarks on them."""
-    scores, numbers = result["leave_one_out"], result["task"] == "regression"
+    scores, numbers, noun = result["leave_one_out"], result["task"] == "regression", result["noun"]
     ours, positive = scores["model"], scores.get("positive")
     simple, name = (scores["mean"], "mean of all") if numbers else (
         scores["majority"], "most frequent class")  # fmt: skip
@@ -319,11 +265,11 @@ def _setting(row: dict[str, Any]) -> str:
     return ", ".join([*parts, f"C {row['C']:g}"])
 
 
-def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
+def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     if result["no_fragments_for"]:
         output.line(
-            f"Finding fragments takes a while with {result['no_fragments_for']}: --fragments "
-            f"{options.FRAGMENTS_SHOWN} prints the first, 'treelens fragments' all."
+            f"Finding fragments takes a while with {result['no_fragments_for']}: --fragments 5 "
+            "prints the first, 'treelens fragments' all."
         )
     if result["none"]:
         output.line(result["none"])
@@ -346,7 +292,7 @@ def _show_fragments(output: Output, result: dict[str, Any], noun: str) -> None:
     mean = f"mean {scale}" if scale else "mean" if numbers else "share"
     mean += "" if numbers or toward is None else f" of {toward}"
     effect = "effect" if toward is None else f"effect on {toward}"
-    columns = ["fragment", f"{effect} ± standard error", noun, f"their {mean}",
+    columns = ["fragment", f"{effect} ± standard error", result["noun"], f"their {mean}",
                f"{mean} without it"]  # fmt: skip
     output.table(columns, rows, "Fragments: those first that add most beyond the ones above them")
     for row in result["fragments"]:
@@ -371,5 +317,5 @@ def _show_each(output: Output, result: dict[str, Any]) -> None:
             score = f"leave-one-out {_SCORES[name]} {value:.3f}"
         rows.append([each["data"]["target"], each["task"], each["data"]["n_graphs"], score,
                      each["model"]])  # fmt: skip
-    noun = noun_of(result["models"][0]["recipe"])
-    output.table(["target", "task", noun, "score", "model"], rows, "All targets")
+    columns = ["target", "task", result["models"][0]["noun"], "score", "model"]
+    output.table(columns, rows, "All targets")

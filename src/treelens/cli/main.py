@@ -1,66 +1,329 @@
-"""The command ``treelens``: puts the commands together."""
+"""The command ``treelens``, and its ``doctor``, ``demo`` and ``datasets``."""
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
-from collections.abc import Callable
-from typing import Annotated
+import time
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treelens import __version__
-from treelens.cli import datasets
-from treelens.cli.console import EXIT_CODES, STOPPED
+from treelens.cli import options
+from treelens.cli.console import EXIT_CODES, FAILED, OK, STOPPED, Output, command, treelens
 from treelens.cli.decisions import advise_cli, suggest_cli
-from treelens.cli.demo import demo_cli
-from treelens.cli.doctor import doctor_cli
 from treelens.cli.evaluate import evaluate_cli
-from treelens.cli.explain import explain_cli, fragments_cli, info_cli, patterns_cli
-from treelens.cli.fit import fit_cli
+from treelens.cli.explain import explain_cli, fragments_cli, info_cli, patterns_cli, serve_cli
+from treelens.cli.fit import fit_cli, fit_model, show_fit
 from treelens.cli.predict import predict_cli
-from treelens.cli.serve import serve_cli
+
+if TYPE_CHECKING:
+    from treelens.graphs.molecule_table import MoleculeTable
+
+REQUIRED = (
+    "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "psutil", "pooch", "rich",
+    "typer", "jinja2",
+)  # fmt: skip
+EXTRAS = {  # package: what it is for
+    "rdkit": "molecules: SMILES and SDF",
+    "pyarrow": "Parquet tables",
+    "networkx": "NetworkX graphs, drawings of graphs",
+    "matplotlib": "drawings of graphs",
+    "openpyxl": "Excel tables",
+    "fastapi": "the page of 'treelens serve'",
+    "uvicorn": "the page of 'treelens serve'",
+    "dask": "kernels over several machines",
+    "distributed": "kernels over several machines",
+}
+# Comes with RDKit: inhibitors with their activity (pIC50), of one assay in ChEMBL.
+_MOLECULES, _ACTIVITIES = "CHEMBL2321810.smi", "CHEMBL2321810_act.csv"
+
+
+@command
+def doctor_cli(output: Output) -> None:
+    """Check this installation: versions, threads, folders, what extras are missing.
+
+    Learns from a few made-up graphs, too. Exit code 1 if something that is needed does not work.
+    """
+    versions = {name: _version(name) for name in REQUIRED}
+    problems = [f"{name} is missing: pip install {name}" for name in REQUIRED if not versions[name]]
+    extras = {
+        name: {"version": _version(name), "for": use, "get": f"pip install {name}"}
+        for name, use in EXTRAS.items()
+    }
+    result: dict[str, Any] = {
+        "healthy": False, "problems": problems, "treelens": __version__,
+        "python": platform.python_version(), "platform": platform.platform(), "versions": versions,
+        "extras": extras, "processors": None, "memory_gigabytes": None, "folders": {},
+        "seconds_to_learn": None,
+    }  # fmt: skip
+    if not problems:
+        import joblib
+        import psutil
+
+        from treelens.graphs.datasets import cache_folder, list_datasets
+
+        data = os.environ.get("TREELENS_DATA")
+        if data and not Path(data).expanduser().is_dir():
+            problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
+        known = [row["name"] for row in list_datasets() if row["path"] is not None]
+        result |= {
+            "processors": joblib.cpu_count(),  # which a container may limit
+            "memory_gigabytes": psutil.virtual_memory().available / 1e9,
+            "folders": {
+                "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": known,
+            },
+            "seconds_to_learn": _try_to_learn(problems),
+        }  # fmt: skip
+    result["healthy"] = not problems
+    output.finish(result, _show_health)
+    raise typer.Exit(OK if result["healthy"] else FAILED)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _try_to_learn(problems: list[str]) -> float:
+    """Return the seconds of tiny fits, compilation included where it was not done before."""
+    from treelens import GraphClassifier, GraphSVC, make_synthetic
+
+    start = time.perf_counter()
+    graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
+    for model in (
+        GraphClassifier(depth=2, random_state=0, progress=False),
+        GraphSVC("wwl", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0, progress=False),
+    ):
+        if model.fit(graphs, y).score(graphs, y) < 0.75:
+            name = type(model).__name__
+            problems.append(f"A tiny {name} learned nothing: please report it with this output.")
+    return time.perf_counter() - start
+
+
+def _show_health(output: Output, result: dict[str, Any]) -> None:
+    output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
+    if result["memory_gigabytes"] is not None:
+        output.line(
+            f"Processors: {result['processors']}; memory available: "
+            f"{result['memory_gigabytes']:.1f} GB"
+        )
+    output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
+    rows = [
+        [name, extra["version"] or "missing", extra["for"], "" if extra["version"] else
+         extra["get"]] for name, extra in result["extras"].items()
+    ]  # fmt: skip
+    output.table(["extra", "version", "for", "get it with"], rows)
+    for name, value in result["folders"].items():
+        shown = ", ".join(value) or "none" if isinstance(value, list) else value
+        title = name if name.isupper() else name.replace("_", " ")  # not of a variable
+        output.line(f"{title}: {'not set' if shown is None else shown}")
+    if result["seconds_to_learn"] is not None:
+        output.line(f"Two tiny models took {result['seconds_to_learn']:.1f} s.")
+    for problem in result["problems"]:
+        output.line(f"PROBLEM: {problem}")
+    output.line("All is well." if result["healthy"] else "Something is wrong, see above.")
+
+
+# --- treelens demo --------------------------------------------------------------------------------
+
+
+@command
+def demo_cli(
+    output: Output,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The report to write.")] = Path(
+        "treelens-demo.html"
+    ),
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+) -> None:
+    """Learn on real molecules, print the scores and write a report; needs no network, no data.
+
+    Takes the 1,017 molecules with activities that come with RDKit, and predicts these; without
+    RDKit, made-up graphs of two classes. The report shows graphs that were held out.
+    """
+    import numpy as np
+
+    from treelens.storage.files import checked_target
+
+    folder = _rdkit_examples()
+    reads = [] if folder is None else [folder / name for name in (_MOLECULES, _ACTIVITIES)]
+    checked_target(out, reads=reads)
+    data, story = demo_data()
+    output.progress(f"{story} Every fifth is held out for the report.")
+    held_out = np.arange(len(data.graphs)) % 5 == 4
+    learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
+    settings = options.Training(seed=seed, jobs=jobs).gp_settings()
+    training = replace(learned, n_rows=len(learned.graphs))
+    model, result = fit_model(training, "gp", settings)
+    model.report(out, test.graphs, test.y, names=test.source)
+    output.finish({"story": story, **result, "report": str(out)}, _show_demo)
+
+
+def demo_data() -> tuple[MoleculeTable, str]:
+    """Return the molecules that come with RDKit, else the synthetic study, and what they are."""
+    import numpy as np
+    import pandas as pd
+
+    from treelens import MoleculeTable, make_synthetic, read_smiles
+
+    folder = _rdkit_examples()
+    if folder is None:
+        graphs, y = make_synthetic(random_state=0)
+        what = "synthetic graphs", graphs, y, np.arange(len(y)), len(y)
+        return MoleculeTable(*what), (
+            f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
+            "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
+        )
+    graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
+    activities = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}).set_index("Name")["Act"]
+    assert graphs.names is not None
+    y = activities.loc[list(graphs.names)].to_numpy(dtype=float)
+    what = "RDKit's example molecules", graphs, y, np.arange(len(y)), len(y)
+    return MoleculeTable(*what, "pIC50", "regression"), (
+        f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
+        f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810)."
+    )
+
+
+def _rdkit_examples() -> Path | None:
+    try:
+        from rdkit import RDConfig
+    except ImportError:
+        return None
+    folder = Path(RDConfig.RDContribDir, "FreeWilson", "data")
+    return folder if all((folder / name).is_file() for name in (_MOLECULES, _ACTIVITIES)) else None
+
+
+def _show_demo(output: Output, result: dict[str, Any]) -> None:
+    show_fit(output, result)
+    output.line(f"Report: {result['report']} (open it in a browser)")
+
+
+# --- treelens datasets ----------------------------------------------------------------------------
+
+
+datasets = typer.Typer(
+    name="datasets", help="Known data sets: list, describe, fetch, verify.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="As 'treelens datasets list' has it.")]
+Folder = Annotated[
+    Path | None, typer.Option("--folder", help="Where to look first.", show_default="TREELENS_DATA")
+]
+
+
+@datasets.command("list")
+@command
+def list_cli(output: Output, folder: Folder = None) -> None:
+    """List the known data sets, and where each was found on this machine."""
+    from treelens.graphs.datasets import list_datasets
+
+    output.finish({"datasets": list_datasets(folder)}, _show_list)
+
+
+def _show_list(output: Output, result: dict[str, Any]) -> None:
+    rows = []
+    for row in result["datasets"]:
+        absent = "not here; 'fetch' gets it" if row["downloadable"] else "not here"
+        rows.append([row["name"], row["kind"], row["n_graphs"], row["description"],
+                     str(row["path"] or absent)])  # fmt: skip
+    output.table(["name", "kind", "graphs", "what", "where"], rows)
+
+
+@datasets.command("describe")
+@command
+def describe_cli(output: Output, name: Name, folder: Folder = None) -> None:
+    """Load a data set and describe it: graphs, classes, sizes, labels."""
+    import numpy as np
+
+    from treelens.graphs.datasets import dataset_info, load_dataset
+
+    graphs, y = load_dataset(name, folder=folder, download=False)
+    sizes = graphs.sizes
+    classes, counts = np.unique(y, return_counts=True)
+    facts = {
+        "name": name,
+        "description": dataset_info(name).description,
+        "n_graphs": len(graphs),
+        "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
+        "n_nodes": graphs.n_nodes,
+        "n_edges": graphs.n_edges,
+        "nodes_per_graph": {
+            "smallest": int(sizes.min()), "mean": float(sizes.mean()), "largest": int(sizes.max()),
+        },
+        "node_labels": [str(label) for label in graphs.node_alphabet],
+        "edge_labels": None if graphs.edge_alphabet is None else list(graphs.edge_alphabet),
+    }  # fmt: skip
+    output.finish(facts, _show_facts)
+
+
+def _show_facts(output: Output, result: dict[str, Any]) -> None:
+    for key, value in result.items():
+        if isinstance(value, dict):
+            short = {k: f"{v:.1f}" if isinstance(v, float) else v for k, v in value.items()}
+            value = ", ".join(f"{k}: {v}" for k, v in short.items())
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value[:40])) + (", ..." if len(value) > 40 else "")
+        output.line(f"{key.replace('_', ' ')}: {value}")
+
+
+@datasets.command("fetch")
+@command
+def fetch_cli(output: Output, name: Name) -> None:
+    """Download a data set into the cache, unless a checked copy is on this machine already."""
+    from treelens.graphs.datasets import list_datasets, load_dataset
+
+    load_dataset(name)  # checks every file against its pinned checksum
+    path = next(row["path"] for row in list_datasets() if row["name"] == name)
+    output.finish({"name": name, "path": str(path)}, _show_facts)
+
+
+@datasets.command("verify")
+@command
+def verify_cli(output: Output, name: Name, folder: Folder = None) -> None:
+    """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
+    from treelens.graphs.datasets import verify_dataset
+
+    rows = verify_dataset(name, folder=folder)
+    good = all(row["status"] in ("ok", "unpinned") for row in rows)
+    output.finish({"name": name, "ok": good, "files": rows}, _show_files)
+    raise typer.Exit(OK if good else FAILED)
+
+
+def _show_files(output: Output, result: dict[str, Any]) -> None:
+    rows = [[row["file"], row["status"], row["found"] or ""] for row in result["files"]]
+    title = f"{result['name']}: {result['files'][0]['path']}"
+    output.table(["file", "status", "SHA-256"], rows, title)
+
+
+# --- the command ----------------------------------------------------------------------------------
 
 app = typer.Typer(
     name="treelens",
+    callback=treelens,
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # a traceback with --debug is Python's own
     rich_markup_mode=None,  # plain help: it fits a narrow terminal
     add_completion=False,
     epilog=EXIT_CODES,
 )
-COMMANDS: dict[str, Callable[..., None]] = {
-    "fit": fit_cli,
-    "predict": predict_cli,
-    "explain": explain_cli,
-    "info": info_cli,
-    "patterns": patterns_cli,
-    "fragments": fragments_cli,
-    "evaluate": evaluate_cli,
-    "suggest": suggest_cli,
-    "advise": advise_cli,
-    "serve": serve_cli,
-    "doctor": doctor_cli,
+COMMANDS = {
+    "fit": fit_cli, "predict": predict_cli, "explain": explain_cli, "info": info_cli,
+    "patterns": patterns_cli, "fragments": fragments_cli, "evaluate": evaluate_cli,
+    "suggest": suggest_cli, "advise": advise_cli, "serve": serve_cli, "doctor": doctor_cli,
     "demo": demo_cli,
-}
+}  # fmt: skip
 for _name, _function in COMMANDS.items():
     app.command(_name, epilog=EXIT_CODES)(_function)
-app.add_typer(datasets.app)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"treelens {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def treelens(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    """Learn from graphs to predict numbers or classes, and see which subtree patterns matter."""
+app.add_typer(datasets)
 
 
 def main() -> None:

@@ -1,21 +1,32 @@
-"""Options that several commands share, each described once, and their values as parameters."""
+"""Options that several commands share, each described once, and DATA and MODEL that they name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from treelens.kernels.table import KERNELS
+from treelens.cli.console import Output
 
 if TYPE_CHECKING:
-    from treelens.cli.console import Output
+    from treelens.estimators.files import AnyModel
+    from treelens.estimators.named_models import NamedModel
     from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.tables import Table
 
-FRAGMENTS_SHOWN = 5
 _DEEPEST = 20  # of the patterns of a Gaussian process
+_DATA_HELP = (
+    "Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
+    "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
+    "Also - for a table on standard input{}."
+)
 
 
 def option(*names: str, default: str | bool = True, **settings: Any) -> Any:
@@ -29,23 +40,6 @@ def _checked_jobs(jobs: int) -> int:
     return jobs
 
 
-def _checked_threshold(threshold: str) -> str:
-    from treelens.models.thresholds import parse_threshold
-
-    try:
-        parse_threshold(threshold)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return threshold
-
-
-# --- data and models ----------------------------------------------------------------------------
-
-_DATA_HELP = (
-    "Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
-    "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
-    "Also - for a table on standard input{}."
-)
 Data = Annotated[str, typer.Argument(
     metavar="DATA", show_default=False, help=_DATA_HELP.format(", or one SMILES"),
 )]  # fmt: skip
@@ -54,11 +48,6 @@ TrainingSource = Annotated[str, typer.Argument(
 )]  # fmt: skip
 ModelPath = Annotated[Path, typer.Argument(
     metavar="MODEL", show_default=False, help="A file that 'treelens fit' wrote.",
-)]  # fmt: skip
-Target = Annotated[str | None, option(
-    "--target", metavar="COLUMN", default="label, else value, target, y, class or activity",
-    help="The column (SDF: property) with the class or the number. 'fit' takes several, with "
-    "commas between: one model each.",
 )]  # fmt: skip
 Truth = Annotated[str | None, option(
     "--target", metavar="COLUMN", help="A column with the true class or number.",
@@ -72,117 +61,6 @@ Ids = Annotated[str | None, option(
     help="The columns that name the rows, with commas between; they are repeated in the "
     "predictions. all: every column; none.",
 )]  # fmt: skip
-AtomLabel = Annotated[str | None, option(
-    "--atom-label", metavar="LABEL", default="element",
-    help="What atoms are labelled by, with + between: element, charge, aromatic, hydrogens, ring, "
-    "degree, isotope, chirality.",
-)]  # fmt: skip
-BondLabel = Annotated[str | None, option(
-    "--bond-label", metavar="LABEL", default="order",
-    help="What bonds are labelled by: order, or order+stereo (E and Z).",
-)]  # fmt: skip
-Standardize = Annotated[bool, option(
-    "--standardize",
-    help="Standardise molecules first: the largest fragment, uncharged, the canonical tautomer. "
-    "The model does the same with new molecules.",
-)]  # fmt: skip
-StandardizeSteps = Annotated[str | None, option(
-    "--standardize-steps", metavar="STEPS",
-    help="Only some of that, with commas between: fragment, uncharge, tautomer.",
-)]  # fmt: skip
-Hydrogens = Annotated[bool | None, option(
-    "--hydrogens/--no-hydrogens", default="no", help="Whether hydrogens are nodes.",
-)]  # fmt: skip
-MaxInvalid = Annotated[float, option(
-    "--max-invalid", min=0.0, max=1.0,
-    help="Largest share of rows without a readable molecule; they are left out.",
-)]  # fmt: skip
-Duplicates = Annotated[Literal["merge", "first", "keep", "error"], option(
-    "--duplicates",
-    help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class of "
-    "most rows), first (the first row of each), keep, or error.",
-)]  # fmt: skip
-Noise = Annotated[str | None, option(
-    "--noise", metavar="COLUMN",
-    help="Column with the standard deviation of each measured number, in its units.",
-)]  # fmt: skip
-Missing = Annotated[Literal["skip", "error"], option(
-    "--missing", help="Rows without a label: skip them, with a count, or error.",
-)]  # fmt: skip
-Qualifier = Annotated[str | None, option(
-    "--qualifier", metavar="COLUMN", default="what stands beside the numbers, such as >10",
-    help="The column with the qualifiers of the target: =, >, <, >=, <= or ~. Values with > or < "
-    "are used as limits.",
-)]  # fmt: skip
-TargetTransform = Annotated[Literal["log10", "ln"] | None, option(
-    "--transform", default="none",
-    help="Learn numbers on another scale. Predictions come in the units of the table.",
-)]  # fmt: skip
-Covariates = Annotated[str | None, option(
-    "--covariates", metavar="COLUMNS", default="none",
-    help="Columns to learn from beside the graphs (assay, temperature), with commas between.",
-)]  # fmt: skip
-Descriptors = Annotated[Literal["auto", "yes", "no", "rdkit"], option(
-    "--descriptors",
-    help="Descriptors of molecules (logP, TPSA, ...) beside the graphs; auto: where they help on "
-    "held-out graphs; rdkit: all of RDKit's, as covariates.",
-)]  # fmt: skip
-
-# --- learning -----------------------------------------------------------------------------------
-
-Method = Annotated[Literal["evidence", "svc"], option(
-    "--method",
-    help="evidence: a Gaussian process with weights learned by marginal likelihood; svc: a "
-    "support vector machine (classes only) with settings chosen by cross-validation.",
-)]  # fmt: skip
-Task = Annotated[Literal["auto", "classification", "regression"], option(
-    "--task", help="auto: regression where the target has many different numbers.",
-)]  # fmt: skip
-Weights = Annotated[Literal["auto", "uniform", "depths", "branches"], option(
-    "--weights",
-    help="With evidence, what is learned: uniform (nothing), depths (one weight for each), "
-    "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
-)]  # fmt: skip
-Kernel = Annotated[str, option(
-    "--kernel",
-    help="With svc, the kernel: auto (wwl or tanimoto-rbf, by cross-validation), "
-    f"{', '.join(KERNELS)}; or several with commas.",
-)]  # fmt: skip
-Threshold = Annotated[str, option(
-    "--threshold", callback=_checked_threshold,
-    help="Probability from which on the rarer of two classes is predicted: a number (0.5), "
-    "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by Matthews' "
-    "correlation where that class is below 25 %, else 0.5. Chosen by leave-one-out.",
-)]  # fmt: skip
-Depth = Annotated[str, option(
-    "--depth",
-    help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to 6). "
-    "Of svc also several with commas.",
-)]  # fmt: skip
-WeightRadius = Annotated[str, option(
-    "--weight-radius",
-    help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
-)]  # fmt: skip
-Scoring = Annotated[Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"], option(
-    "--scoring",
-    help="With svc, what to choose by; auto: accuracy, or with a rare class one of the others.",
-)]  # fmt: skip
-Seed = Annotated[int, option("--seed", help="For the splits and the learner.", min=0)]
-Jobs = Annotated[int, option(
-    "--jobs", callback=_checked_jobs,
-    help="Threads; -1: all processors. Another number may change the last digits.",
-)]  # fmt: skip
-Top = Annotated[int, option("--top", help="How many patterns to print.", min=0)]
-Fragments = Annotated[int | None, option(
-    "--fragments", min=0, help="How many of the fragments with the largest effects to print.",
-    default=f"{FRAGMENTS_SHOWN}; none of more than two classes or 3,000 graphs, where finding "
-    "them takes a while",
-)]  # fmt: skip
-TrainingData = Annotated[bool, option(
-    "--training-data/--no-training-data",
-    help="Whether the model keeps names and SMILES of its training molecules, to show them "
-    "beside predictions; pattern counts and values stay in the file in any case.",
-)]  # fmt: skip
 Minimize = Annotated[bool, option(
     "--minimize", help="Small values are wanted; of two classes the first.",
 )]  # fmt: skip
@@ -191,30 +69,88 @@ Wanted = Annotated[str | None, option(
     help="Of a model of classes, the class that is looked for.",
 )]  # fmt: skip
 CsvOut = Annotated[Path | None, option("--out", "-o", help="Write the table to this CSV file.")]
+Seed = Annotated[int, option("--seed", help="For the splits and the learner.", min=0)]
+Jobs = Annotated[int, option(
+    "--jobs", callback=_checked_jobs,
+    help="Threads; -1: all processors. Another number may change the last digits.",
+)]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Training:
     """Options of ``fit`` and ``evaluate``: the training table and the learner."""
 
-    target: Target = None
+    target: Annotated[str | None, option(
+        metavar="COLUMN", default="label, else value, target, y, class or activity",
+        help="The column (SDF: property) with the class or the number. 'fit' takes several, with "
+        "commas between: one model each.",
+    )] = None  # fmt: skip
     smiles: Smiles = None
-    atom_label: AtomLabel = None
-    bond_label: BondLabel = None
-    hydrogens: Hydrogens = None
-    standardize: Standardize = False
-    standardize_steps: StandardizeSteps = None
-    task: Task = "auto"
-    transform: TargetTransform = None
-    qualifier: Qualifier = None
-    covariates: Covariates = None
-    descriptors: Descriptors = "auto"
-    threshold: Threshold = "auto"
-    depth: Depth = "auto"
-    max_invalid: MaxInvalid = 0.1
-    missing: Missing = "skip"
-    duplicates: Duplicates = "merge"
-    noise: Noise = None
+    atom_label: Annotated[str | None, option(
+        metavar="LABEL", default="element",
+        help="What atoms are labelled by, with + between: element, charge, aromatic, hydrogens, "
+        "ring, degree, isotope, chirality.",
+    )] = None  # fmt: skip
+    bond_label: Annotated[str | None, option(
+        metavar="LABEL", default="order",
+        help="What bonds are labelled by: order, or order+stereo (E and Z).",
+    )] = None  # fmt: skip
+    hydrogens: Annotated[bool | None, option(
+        "--hydrogens/--no-hydrogens", default="no", help="Whether hydrogens are nodes.",
+    )] = None  # fmt: skip
+    standardize: Annotated[bool, option(
+        "--standardize",
+        help="Standardise molecules first: the largest fragment, uncharged, the canonical "
+        "tautomer. The model does the same with new molecules.",
+    )] = False  # fmt: skip
+    standardize_steps: Annotated[str | None, option(
+        metavar="STEPS",
+        help="Only some of that, with commas between: fragment, uncharge, tautomer.",
+    )] = None  # fmt: skip
+    task: Annotated[Literal["auto", "classification", "regression"], option(
+        help="auto: regression where the target has many different numbers.",
+    )] = "auto"  # fmt: skip
+    transform: Annotated[Literal["log10", "ln"] | None, option(
+        default="none",
+        help="Learn numbers on another scale. Predictions come in the units of the table.",
+    )] = None  # fmt: skip
+    qualifier: Annotated[str | None, option(
+        metavar="COLUMN", default="what stands beside the numbers, such as >10",
+        help="The column with the qualifiers of the target: =, >, <, >=, <= or ~. Values with > "
+        "or < are used as limits.",
+    )] = None  # fmt: skip
+    covariates: Annotated[str | None, option(
+        metavar="COLUMNS", default="none",
+        help="Columns to learn from beside the graphs (assay, temperature), with commas between.",
+    )] = None  # fmt: skip
+    descriptors: Annotated[Literal["auto", "yes", "no", "rdkit"], option(
+        help="Descriptors of molecules (logP, TPSA, ...) beside the graphs; auto: where they help "
+        "on held-out graphs; rdkit: all of RDKit's, as covariates.",
+    )] = "auto"  # fmt: skip
+    threshold: Annotated[str, option(
+        help="Probability from which on the rarer of two classes is predicted: a number (0.5), "
+        "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by "
+        "Matthews' correlation where that class is below 25 %, else 0.5. Chosen by leave-one-out.",
+    )] = "auto"  # fmt: skip
+    depth: Annotated[str, option(
+        help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to "
+        "6). Of svc also several with commas.",
+    )] = "auto"  # fmt: skip
+    max_invalid: Annotated[float, option(
+        min=0.0, max=1.0,
+        help="Largest share of rows without a readable molecule; they are left out.",
+    )] = 0.1  # fmt: skip
+    missing: Annotated[Literal["skip", "error"], option(
+        help="Rows without a label: skip them, with a count, or error.",
+    )] = "skip"  # fmt: skip
+    duplicates: Annotated[Literal["merge", "first", "keep", "error"], option(
+        help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class "
+        "of most rows), first (the first row of each), keep, or error.",
+    )] = "merge"  # fmt: skip
+    noise: Annotated[str | None, option(
+        metavar="COLUMN",
+        help="Column with the standard deviation of each measured number, in its units.",
+    )] = None  # fmt: skip
     seed: Seed = 0
     jobs: Jobs = -1
 
@@ -222,17 +158,20 @@ class Training:
         self, output: Output, source: str, names: str | None = None, svc: bool = False
     ) -> list[MoleculeTable]:
         """Return one table to learn from for each target; molecules are read once."""
-        from treelens.cli.data import read_data
         from treelens.graphs.tables import several_columns
+        from treelens.models.thresholds import parse_threshold
 
+        try:
+            parse_threshold(self.threshold)  # before the work rather than after it
+        except ValueError as error:
+            raise ValueError(f"--{error}") from None
+        steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
-            source, smiles=self.smiles, names=names, target=self.target,
+            source, target=self.target, smiles=self.smiles, names=names,
             covariates=split_columns(self.covariates, "--covariates"),
             descriptors="rdkit" if self.descriptors == "rdkit" else None,
             max_invalid=self.max_invalid, atom_label=self.atom_label, hydrogens=self.hydrogens,
-            bond_label=self.bond_label,
-            standardize=split_columns(self.standardize_steps, "--standardize-steps")
-            or self.standardize or None,
+            bond_label=self.bond_label, standardize=steps or self.standardize or None,
         )  # fmt: skip
         output.note(*base.notes)
         targets: list[str | None] = [None]
@@ -249,6 +188,10 @@ class Training:
             )  # fmt: skip
             for note in table.notes[len(base.notes) :]:
                 output.note(f"{name}: {note}" if len(targets) > 1 else note)
+            if self.threshold != "auto" and table.task == "regression":
+                raise ValueError(
+                    f"--threshold is for classes, and {table.target_name!r} has numbers."
+                )
             tables.append(table)
         return tables
 
@@ -270,11 +213,8 @@ class Training:
         self, kernel: str = "auto", weight_radius: str = "auto", scoring: str = "auto"
     ) -> dict[str, Any]:
         """Return parameters of ``GraphSVC``."""
-        names = [name.strip() for name in kernel.split(",")]
-        if unknown := set(names) - {"auto", *KERNELS}:
-            raise ValueError(f"--kernel {unknown.pop()}: expected auto, {', '.join(KERNELS)}.")
         return {
-            "kernel": "auto" if names == ["auto"] else names,
+            "kernel": "auto" if kernel == "auto" else split_columns(kernel, "--kernel"),
             "depth": _numbers(self.depth, "--depth", int),
             "weight_radius": _numbers(weight_radius, "--weight-radius", float),
             "scoring": scoring, "random_state": self.seed, "n_jobs": self.jobs,
@@ -301,3 +241,200 @@ def _numbers(text: str, option: str, kind: Any) -> Any:
         what = "whole numbers" if kind is int else "numbers"
         raise ValueError(f"{option} {text}: expected auto, or {what} of at least 0, such as 1,2,3.")
     return numbers
+
+
+# --- DATA -----------------------------------------------------------------------------------------
+
+
+def kind_of(source: str) -> str:
+    """Return what a source is: "table", "sdf", "tu", "name", "stdin" or "smiles"."""
+    from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix, is_sdf
+
+    if source == "-":
+        return "stdin"
+    path = Path(source).expanduser()
+    suffix = inner_suffix(path)
+    if path.is_dir() or suffix == ".zip" or path.name.endswith("_A.txt"):
+        kind = "tu"
+    else:
+        kind = "sdf" if is_sdf(path) else "table" if suffix in TABLE_ENDINGS else ""
+    if path.exists() and kind:
+        return kind
+    from treelens.graphs.datasets import DATASETS
+
+    if source in DATASETS:
+        return "name"
+    if path.exists():
+        raise ValueError(
+            f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
+            f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
+        )
+    if is_smiles(source):
+        return "smiles"
+    names = {name.casefold(): name for name in DATASETS}
+    if path.parent.is_dir():
+        names.update({p.name.casefold(): str(path.parent / p.name) for p in path.parent.iterdir()})
+    close = difflib.get_close_matches(path.name.casefold(), names, n=3)
+    hint = f" Did you mean {' or '.join(names[match] for match in close)}?" if close else ""
+    raise ValueError(
+        f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES."
+        f"{hint} 'treelens datasets list' shows the known data sets."
+    )
+
+
+def is_smiles(text: str) -> bool:
+    """Whether RDKit is here and reads a text as a molecule."""
+    try:
+        from rdkit import rdBase
+
+        from treelens.graphs.chem import smiles_parser
+    except ImportError:
+        return False
+    with rdBase.BlockLogs():
+        molecule = smiles_parser()(text)
+    return molecule is not None and molecule.GetNumAtoms() > 0
+
+
+def files_behind(source: str) -> Iterator[Path]:
+    """Yield the files on this machine that reading a source would read."""
+    path = Path(source).expanduser()
+    if path.is_dir() or path.name.endswith("_A.txt"):
+        from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
+
+        for file in [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")] if path.is_dir() else [path]:
+            stem = file.name.removesuffix("A.txt")
+            yield from (file.with_name(f"{stem}{p}.txt") for p in REQUIRED_PARTS + OPTIONAL_PARTS)
+    elif path.exists():
+        yield path
+    else:
+        from treelens.graphs.datasets import list_datasets
+
+        for row in list_datasets():
+            if row["name"] == source and row["path"]:
+                yield from files_behind(str(row["path"]))
+
+
+def read_data(
+    source: str, *, model: Any = None, target: str | None = None, **reading: Any
+) -> MoleculeTable:
+    """Return the graphs of any source, of a table without targets (``target``: for a note).
+
+    ``reading`` are parameters of ``read_table``.
+    """
+    from treelens.graphs.table_reader import covariate_names, read_table, recipe_for
+
+    kind = kind_of(source)
+    if kind not in ("tu", "name"):
+        place = source_table(source) if kind in ("stdin", "smiles") else source
+        return read_table(place, model=model, **{"max_invalid": 1.0, **reading})
+    if reading.get("covariates"):
+        raise ValueError(f"--covariates: {source} is no table, and has no columns.")
+    beside = covariate_names((), reading.get("descriptors"), model)
+    recipe = {x: reading.get(x) for x in ("atom_label", "hydrogens", "bond_label", "standardize")}
+    chosen = [name.replace("_", "-") for name, value in recipe.items() if value is not None]
+    own = recipe_for("smiles", None if model is None else model.recipe_, *recipe.values())
+    read = _read_graphs(source, kind, own, chosen)
+    unused = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
+    read.notes.extend(
+        f"--{option} {value} is not used: the classes of {source} are known."
+        for option, value in unused.items()
+        if value is not None
+    )
+    return replace(read, covariates=beside)
+
+
+def source_table(source: str) -> Table:
+    """Return the table on standard input (with a header or one SMILES a line), or of a SMILES."""
+    from treelens.graphs.tables import Table, table_of_bytes
+
+    if source != "-":
+        return Table("the command line", ["smiles"], [[source]], None)
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise ValueError("Standard input is empty: expected a table, or one SMILES a line.")
+    first = data.splitlines()[0].decode("utf-8", "replace").casefold()
+    is_table = any(sign in first for sign in ("smiles", "structure", ","))
+    place = "standard input.csv" if is_table else "standard input.smi"
+    return table_of_bytes(Path(place), data)._replace(source="standard input")
+
+
+def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> MoleculeTable:
+    """Return TU files and known data sets, which bring their classes along."""
+    import numpy as np
+
+    from treelens.graphs.datasets import dataset_info, load_dataset
+    from treelens.graphs.errors import InvalidMoleculesWarning
+    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.tudataset import read_tudataset
+
+    info = dataset_info(source) if kind == "name" else None
+    if chosen and (info is None or info.kind != "smiles"):
+        raise ValueError(f"--{chosen[0]} is for molecules, and {source} has graphs with labels.")
+    if info is None:
+        graphs, y = read_tudataset(source)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InvalidMoleculesWarning)
+            graphs, y = load_dataset(source, recipe=recipe)
+    rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
+    n_rows = len(graphs) if info is None else info.n_graphs
+    unreadable = np.setdiff1d(np.arange(n_rows), rows)
+    return MoleculeTable(source, graphs, y, rows, n_rows, unreadable=unreadable)
+
+
+def read_for_model(
+    output: Output,
+    source: str,
+    model: Any,
+    target: str | None = None,
+    smiles: str | None = None,
+    learn: bool = False,
+) -> MoleculeTable:
+    """Return rows as a fitted model reads them, repeated molecules merged as in fit.
+
+    ``learn``: those that it learned from, whose target it knows.
+    """
+    from sklearn.base import is_regressor
+
+    table = read_data(source, model=model, target=target, smiles=smiles)
+    known = None if model.recipe_ is None else model.recipe_.table
+    if (learn or target is not None) and table.table is not None:
+        table = table.with_target(
+            target or getattr(known, "target", None),
+            task="regression" if is_regressor(model) else "classification",
+            transform=getattr(known, "transform", None), learn=learn,
+        )  # fmt: skip
+    elif is_regressor(model):
+        table = replace(table, y=None)
+    output.note(*table.notes)
+    return table
+
+
+# --- MODEL ----------------------------------------------------------------------------------------
+
+
+def load_model(
+    path: Path, jobs: int = -1, reads: Sequence[str] = (), writes: Iterable[Path | None] = ()
+) -> AnyModel:
+    """Return the model of a file, which will use so many threads.
+
+    Raises an error first if one of the files to write would replace the model or a source.
+    """
+    from treelens.estimators.files import load
+    from treelens.storage.files import checked_target
+
+    given = [out for out in writes if out is not None]
+    for out in given:
+        checked_target(out, reads=chain([path], *map(files_behind, reads)))
+    if len(set(given)) < len(given):
+        raise ValueError(f"{given[0]} is named twice: each output needs a file of its own.")
+    model = load(path)
+    model.n_jobs = jobs
+    return model
+
+
+def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
+    """Return the models of files, or raise where they cannot stand side by side."""
+    from treelens.estimators.named_models import name_models
+
+    return name_models(paths, [load_model(path, jobs) for path in paths])

@@ -12,22 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from treelens import __version__
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent, score_text
-from treelens.cli.data import (
-    files_behind,
-    is_smiles,
-    kind_of,
-    load_models,
-    noun_of,
-    read_data,
-    source_table,
-)
+from treelens.cli.console import Output, command, percent, score_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from treelens.cli.partial import PartialOutput
     from treelens.estimators.named_models import NamedModel, PredictedRows
     from treelens.graphs.tables import Table
 
@@ -52,14 +43,14 @@ def predict_cli(
         "--out", "-o", help="The CSV file to write.", default="print it",
     )] = None,
     target: Annotated[str | None, options.option(
-        "--target", metavar="COLUMN",
+        metavar="COLUMN",
         help="A column with the truth, to score predictions; of several models one each, with "
         "commas between.",
     )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
     intervals: Annotated[Literal["posterior", "scaffold"], options.option(
-        "--intervals", help="90 % intervals of numbers; scaffold: wider, for molecules of new "
+        help="90 % intervals of numbers; scaffold: wider, for molecules of new "
         "scaffolds.",
     )] = "posterior",
     jobs: options.Jobs = -1,
@@ -76,36 +67,32 @@ def predict_cli(
     Text that a spreadsheet would run as a formula gets a single quote in front.
     A long table is predicted in chunks; the same command continues one that was stopped.
     """
-    from treelens.storage.files import checked_target, whole_file
+    from treelens.storage.files import checked_target, write_csv
 
     if not models:
         raise ValueError(f"Expected a MODEL and then DATA, and there is {data} alone.")
-    for path in map(str, models[1:]):
-        if not Path(path).exists() and is_smiles(path):
-            raise ValueError(
-                f"{path} stands among the models, and is a SMILES. DATA is one SMILES: give "
-                "several in a file, or one a line on standard input, with - for DATA."
-            )
-    kind, place = kind_of(data), None
+    kind, place = options.kind_of(data), None
     if out is not None:
-        place = checked_target(out, reads=chain(models, files_behind(data)))
+        place = checked_target(out, reads=chain(models, options.files_behind(data)))
     job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
     loaded = job.load(jobs)
-    predict = _predict_graphs if kind in ("tu", "name") else _predict_table
-    whole, truths, done = predict(output, loaded, job, target, place, jobs)
+    if kind in ("tu", "name"):
+        whole, truths = _predict_graphs(output, loaded, job, target)
+        done = False
+    else:
+        whole, truths, done = _predict_table(output, loaded, job, target, place, jobs)
     result = _summary(output, loaded, whole, truths)
     if place is not None and not done:
-        with whole_file(place) as file:
-            file.write(_csv(whole, header=True))
+        write_csv(place, whole)
     elif output.as_json and out is None:
         result["predictions"] = whole.to_dict("records")
     elif kind == "smiles" and out is None and sys.stdout.isatty():
         output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
     elif out is None and not done:
-        output.csv(_csv(whole, header=True).decode())
+        typer.echo(visible(_csv(whole, header=True)), nl=False)
     if kind == "smiles" and out is None and not output.as_json and not result["n_unreadable"]:
         return  # all there is to say was printed
-    output.finish(result | ({} if out is None else {"out": str(out)}), _show)
+    output.finish(result, _show, out, "Predictions")
 
 
 class _Job(NamedTuple):
@@ -119,7 +106,7 @@ class _Job(NamedTuple):
     intervals: str
 
     def load(self, jobs: int) -> list[NamedModel]:
-        models = load_models([Path(path) for path in self.models], jobs)
+        models = options.load_models([Path(path) for path in self.models], jobs)
         for each in models:
             each.model._intervals = self.intervals
         return models
@@ -129,22 +116,19 @@ class _Job(NamedTuple):
 
 
 def _predict_graphs(
-    output: Output, models: Sequence[NamedModel], job: _Job, target: str | None,
-    out: Path | None, jobs: int,
-) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
-    """Predict graphs that come with classes, all at once; see ``_predict_table``."""
+    output: Output, models: Sequence[NamedModel], job: _Job, target: str | None
+) -> tuple[pd.DataFrame, list[Any]]:
+    """Predict graphs that come with classes, all at once; return all rows and truths."""
     from sklearn.base import is_regressor
 
     from treelens.estimators.named_models import predict_rows
 
-    table = read_data(
+    table = options.read_data(
         job.data, smiles=job.smiles, names=job.ids, target=target, model=models[0].model
     )
     output.note(*table.notes)
-    prefixes = [each.prefix for each in models]
-    frame = predict_rows([each.model for each in models], [table] * len(models), prefixes)
-    truths = [None if is_regressor(each.model) else (table.rows, table.y) for each in models]
-    return frame, truths, False
+    frame = predict_rows(models, [table] * len(models))
+    return frame, [None if is_regressor(x.model) else (table.rows, table.y) for x in models]
 
 
 def _predict_table(
@@ -154,7 +138,9 @@ def _predict_table(
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
 
+    from treelens.estimators.named_models import read_predictions, read_truth
     from treelens.graphs.tables import find_column
+    from treelens.storage.files import PartialOutput
 
     targets = _targets_for(models, target)
     texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
@@ -166,9 +152,14 @@ def _predict_table(
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
     printed = len(first) > 1 and out is None and not output.as_json
-    partial = len(first) > 1 and out is not None and job.kind == "table"
     many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
-    with _partial_output(job, out) if partial and out is not None else nullcontext() as sink:
+    partial: Any = nullcontext()
+    if len(first) > 1 and out is not None and job.kind == "table":
+        files = [Path(path).expanduser() for path in (*job.models, job.data)]
+        settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
+                    "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
+        partial = PartialOutput(out, files, settings)
+    with partial as sink:
         n_done = 0 if sink is None else sink.n_rows
 
         def waiting() -> Iterator[tuple[Table, Sequence[Any] | None]]:
@@ -182,21 +173,23 @@ def _predict_table(
 
         for chunk in _predicted(models, job, waiting(), jobs if many else 1):
             output.note(*chunk.notes)
-            data = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
+            text = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
             if sink is not None:
-                sink.append(data, len(chunk.frame))
+                sink.append(text.encode("utf-8"), len(chunk.frame))
                 continue
             frames.append(chunk.frame)
             if printed:
-                output.csv(data.decode())
+                typer.echo(visible(text), nl=False)
         if sink is not None:
-            frames = [_read_back(models, sink.path)]
+            frames = [read_predictions(models, sink.path)]
             sink.finish()
+    notes: list[str] = []
     truths = [
-        _truth(output, each.model, job.data, name, cells)
+        None if name is None else read_truth(each.model, job.data, name, cells, notes)
         for each, name, cells in zip(models, targets, texts, strict=True)
     ]
-    return pd.concat(frames, ignore_index=True), truths, partial or printed
+    output.note(*notes)
+    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
 
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
@@ -213,32 +206,6 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
             f"({', '.join(names)}). Name a column for each, in the order of the models."
         )
     return list(columns)
-
-
-def _partial_output(job: _Job, out: Path) -> PartialOutput:
-    from treelens import __version__
-    from treelens.cli.partial import PartialOutput
-
-    files = [Path(path).expanduser() for path in (*job.models, job.data)]
-    settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
-                "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
-    return PartialOutput(out, files, settings)
-
-
-def _read_back(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
-    """Return the predictions in a file, without the columns that name the rows."""
-    import pandas as pd
-
-    from treelens.estimators.prediction_table import file_columns
-    from treelens.storage.files import harmless
-
-    wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
-    known = {harmless(name): name for name in wanted}
-    texts = ("class", "nearest_class", "nearest_name")
-    text = {harmless(each.prefix + name): str for each in models for name in texts}
-    found = pd.read_csv(path, dtype=text | {"problem": str}, usecols=list(known),
-                        keep_default_na=False, na_values=[""])  # fmt: skip
-    return found.rename(columns=known)
 
 
 def _predicted(
@@ -270,61 +237,27 @@ def _loaded(job: _Job) -> list[NamedModel]:
 
 def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
     """Yield a table in chunks of rows, with the molecules of an SDF."""
-    from treelens.graphs.tables import (
-        STREAMED_ENDINGS,
-        inner_suffix,
-        read_sdf,
-        read_table_blocks,
-        read_text_table,
-    )
+    from treelens.graphs import tables
 
     path, molecules = Path(job.data).expanduser(), None
-    if job.kind == "table" and inner_suffix(path) in STREAMED_ENDINGS:
-        yield from ((table, None) for table in read_table_blocks(path, CHUNK_ROWS))
+    if job.kind == "table" and tables.inner_suffix(path) in tables.STREAMED_ENDINGS:
+        yield from ((table, None) for table in tables.read_table_blocks(path, CHUNK_ROWS))
         return
     if job.kind == "sdf":
-        molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
+        molecules, table = tables.read_sdf(path, keep_hydrogens=hydrogens)
+    elif job.kind == "table":
+        table = tables.read_text_table(path)
     else:
-        table = read_text_table(path) if job.kind == "table" else source_table(job.data)
+        table = options.source_table(job.data)
     for start in range(0, len(table.rows), CHUNK_ROWS):
         some = slice(start, start + CHUNK_ROWS)
-        lines = None if table.lines is None else table.lines[some]
-        part = table._replace(rows=table.rows[some], lines=lines, first_row=start)
-        yield part, None if molecules is None else molecules[some]
+        yield table.part(some), None if molecules is None else molecules[some]
 
 
-def _truth(
-    output: Output, model: Any, source: str, column: str | None, cells: list[str]
-) -> tuple[Any, Any] | None:
-    """Return rows with a truth, and the truths; None where no column was named."""
-    import numpy as np
-    from sklearn.base import is_regressor
-
-    from treelens.graphs.tables import Table
-    from treelens.graphs.targets import as_numbers, read_target
-
-    if column is None:
-        return None
-    table = Table(source, [column], [[cell] for cell in cells], None)
-    notes: list[str] = []
-    task = "regression" if is_regressor(model) else "classification"
-    y, labelled, limits = read_target(table, column, np.arange(len(cells)), task, notes)
-    rows = np.flatnonzero(labelled)
-    if n := len(cells) - len(rows):
-        notes.append(f"{n} row{'s' if n > 1 else ''} without {column!r}: predicted, not scored.")
-    if limits is not None:
-        notes[-1] = f"{int((limits != 0).sum())} rows have limits: predicted, not scored."
-        rows, y = rows[limits == 0], y[limits == 0]
-    output.note(*notes)
-    if task == "regression":
-        y = as_numbers(y, column, lambda k: table.place(int(rows[k])), learn=False)
-    return rows, y
-
-
-def _csv(frame: pd.DataFrame, header: bool) -> bytes:
+def _csv(frame: pd.DataFrame, header: bool) -> str:
     from treelens.storage.files import csv_text
 
-    return csv_text(frame, index=False, header=header).encode("utf-8")
+    return csv_text(frame, index=False, header=header)
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -335,8 +268,9 @@ def _summary(
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
     from treelens.estimators.named_models import summarize_rows
-    from treelens.estimators.prediction_table import file_columns
+    from treelens.estimators.posterior import file_columns
     from treelens.graphs.errors import first_few
+    from treelens.graphs.recipe import noun_of
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
@@ -377,28 +311,26 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
     counts = f"{n} row{'s' if n != 1 else ''}; {{}}{result['n_unreadable']} not readable."
     if "models" not in result:
-        output.progress(" ".join([counts.format(f"{_range(result)}; "), *_scores(result)]))
-    else:
-        output.progress(counts.format(""))
-        for each in result["models"]:
-            output.progress(" ".join([f"{each['target']}: {_range(each)}.", *_scores(each)]))
-    if "out" in result:
-        output.line(f"Predictions: {result['out']}")
+        predicted, *scores = _in_words(result)
+        output.progress(" ".join([counts.format(f"{predicted}; "), *scores]))
+        return
+    output.progress(counts.format(""))
+    for each in result["models"]:
+        predicted, *scores = _in_words(each)
+        output.progress(" ".join([f"{each['target']}: {predicted}.", *scores]))
 
 
-def _range(result: dict[str, Any]) -> str:
-    predicted = result["predicted"]
-    if "accuracy" in result:
-        return "predicted " + ", ".join(f"{name} {n}" for name, n in predicted.items())
-    ends = [predicted[name] for name in ("smallest", "largest")]
-    return "predicted " + ("nothing" if None in ends else "from {:.4g} to {:.4g}".format(*ends))
-
-
-def _scores(result: dict[str, Any]) -> list[str]:
-    """Return scores in words, where the truth is known: ``["RMSE: 0.5.", "R2: 0.812."]``."""
+def _in_words(result: dict[str, Any]) -> list[str]:
+    """Return what was predicted, and scores where the truth is known: ``"RMSE: 0.5."``."""
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
-    words = []
+    found = result["predicted"]
+    if "accuracy" in result:
+        words = ["predicted " + ", ".join(f"{name} {n}" for name, n in found.items())]
+    elif found["smallest"] is None:
+        words = ["predicted nothing"]
+    else:
+        words = ["predicted from {smallest:.4g} to {largest:.4g}".format(**found)]
     for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
         if result.get(name) is None or name == "nlpd":
             continue

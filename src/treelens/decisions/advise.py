@@ -1,7 +1,15 @@
-"""Which changes of a molecule would help: replacements from matched pairs, as table and page."""
+"""Which changes of a molecule would help: replacements from matched pairs, as table and page.
+
+Matched pairs are two molecules that differ by one substituent. RDKit's ``rdMMPA`` cuts every
+molecule at each single bond outside of rings. Two molecules with the same larger side (the constant
+part) are a pair, and the change is from one smaller side to the other: ``F >> Cl``. A hydrogen is a
+substituent like any other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,17 +20,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from sklearn.base import is_regressor
 
-from treelens.decisions.matched_pairs import (
-    Change,
-    MatchedPairs,
-    attachment,
-    cuts_of,
-    hydrogen_cuts,
-    joined,
-)
 from treelens.decisions.suggest import decision_column, wanted_code
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
-from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.posterior import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
 from treelens.graphs.chem import quiet, rdkit, smiles_parser
@@ -33,6 +33,8 @@ from treelens.graphs.recipe import learned_transform
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
 from treelens.storage.files import whole_file
 
+HYDROGEN = "[H][*:1]"
+_MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
 _MOST_SHOWN = 5  # pairs that a row names
 _SIZE = (230, 150)  # of a drawing
@@ -128,7 +130,10 @@ def advise(
     table = table.sort_values(
         "difference", ascending=not maximize, kind="stable", ignore_index=True
     )
-    return table if n is None else table.head(n)
+    table = table if n is None else table.head(n)
+    classes: Any = getattr(model, "classes_", None)
+    table.attrs["wanted"] = None if code is None else str(classes[code])
+    return table
 
 
 def _training(model: Any, given: Any, code: int | None) -> _Training:
@@ -159,21 +164,22 @@ def _training(model: Any, given: Any, code: int | None) -> _Training:
     return _Training([molecules[k] for k in there], values[there], [texts[k] for k in there])
 
 
-Ideas = dict[str, tuple[Change, list[tuple[int, int]]]]
-
-
-def replacements(lead: Any, molecules: list[Any], largest: int = 10, min_pairs: int = 1) -> Ideas:
+def replacements(
+    lead: Any, molecules: list[Any], largest: int, min_pairs: int
+) -> dict[str, tuple[Change, list[tuple[int, int]]]]:
     """Return new molecules with the change that makes them and the pairs that show it.
 
     Of several changes that make the same molecule, the one that most pairs show.
     """
     lead, *molecules = map(_plain, [lead, *molecules])
     cuts = cuts_of(lead, largest) | hydrogen_cuts(lead)
-    changes = MatchedPairs.of(molecules, largest).changes_from({cut.variable for cut in cuts})
+    changes: dict[Change, list[tuple[int, int]]] = {}
+    for change, *pair in matched_pairs(molecules, largest, {cut.variable for cut in cuts}):
+        changes.setdefault(change, []).append((pair[0], pair[1]))
     at_cuts: dict[tuple[str, str], list[str]] = {}
     for constant, variable in sorted(cuts):
         at_cuts.setdefault((variable, attachment(constant)[0]), []).append(constant)
-    found: Ideas = {}
+    found: dict[str, tuple[Change, list[tuple[int, int]]]] = {}
     own = rdkit().MolToSmiles(lead)
     for change, pairs in changes.items():
         if len(pairs) < min_pairs:
@@ -211,11 +217,19 @@ def _support(change: Change, pairs: list[tuple[int, int]], known: _Training) -> 
 
 def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd.DataFrame:
     """Predicted differences to the lead, the domain, and changes of weight and logP."""
-    difference, std = predicted_differences(model, lead, smiles, code)
+    differences, stds = [], []
+    column, sign = (0, 1.0) if code is None else decision_column(model, code)
+    for start in range(0, len(smiles), _BLOCK):
+        graphs = model._new_graphs([lead, *smiles[start : start + _BLOCK]])
+        mean, covariance = model.model_.joint(graphs, model._n_jobs())
+        values, own = sign * mean[:, column], np.diagonal(covariance)
+        differences.append(values[1:] - values[0])
+        stds.append(np.sqrt(np.maximum(own[1:] + own[0] - 2.0 * covariance[0, 1:], 0.0)))
+    difference, std = np.concatenate(differences), np.concatenate(stds)
     table = prediction_table(model, model._new_graphs(smiles)).reset_index(drop=True)
     shown = "prediction" if code is None else f"probability {model.classes_.tolist()[code]}"
     described = rdkit_descriptors(parsed_smiles([lead, *smiles]), ["MolWt", "MolLogP"])
-    changes = described[1:] - described[0]
+    changes = (described[1:] - described[0]).round(3)
     return pd.DataFrame(
         {
             "smiles": smiles,
@@ -225,25 +239,10 @@ def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd
             "upper_90": difference + NINETY * std,
             shown: table[shown],
             "in_domain": table["in_domain"],
-            "weight_change": changes[:, 0].round(3),
-            "logp_change": changes[:, 1].round(3),
+            "weight_change": changes[:, 0],
+            "logp_change": changes[:, 1],
         }
     )
-
-
-def predicted_differences(
-    model: Any, lead: str, smiles: list[str], code: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of noise-free differences to the lead, on the learned scale."""
-    gp, differences, stds = model.model_, [], []
-    column, sign = (0, 1.0) if code is None else decision_column(model, code)
-    for start in range(0, len(smiles), _BLOCK):
-        graphs = model._new_graphs([lead, *smiles[start : start + _BLOCK]])
-        mean, covariance = gp.joint(graphs, model._n_jobs())
-        values, own = sign * mean[:, column], np.diagonal(covariance)
-        differences.append(values[1:] - values[0])
-        stds.append(np.sqrt(np.maximum(own[1:] + own[0] - 2.0 * covariance[0, 1:], 0.0)))
-    return np.concatenate(differences), np.concatenate(stds)
 
 
 def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
@@ -260,3 +259,129 @@ def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
 def _drawing(smiles: str) -> Markup:
     style = Style(*_SIZE, legend=False, title=smiles)
     return Markup(draw_graph(smiles_to_collection([smiles])[0], style=style))
+
+
+# --- matched pairs --------------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """A molecule as two parts, SMILES with ``[*:1]`` where they were joined."""
+
+    constant: str
+    variable: str
+
+
+class Change(NamedTuple):
+    """One substituent for another at a kind of atom, such as ``"c"`` or ``"C"``."""
+
+    before: str
+    after: str
+    at: str
+
+    @property
+    def text(self) -> str:
+        return f"{substituent_text(self.before)} >> {substituent_text(self.after)}"
+
+
+def cuts_of(molecule: Any, largest: int) -> set[Cut]:
+    """All single cuts of a molecule whose smaller part has at most ``largest`` heavy atoms."""
+    from rdkit.Chem import rdMMPA
+
+    if molecule.GetNumHeavyAtoms() > _MOST_ATOMS:
+        return set()
+    found = rdMMPA.FragmentMol(
+        molecule, minCuts=1, maxCuts=1, maxCutBonds=_MOST_BONDS, resultsAsMols=False
+    )
+    cuts = set()
+    for _, text in found:
+        parts = sorted(text.split("."), key=lambda part: (_heavy_atoms(part), part))
+        if len(parts) == 2 and _heavy_atoms(parts[0]) <= largest:
+            cuts.add(Cut(parts[1], parts[0]))
+            if _heavy_atoms(parts[0]) == _heavy_atoms(parts[1]):
+                cuts.add(Cut(*parts))
+    return cuts
+
+
+def hydrogen_cuts(molecule: Any) -> set[Cut]:
+    """Cuts of one hydrogen each."""
+    chem, cuts = rdkit(), set()
+    for atom in molecule.GetAtoms():
+        if atom.GetTotalNumHs() and atom.GetAtomicNum() > 1:
+            opened = chem.RWMol(molecule)
+            here = opened.GetAtomWithIdx(atom.GetIdx())
+            if here.GetNumExplicitHs():  # such as the hydrogen of [nH]
+                here.SetNumExplicitHs(here.GetNumExplicitHs() - 1)
+            end = opened.AddAtom(chem.Atom(0))
+            opened.GetAtomWithIdx(end).SetAtomMapNum(1)
+            opened.AddBond(atom.GetIdx(), end, chem.BondType.SINGLE)
+            with quiet():
+                if chem.SanitizeMol(opened, catchErrors=True) == chem.SANITIZE_NONE:
+                    cuts.add(Cut(chem.MolToSmiles(opened), HYDROGEN))
+    return cuts
+
+
+@lru_cache(maxsize=200_000)
+def _heavy_atoms(smiles: str) -> int:
+    return int(rdkit().MolFromSmiles(smiles, sanitize=False).GetNumHeavyAtoms()) - 1
+
+
+@lru_cache(maxsize=200_000)
+def attachment(constant: str) -> tuple[str, str]:
+    """The atom that a constant part is joined at, and its SMILES with a hydrogen there."""
+    chem = rdkit()
+    with quiet():
+        molecule = chem.MolFromSmiles(constant)
+        end = next(a for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
+        (atom,) = end.GetNeighbors()
+        symbol = atom.GetSymbol().lower() if atom.GetIsAromatic() else atom.GetSymbol()
+        end.SetAtomMapNum(0)
+        end.SetAtomicNum(1)
+        return symbol, chem.MolToSmiles(chem.RemoveHs(molecule))
+
+
+@lru_cache(maxsize=10_000)
+def substituent_text(variable: str) -> str:
+    """A substituent from where it is joined: ``"OC"`` is methoxy, ``"H"`` a hydrogen."""
+    if variable == HYDROGEN:
+        return "H"
+    chem = rdkit()
+    molecule = chem.MolFromSmiles(variable)
+    end = next(a.GetIdx() for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
+    return chem.MolToSmiles(molecule, rootedAtAtom=end).replace("[*:1]", "", 1)
+
+
+def joined(constant: str, variable: str) -> str | None:
+    """The canonical SMILES of two parts put together; None where RDKit refuses the molecule."""
+    chem = rdkit()
+    with quiet():
+        if variable == HYDROGEN:
+            return attachment(constant)[1]
+        whole = chem.molzip(chem.MolFromSmiles(constant), chem.MolFromSmiles(variable))
+        if whole is None or chem.SanitizeMol(whole, catchErrors=True) != chem.SANITIZE_NONE:
+            return None
+        return chem.MolToSmiles(whole)
+
+
+def matched_pairs(
+    molecules: Sequence[Any], largest: int = 10, wanted: Container[str] | None = None
+) -> Iterator[tuple[Change, int, int]]:
+    """Yield the changes between matched pairs, with the positions of the two molecules.
+
+    Changed parts have at most ``largest`` heavy atoms, and those before a change are ``wanted``
+    ones, if given. Of equal molecules the first counts.
+    """
+    groups: dict[str, dict[str, int]] = {}  # constant part -> variable part -> position
+    whole: dict[str, int] = {}
+    for position, molecule in enumerate(molecules):
+        whole.setdefault(rdkit().MolToSmiles(molecule), position)
+        for cut in cuts_of(molecule, largest):
+            groups.setdefault(cut.constant, {}).setdefault(cut.variable, position)
+    for constant, members in groups.items():
+        at, bare = attachment(constant)
+        if bare in whole:
+            members[HYDROGEN] = whole[bare]
+        for before, one in members.items():
+            if wanted is None or before in wanted:
+                for after, other in members.items():
+                    if before != after and one != other:
+                        yield Change(before, after, at), one, other

@@ -1,30 +1,40 @@
-"""Which candidates of a pool to measure next."""
+"""Which candidates of a pool to measure next.
+
+A batch is chosen one candidate after the other. Whatever the measurement of a candidate will be, it
+reduces the variances of all others by an amount that the covariance gives exactly; the means are
+left as they are, as if the candidate came out as predicted (the "kriging believer" of Ginsbourger
+et al. 2010; for upper confidence bounds the batches of Desautels et al. 2014). So a near copy of a
+chosen candidate has little uncertainty left, and loses its place to something new.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import is_regressor
 
-from treelens.decisions.acquisition import STRATEGIES, Aim, Batch, shortlisted_batch
-from treelens.decisions.where import SHORT_NAMES, column_of_cells, rows_where
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
-from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.posterior import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
-from treelens.graphs.errors import check_choice
+from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.predictions import Predictions
-from treelens.models.training import known_graphs, smiles_of
+from treelens.models.predictions import Predictions, known_graphs, smiles_of
 from treelens.patterns.features import RefinedGraphs
 
+STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
+_LEAST = 1e-12  # relative to the largest variance
+_JITTER = 1e-8
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
 
@@ -235,3 +245,216 @@ def _described(
     near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
     table = pd.concat([left, table, near.add_prefix("nearest_")], axis=1)
     return table.assign(score=batch.scores)
+
+
+# --- batches from a joint normal distribution -----------------------------------------------------
+
+
+class Aim(NamedTuple):
+    """What is wanted of candidates whose values are to be large.
+
+    ``best`` are the values to improve on: a new value joins them in the place of the smallest. With
+    ``near`` there is one that stays, as the boundary of two classes, and a strategy of uncertainty
+    looks for values near it.
+    """
+
+    strategy: str
+    best: np.ndarray
+    exploration: float = 1.0  # standard deviations that "ucb" adds to the mean
+    near: bool = False
+
+
+class Batch(NamedTuple):
+    """Chosen candidates, in order, and the score that each was chosen by."""
+
+    positions: np.ndarray
+    scores: np.ndarray
+
+
+def expected_improvement(mean: np.ndarray, std: np.ndarray, best: float) -> np.ndarray:
+    """Return the expected amount by which normal variables exceed ``best``."""
+    above = mean - best
+    scaled = above / std
+    density = np.exp(-0.5 * np.minimum(scaled**2, 1400.0)) / np.sqrt(2.0 * np.pi)
+    return np.maximum(above * ndtr(scaled) + std * density, 0.0)
+
+
+def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
+    """Return how much each candidate is wanted by itself; never more with a smaller variance."""
+    std = np.sqrt(np.maximum(variance, _LEAST * max(float(variance.max(initial=0.0)), 1e-300)))
+    if aim.strategy == "greedy":
+        return mean
+    if aim.strategy == "ucb":
+        return mean + aim.exploration * std
+    if aim.strategy == "uncertainty":
+        return 1.96 * std - np.abs(mean - aim.best.min()) if aim.near else std
+    return expected_improvement(mean, std, float(aim.best.min()))
+
+
+def choose_batch(
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    noise: float,
+    n: int,
+    aim: Aim,
+    rng: np.random.Generator,
+) -> Batch:
+    """Choose ``n`` candidates from means (n_candidates,) and the covariance of noise-free values.
+
+    ``noise`` is the variance that a measurement adds.
+    """
+    chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
+    if aim.strategy == "thompson":  # the largest value of each of n samples, without repetition
+        for k, sample in enumerate(joint_samples(mean, covariance, n, rng)):
+            sample[chosen[:k]] = -np.inf
+            chosen[k] = sample.argmax()
+            scores[k] = sample[chosen[k]]
+        return Batch(chosen, scores)
+    left = np.diagonal(covariance).copy()  # variances given the batch so far
+    known = np.zeros((n, len(mean)))  # rows of a Cholesky factor of the batch
+    free = np.ones(len(mean), dtype=bool)
+    for k in range(n):
+        wanted = np.where(free, score(mean, left, aim), -np.inf)
+        pick = int(wanted.argmax())
+        chosen[k], scores[k], free[pick] = pick, wanted[pick], False
+        row = covariance[pick] - known[:k, pick] @ known[:k]
+        known[k] = row / np.sqrt(max(left[pick], 0.0) + noise)
+        left = np.maximum(left - known[k] ** 2, 0.0)
+        if not aim.near:
+            aim = aim._replace(best=np.sort([*aim.best, mean[pick]])[1:])
+    return Batch(chosen, scores)
+
+
+def joint_samples(
+    mean: np.ndarray, covariance: np.ndarray, n: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return samples of a joint normal distribution, shape (n, n_candidates)."""
+    own = np.diagonal(covariance)
+    jittered = covariance + np.diag(np.full(len(own), _JITTER * max(float(own.max()), 1e-300)))
+    try:
+        return rng.multivariate_normal(mean, jittered, n, "ignore", method="cholesky")
+    except np.linalg.LinAlgError:  # rounding of a nearly singular matrix
+        return rng.multivariate_normal(mean, jittered, n, "ignore", method="eigh")
+
+
+def shortlisted_batch(
+    mean: np.ndarray,
+    variance: np.ndarray,
+    joint: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    noise: float,
+    n: int,
+    aim: Aim,
+    rng: np.random.Generator,
+    largest: int,
+) -> Batch:
+    """Choose a batch with the covariance of a few candidates only.
+
+    ``joint(positions)`` gives means and covariance. The candidates with the best scores are
+    shortlisted. Scores only fall while a batch grows, so the batch is that of all candidates once
+    its last score is no less than the best score beside the shortlist, which is doubled until it is
+    (up to ``largest``). Joint samples have no such bound: there the shortlist has the ``largest``
+    highest upper bounds of three standard deviations.
+    """
+    if aim.strategy == "greedy":
+        order = np.argsort(-mean, kind="stable")[:n]
+        return Batch(order, mean[order])
+    sampled = aim.strategy == "thompson"
+    wanted = score(mean, variance, Aim("ucb", aim.best, 3.0) if sampled else aim)
+    order = np.argsort(-wanted, kind="stable")
+    size = largest if sampled else min(max(10 * n, 300), largest)
+    while True:
+        some = order[:size]
+        batch = choose_batch(*joint(some), noise, n, aim, rng)
+        if sampled or size >= min(largest, len(order)) or batch.scores[-1] >= wanted[order[size]]:
+            return Batch(some[batch.positions], batch.scores)
+        size = min(2 * size, largest)
+
+
+# --- conditions on candidates ---------------------------------------------------------------------
+
+
+# Names that chemists use, and RDKit's.
+SHORT_NAMES = {
+    "MW": "MolWt", "logP": "MolLogP", "clogP": "MolLogP", "HBD": "NumHDonors",
+    "HBA": "NumHAcceptors", "RotB": "NumRotatableBonds", "rings": "RingCount",
+    "heavy_atoms": "HeavyAtomCount",
+}  # fmt: skip
+_ALLOWED = (
+    ast.BoolOp, ast.And, ast.Or, ast.Not, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub,
+    ast.Mult, ast.Div, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.Name,
+    ast.Load, ast.Constant,
+)  # fmt: skip
+_QUOTED = re.compile(r"`([^`]+)`")
+_LONGEST = 1000  # characters: deeper nesting would exhaust the parser
+
+
+def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np.ndarray:
+    """Return which rows meet a condition, shape (n_rows,); unknown because of a missing number: no.
+
+    ``column`` returns the numbers or texts of a column, or None where there is none of this name.
+    Backticks stand around a name with blanks in it.
+
+    Examples
+    --------
+    >>> table = {"MW": np.array([300.0, 600.0, np.nan]), "kind": np.array(["a", "a", "b"])}
+    >>> rows_where("MW < 500 and kind == 'a'", table.get).tolist()
+    [True, False, False]
+    """
+
+    def refused(why: str) -> GraphDataError:
+        return GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.")
+
+    quoted: list[str] = _QUOTED.findall(condition)
+    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition).strip()
+    try:
+        tree = ast.parse(text[: _LONGEST + 1], mode="eval").body
+    except (SyntaxError, ValueError):
+        tree = None
+    if tree is None or len(text) > _LONGEST:
+        raise refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
+    nodes, columns = list(ast.walk(tree)), {}
+    for node in nodes:
+        odd = isinstance(node, ast.Constant) and type(node.value) not in (int, float, str)
+        if odd or not isinstance(node, _ALLOWED):
+            raise refused(
+                "use names of columns, numbers, texts in quotes, <, <=, >, >=, ==, !=, and, or, "
+                "not, + - * / only"
+            )
+        if isinstance(node, ast.Name):
+            name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
+            if (values := column(name)) is None:
+                raise refused(
+                    f"no column and no descriptor of RDKit is called {name!r}; without a column "
+                    f"there are {', '.join(SHORT_NAMES)}"
+                )
+            is_text = values.dtype.kind in "OU"
+            columns[node.id] = values if is_text else pd.array(values, dtype="Float64")
+
+    def kind(node: ast.AST) -> str:
+        if isinstance(node, ast.Name):
+            return "text" if isinstance(columns[node.id], np.ndarray) else "number"
+        if isinstance(node, ast.Constant):
+            return "text" if isinstance(node.value, str) else "number"
+        negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        return "truth" if negated or isinstance(node, (ast.Compare, ast.BoolOp)) else "number"
+
+    for node in nodes:
+        sides = {kind(side) for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)}
+        if isinstance(node, ast.Compare) and len(sides) > 1:
+            raise refused("it compares text with numbers; put a text in quotes")
+        if isinstance(node, ast.BinOp) and sides != {"number"}:
+            raise refused(f"{ast.unparse(node)!r} is no number")
+        if kind(node) == "truth" and not isinstance(node, ast.Compare) and sides != {"truth"}:
+            raise refused("compare something, as in 'MW < 500'")
+    if kind(tree) != "truth" or not columns:
+        raise refused("compare something, as in 'MW < 500'")
+    found: Any = pd.DataFrame(columns).eval(text, engine="python")
+    return found.astype("boolean").fillna(False).to_numpy(dtype=bool)
+
+
+def column_of_cells(cells: Sequence[str]) -> np.ndarray:
+    """Return the cells of a table as numbers where all that are not empty are, else as texts."""
+    try:
+        return np.array([float(cell) if cell.strip() else np.nan for cell in cells])
+    except ValueError:
+        return np.array([cell.strip() for cell in cells])

@@ -11,44 +11,75 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import BaseEstimator
+from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.explain.contributions import Explanation, explain
-from treelens.graphs.blocks import holds_blocks, loaded
+from treelens.explain.decode import pattern_table
+from treelens.graphs.blocks import loaded
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs
+from treelens.graphs.convert import as_single_graph, check_graphs, holds_blocks
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions
-from treelens.models.targets import check_numbers
+from treelens.models.thresholds import check_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
+
     from treelens.explain.fragments import FragmentTable
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Threads to use: no more than four for each processor."""
-    return min(effective_n_jobs(n_jobs), 4 * (os.cpu_count() or 1))
+class GraphEstimator(BaseEstimator):
+    """Base of all estimators that take graphs instead of tables."""
+
+    n_jobs: int | None
+    recipe_: Any
+
+    def _n_jobs(self) -> int:
+        """Threads to use: no more than four for each processor."""
+        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
+
+    def _new_graphs(self, X: Any) -> GraphCollection:
+        """Return graphs that are read as the training graphs were."""
+        check_is_fitted(self)
+        return check_graphs(X, self.recipe_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
 
 
-class FittedEstimator(BaseEstimator):
+class FittedEstimator(GraphEstimator):
     """Base of the estimators with one fitted model, ``model_``."""
 
     model_: FittedModel
-    n_jobs: int | None
     _fitted_graphs: GraphCollection | None = None
     _fragments: FragmentTable | None = None
 
     @property
-    def recipe_(self) -> GraphRecipe | None:
+    def recipe_(self) -> GraphRecipe | None:  # type: ignore[override]
         """How the training graphs were read; None if unknown."""
         return self._fitted_model.recipe
 
     @property
     def weights_(self) -> np.ndarray:
-        """One weight per pattern in use, shape (n_patterns,)."""
+        """One weight per pattern in use, shape (n_patterns,); without learning, one on average."""
         return self._fitted_model.weights
+
+    @property
+    def patterns_(self) -> pd.DataFrame:
+        """DataFrame of all patterns: text, depth, weight, support, and what goes with each.
+
+        That is its relative frequency in each class, or the mean value with and without it.
+        """
+        model, training = self._fitted_model, self._fitted_model.training
+        return pattern_table(
+            model.expansion.forest, training.histograms, model.weights, training.targets,
+            model.classes,
+        )  # fmt: skip
 
     @property
     def _fitted_model(self) -> Any:
@@ -67,13 +98,6 @@ class FittedEstimator(BaseEstimator):
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
-    def _n_jobs(self) -> int:
-        return thread_count(self.n_jobs)
-
-    def _new_graphs(self, X: Any) -> GraphCollection:
-        """Return graphs that are read as the training graphs were."""
-        return check_graphs(X, self.recipe_)
-
     def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
         """Return targets on the scale of the record's transform; only numbers have one."""
         return y
@@ -88,11 +112,10 @@ class FittedEstimator(BaseEstimator):
         if not holds_blocks(X):
             yield self._decide(X, **options)
             return
-        none_yet = True
+        block = None
         for block in loaded(X, self.recipe_):
-            none_yet = False
             yield self._decide(block.graphs, **options)
-        if none_yet:
+        if block is None:
             raise GraphDataError("The blocks contain no graph; at least one is needed.")
 
     def _collect(self, name: str, X: Any) -> np.ndarray:
@@ -112,10 +135,6 @@ class FittedEstimator(BaseEstimator):
         class_label : optional
             The class to explain; by default, with two classes, the second, whose decision values
             are positive, and with more the predicted one. Leave it out for regression.
-
-            Contributions add up to the predicted number, or with two classes to the decision
-            value. A ``GraphSVC`` of more classes predicts by votes; there they add up to the mean
-            of the decisions of the class against each of the others.
         n_neighbors : int, default=5
             How many of the most similar training graphs to list in ``neighbors``.
 
@@ -123,7 +142,8 @@ class FittedEstimator(BaseEstimator):
         -------
         Explanation
             ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
-            ``decision``, the prediction, in the units of the targets.
+            ``decision``, the prediction, in the units of the targets; of a ``GraphSVC`` with more
+            than two classes, the mean of the decisions of the class against each of the others.
         """
         single = as_single_graph(graph, self.recipe_)
         explanation = explain(self._fitted_model, single, class_label, n_neighbors)
@@ -144,15 +164,14 @@ class FittedEstimator(BaseEstimator):
         """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
         A graph with the same patterns as a training graph is explained without that training
-        graph, whatever the order of ``X``; a ``GraphSVC`` and models with landmarks, which have no
-        closed form for that, explain it by all coefficients.
+        graph, but for a ``GraphSVC`` and models with landmarks, which have no closed form for that.
 
         Parameters
         ----------
         X : graphs
         y : array-like, shape (n_graphs,), optional
             Their classes or values, for the columns ``support CLASS`` or ``mean_value``.
-        class_label : object, optional
+        class_label : optional
             The class that positive effects favour: by default, with two classes the second; with
             more, each row has its own.
         n_fragments : int, default=40
@@ -175,7 +194,6 @@ class FittedEstimator(BaseEstimator):
         >>> model.fragments(graphs, y)["pattern"].iloc[0]
         '0(0,1,2)'
         """
-        from treelens.explain.fragments import fragment_table
         from treelens.report.predicted import class_codes
 
         graphs, model, targets = self._new_graphs(X), self._fitted_model, None
@@ -183,10 +201,16 @@ class FittedEstimator(BaseEstimator):
             targets = check_numbers(y, len(graphs))
         elif y is not None:
             targets = class_codes(y, model.classes, len(graphs))
-        return fragment_table(
-            model.expansion, graphs, targets, class_label,
-            n_fragments=n_fragments, min_support=min_support, n_jobs=self._n_jobs(), smarts=smarts,
+        return self._fragment_table(
+            graphs, targets, class_label=class_label, n_fragments=n_fragments,
+            min_support=min_support, smarts=smarts,
         )  # fmt: skip
+
+    def _fragment_table(self, graphs: GraphCollection, targets: Any, **more: Any) -> FragmentTable:
+        from treelens.explain.fragments import fragment_table
+
+        expansion = self._fitted_model.expansion
+        return fragment_table(expansion, graphs, targets, n_jobs=self._n_jobs(), **more)
 
     @property
     def fragments_(self) -> FragmentTable:
@@ -209,12 +233,8 @@ class FittedEstimator(BaseEstimator):
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:
-            from treelens.explain.fragments import fragment_table
-
-            model = self._fitted_model
-            self._fragments = fragment_table(
-                model.expansion, self._train_graphs, model.training.targets, n_jobs=self._n_jobs()
-            )
+            targets = self._fitted_model.training.targets
+            self._fragments = self._fragment_table(self._train_graphs, targets)
         return self._fragments.copy()
 
     def save(self, path: Any, training_data: bool = True) -> None:
@@ -228,10 +248,9 @@ class FittedEstimator(BaseEstimator):
         path : str or Path
         training_data : bool, default=True
             Whether to keep names and SMILES of the training molecules, which reports and
-            ``kneighbors`` show beside a prediction. Without them the file still has what
-            predictions are computed from: how often each pattern occurs in each training graph,
-            and the measured values. That is no protection against somebody who wants to
-            reconstruct the molecules.
+            ``kneighbors`` show. Without them the file still has how often each pattern occurs in
+            each training graph, and the measured values: no protection against somebody who wants
+            to reconstruct the molecules.
         """
         from treelens.estimators.files import save_model
 
@@ -258,8 +277,43 @@ class FittedEstimator(BaseEstimator):
 
         return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
+
+class FittedClassifier(ClassifierMixin, FittedEstimator):
+    """Base of the estimators that predict classes."""
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, ascending."""
+        return self._fitted_model.classes
+
+    @property
+    def train_codes_(self) -> np.ndarray:
+        """Classes of the training graphs, as positions in ``classes_``."""
+        return self._fitted_model.training.targets
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
+
+        ``X`` is as for ``predict``.
+        """
+        decisions = self._collect("decisions", X)
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Classes, shape (n_graphs,).
+
+        Parameters
+        ----------
+        X : graphs, or blocks of them
+            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
+            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
+        """
+        return self.classes_[self._collect("predicted_codes", X)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
+
+        A logistic function of decision values (of a ``GraphSVC`` with several classes, of
+        ``mean_margins``) that is calibrated on held-out training graphs.
+        """
+        return self._collect("probabilities", X)

@@ -1,9 +1,8 @@
 """Rivals: Gaussian processes, forests and boosting on ECFP, and published kernels that learn.
 
-They take the same graphs as the estimators of this library. The Gaussian processes are
-:class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier` with ECFP counts in place of
-Weisfeiler-Lehman patterns: the same kernel, one weight per radius. Forests and boosting are
-scikit-learn's, tuned by inner cross-validation.
+The Gaussian processes are :class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier`
+with ECFP counts in place of Weisfeiler-Lehman patterns. Forests and boosting are scikit-learn's,
+tuned by inner cross-validation.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
-from treelens.estimators.base import thread_count
+from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
@@ -26,8 +25,7 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.graphs.targets import check_classes
 from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
-from treelens.models.targets import check_numbers
-from treelens.models.thresholds import choose_threshold
+from treelens.models.thresholds import check_numbers, choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 
@@ -78,7 +76,7 @@ class EcfpGPClassifier(GraphClassifier):
     _fit_patterns = EcfpGPRegressor._fit_patterns
 
 
-class _TunedTrees(BaseEstimator):
+class _TunedTrees(GraphEstimator):
     """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
 
     _kind: str  # a class of sklearn.ensemble
@@ -111,10 +109,13 @@ class _TunedTrees(BaseEstimator):
         with self._threads(len(table)):
             return trees.fit(table, y)
 
-    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray, n_splits: int) -> np.ndarray:
+    def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
         """Choose settings and fit; return held-out predictions of the chosen settings."""
+        n_splits, classes = 3 if len(graphs) > _LARGE else 5, hasattr(self, "classes_")
+        if classes:  # each fold should have some of the rarest
+            n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
         splitter = DistinctKFold(n_splits, random_state=self.random_state or 0)
-        folds = list(splitter.split(graphs, y if hasattr(self, "classes_") else None))
+        folds = list(splitter.split(graphs, y if classes else None))
         tables = {name: self._table(graphs, name) for name, _ in self._settings}
         best, held_out = -np.inf, np.empty(0)
         for columns, settings in self._settings:
@@ -132,7 +133,7 @@ class _TunedTrees(BaseEstimator):
 
     def _threads(self, n_rows: int) -> Any:
         """More threads wait for each other longer than they work where molecules are few."""
-        return openmp_threads(thread_count(self.n_jobs) if n_rows > _LARGE else 1)
+        return openmp_threads(self._n_jobs() if n_rows > _LARGE else 1)
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         with self._threads(len(table)):
@@ -165,8 +166,7 @@ class _TreeRegressor(RegressorMixin, _TunedTrees):
     def fit(self, X: Any, y: Any) -> Any:
         """Choose settings and fit."""
         graphs = check_graphs(X)
-        values = check_numbers(y, len(graphs))
-        self._fit_tuned(graphs, values, 3 if len(graphs) > _LARGE else 5)
+        self._fit_tuned(graphs, check_numbers(y, len(graphs)))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -188,9 +188,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
         self.classes_, codes = check_classes(y, len(graphs))
-        n_splits = 3 if len(graphs) > _LARGE else 5  # each fold should have some of the rarest
-        n_splits = max(2, min(n_splits, int(np.bincount(codes).min())))
-        held_out = self._fit_tuned(graphs, codes, n_splits)
+        held_out = self._fit_tuned(graphs, codes)
         self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self
 
@@ -260,13 +258,7 @@ BASELINES: dict[str, tuple[type, type]] = {
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
     """A published kernel with learned weights, at the kernel and depth chosen with uniform ones.
 
-    It always learns: a radius of 0 is not among the candidates.
-
-    Parameters
-    ----------
-    model : GraphSVC
-        The kernels and depths to choose from, with a weight radius of 0.
-    learner : PairwiseWeights
+    It always learns: the ``model`` has the kernels and depths to choose from, and a radius of 0.
     """
 
     def __init__(self, model: GraphSVC, learner: Any) -> None:

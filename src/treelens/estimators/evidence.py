@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from treelens._sklearn_compat import ClassifierMixin, Interval, RegressorMixin, StrOptions
+from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
+from treelens.estimators.base import FittedClassifier
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
-from treelens.estimators.prediction_table import INTERVALS
+from treelens.estimators.posterior import INTERVALS
 from treelens.evaluation.splits import murcko_scaffolds
-from treelens.explain.decode import pattern_table
 from treelens.gp.censoring import check_limits
-from treelens.gp.conditioning import starting_weights
-from treelens.gp.leave_one_out import (
+from treelens.gp.fitting import starting_weights
+from treelens.gp.landmarks import tenths_by_rank
+from treelens.gp.posterior import (
+    LeaveOneOut,
     LeftOutClasses,
     LeftOutGroups,
     LeftOutNumbers,
+    Targets,
+    class_columns,
     left_out_classes,
     left_out_groups,
     left_out_numbers,
 )
-from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
-from treelens.gp.sampling import tenths_by_rank
-from treelens.graphs.blocks import holds_blocks
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import holds_blocks
 from treelens.graphs.errors import check_choice
 from treelens.graphs.recipe import learned_transform
 from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.targets import (
+from treelens.models.thresholds import (
+    Threshold,
     check_numbers,
     check_weights,
     class_weights,
     first_no_number,
+    fit_slope,
+    parse_threshold,
     warn_if_one_class,
 )
-from treelens.models.thresholds import Threshold, fit_slope, parse_threshold
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     """Gaussian process regression on graphs, with weights of patterns that are learned.
 
-    Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Weights of
-    patterns are learned under a prior: one for each depth, and one for each *branch* of the tree of
-    patterns, so that a rare pattern borrows from the more common ones that it refines. Scales of
-    the kernel and weights maximise the marginal likelihood. Learned weights are used only where
+    Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Scales of the
+    kernel and weights of patterns maximise the marginal likelihood, under a prior by which a rare
+    pattern borrows from the more common ones that it refines. Learned weights are used only where
     they predict graphs better that they were not learned from.
 
     Parameters
@@ -61,9 +61,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         of uniform weights the depth up to 4 with the largest marginal likelihood; learned weights
         use all depths up to 4.
     weights : {"auto", "uniform", "depths", "branches"}, default="auto"
-        Uniform weights, one weight per depth, or a weight for every branch. ``"auto"`` prefers the
-        simpler one unless the richer one predicts held-out training graphs better by more than the
-        standard error of the difference.
+        Uniform weights, one weight per depth, or a weight for every *branch* of the tree of
+        patterns. ``"auto"`` prefers the simpler one unless the richer one predicts held-out
+        training graphs better by more than the standard error of the difference.
     descriptors : bool or "auto", default="auto"
         Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
         a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
@@ -83,20 +83,18 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Weights are learned on at most so many training graphs, drawn evenly over the targets.
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
-        of graphs (3.5 GB at most by default); beyond, they go through landmarks. A fit that the
-        free memory cannot hold is refused before it begins. On a GPU, left at its default, as many
-        as its memory holds: some 75,000 in 141 GB.
+        of graphs (3.5 GB at most by default); beyond, they go through landmarks. On a GPU, left at
+        its default, as many as its memory holds: some 75,000 in 141 GB.
     n_landmarks : int, default=3000
-        How many graphs predictions then go through: a quarter of them drawn at random, the others
-        in three rounds where the landmarks so far predict worst (with a rare class, half and half).
-        Time is proportional to ``n_landmarks**2`` for every training graph.
+        How many graphs predictions then go through, most of them chosen where those before predict
+        worst. Time is proportional to ``n_landmarks**2`` for every training graph.
     max_steps : int, default=100
         Iterations of each stage of the search on part of the graphs; on all of them there are at
         most 15, and above 1,000 graphs 6.
     device : str, default="cpu"
-        Where weights are learned, all graphs are conditioned on and predictions are made:
-        ``"cuda"`` is a GPU, through CuPy and numba-cuda (extra ``gpu``). Results agree with the
-        CPU's to rounding, and a model fitted there predicts on a CPU as well.
+        Where to fit and predict: ``"cuda"`` is a GPU, through CuPy and numba-cuda (extra ``gpu``).
+        Values agree with the CPU's to rounding, which a search at little noise may magnify; the
+        model predicts on a CPU as well.
     n_jobs : int, optional
         Threads; -1 means all processors. Another number may change the last digits of a result.
     random_state : int, RandomState or None, default=0
@@ -107,22 +105,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     Attributes
     ----------
     model_ : FittedGP
-        Patterns, weights, kernel and posterior, frozen.
-    weights_ : ndarray, shape (n_patterns,)
-        One on average over depths where nothing was learned.
-    evidence_ : float
-        Log of the marginal likelihood (numbers standardised; of several classes the mean over their
-        columns) times the priors, of the graphs that weights were learned on. The priors' own
-        constants are left out, so it compares models of the same patterns.
-    history_ : DataFrame
-        ``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every iteration on
-        all graphs that weights are learned from.
-    converged_ : bool
-    best_depth_ : int
-    best_weights_ : {"uniform", "depths", "branches"}
-    uses_descriptors_ : bool
-    learning_gain_ : LearningGain
-        Learned weights against uniform ones at the best depth, on held-out training graphs.
+        Patterns, weights, kernel and posterior, frozen. Other fitted attributes are views of it:
+        ``best_depth_``, ``best_weights_``, ``uses_descriptors_``, ``learning_gain_``, ``loo_``,
+        ``weights_``, ``patterns_``, ``fragments_``, ``evidence_``, ``history_``, ``converged_``.
 
     Examples
     --------
@@ -186,8 +171,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         scale = learned_transform(recipe)
         if scale is None or y is None:
             return y
-        values = np.asarray(y, dtype=np.float64)
-        return scale.checked(values, lambda k: f"the value of graph {k}")
+        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
 
     @property
     def loo_(self) -> LeftOutNumbers:
@@ -203,14 +187,6 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     def train_limits_(self) -> np.ndarray | None:
         """1 where the value of a training graph is a lower limit, -1 an upper one; None: none."""
         return self._fitted_model.training.limits
-
-    @property
-    def patterns_(self) -> pd.DataFrame:
-        """DataFrame of all patterns: text, depth, weight, support, mean value where it occurs."""
-        model = self._fitted_model
-        return pattern_table(
-            model.weighted.forest, model.training.histograms, model.weights, self.train_values_
-        )
 
     @overload
     def predict(
@@ -246,13 +222,12 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return_cov : bool, default=False
             Instead of standard deviations, the covariance of all graphs; not with blocks.
         include_noise : bool, default=True
-            Whether deviations are those of new measurements, or of the values without noise.
+            Whether deviations are those of new measurements, or of values without noise.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
         learned_scale : bool, default=False
             Of a model whose table was read with a ``transform``: return values on the scale it
-            learned on (``log10``), where they are normally distributed, instead of units of the
-            table.
+            learned on (``log10``), instead of units of the table.
         intervals : {"posterior", "scaffold"}, default="posterior"
             ``"scaffold"``, for molecules of new scaffolds: deviations are widened by
             ``left_out_scaffolds_.factor``, so that on training molecules whose scaffold is left
@@ -262,12 +237,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         -------
         mean : ndarray, shape (n_graphs,)
             With a transform, the median in the units of the table.
-        std : ndarray, shape (n_graphs,)
-            Only with ``return_std``. ``mean ± 1.645 std`` should hold nine of ten measurements on
-            the learned scale.
-        cov : ndarray, shape (n_graphs, n_graphs)
-            Only with ``return_cov``. With a transform and in the units of the table, ``std`` and
-            ``cov`` are those of log-normal variables, around a mean above the median returned.
+        std : ndarray, shape (n_graphs,), or cov : ndarray, shape (n_graphs, n_graphs)
+            Only if asked for. ``mean ± 1.645 std`` should hold nine of ten measurements on the
+            learned scale; in the units of the table they are those of log-normal variables, around
+            a mean above the median returned.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
@@ -296,9 +269,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     def left_out_scaffolds_(self) -> LeftOutGroups:
         """Predictions of each training molecule without those of its Bemis-Murcko scaffold.
 
-        In closed form; computed when first used, from the training molecules, which a file must
-        have kept. Molecules without a ring have no scaffold: they are left out one by one, and
-        do not count in its scores.
+        Computed when first used, from the training molecules, which a file must have kept.
+        Molecules without a ring have no scaffold: they do not count in its scores.
         """
         model, kept = self._fitted_model, self._left_out_scaffolds
         if kept is None or kept[0] is not model:
@@ -347,8 +319,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         include_noise : bool, default=True
             Whether to draw measurements, or values without noise (for Thompson sampling).
         covariates, learned_scale :
-            As in :meth:`predict`. Samples in the units of the table are those of the learned scale,
-            transformed back.
+            As in :meth:`predict`.
 
         Returns
         -------
@@ -370,22 +341,19 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return drawn if scale is None else scale.inverse(drawn)
 
 
-class GraphClassifier(ClassifierMixin, GaussianProcessEstimator):
+class GraphClassifier(FittedClassifier, GaussianProcessEstimator):
     """Gaussian process classification of graphs, with weights of patterns that are learned.
 
     As :class:`GraphRegressor`, with the classes coded as numbers: +1 and -1 for two, one column
-    each for more, all with the same kernel. Decision values are posterior means; probabilities are
-    a logistic function of these that is calibrated on leave-one-out predictions.
+    each for more, all with the same kernel. Decision values are posterior means.
 
     Parameters
     ----------
     depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, \
-n_landmarks, max_steps :
+n_landmarks, max_steps, device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
         kernel then fitted in the true proportions; predictions are made from all graphs.
-    device, n_jobs, random_state, progress :
-        As for :class:`GraphRegressor`.
     class_weight : None, "balanced" or dict, default=None
         How much the graphs of each class count: the noise of a graph is divided by it.
     threshold : float or str, default="auto"
@@ -397,9 +365,7 @@ n_landmarks, max_steps :
 
     Attributes
     ----------
-    model_, weights_, best_depth_, best_weights_, uses_descriptors_, evidence_, history_, \
-converged_, learning_gain_ :
-        As for :class:`GraphRegressor`.
+    model_ : FittedGP
 
     Examples
     --------
@@ -417,25 +383,13 @@ converged_, learning_gain_ :
     }
 
     def __init__(
-        self,
-        depth: int | str = "auto",
-        weights: str = "auto",
-        *,
-        descriptors: bool | str = "auto",
-        attributes: str = "auto",
-        trees: Any = "auto",
-        class_weight: Any = None,
-        threshold: Any = "auto",
-        prior_strength: float = 30.0,
-        learning_size: int = 3000,
-        exact_size: int = 12_000,
-        n_landmarks: int = 3000,
-        max_steps: int = 100,
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = None,
-    ) -> None:
+        self, depth: int | str = "auto", weights: str = "auto", *,
+        descriptors: bool | str = "auto", attributes: str = "auto", trees: Any = "auto",
+        class_weight: Any = None, threshold: Any = "auto", prior_strength: float = 30.0,
+        learning_size: int = 3000, exact_size: int = 12_000, n_landmarks: int = 3000,
+        max_steps: int = 100, device: str = "cpu", n_jobs: int | None = None,
+        random_state: Any = 0, progress: bool | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(
             depth, weights, descriptors=descriptors, attributes=attributes, trees=trees,
             prior_strength=prior_strength, learning_size=learning_size, exact_size=exact_size,
@@ -502,16 +456,6 @@ converged_, learning_gain_ :
         return scores, slope
 
     @property
-    def classes_(self) -> np.ndarray:
-        """The classes, ascending."""
-        return self._fitted_model.classes
-
-    @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
-
-    @property
     def threshold_(self) -> Threshold | None:
         """What a rare class is named by; None: the most probable class is named."""
         return self._fitted_model.threshold
@@ -521,43 +465,16 @@ converged_, learning_gain_ :
         """Predictions of each training graph from all the others, with their scores."""
         return self._fitted_model.record.left_out
 
-    @property
-    def patterns_(self) -> pd.DataFrame:
-        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
-        model = self._fitted_model
-        return pattern_table(
-            model.weighted.forest, model.training.histograms, model.weights, self.train_codes_,
-            self.classes_,
-        )  # fmt: skip
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
-
-        Parameters
-        ----------
-        X : graphs, or blocks of them
-            As for ``predict``.
-        """
-        decisions = self._collect("decisions", X)
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
-
     def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:
-        """Classes, shape (n_graphs,).
+        """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold.
 
-        Parameters
-        ----------
-        X : graphs, or blocks of them
-            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
-            targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
-        covariates : table or array of one row per graph, optional
-            As in ``fit``, where the model has any and ``X`` does not hold them itself.
+        ``X`` and ``covariates`` are as in :meth:`GraphRegressor.predict`.
         """
-        return self.classes_[self._collect("predicted_codes", self._beside(X, covariates))]
+        return super().predict(self._beside(X, covariates))
 
     def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); ``X`` and ``covariates`` as above.
 
-        A logistic function of decision values that is calibrated on left-out training graphs. The
-        largest is that of ``predict``, unless a threshold lets a rare class be named sooner.
+        A logistic function of decision values that is calibrated on left-out training graphs.
         """
-        return self._collect("probabilities", self._beside(X, covariates))
+        return super().predict_proba(self._beside(X, covariates))

@@ -10,19 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-from treelens.estimators.svc import GraphSVC
-from treelens.estimators.weights import PairwiseWeights
+from treelens.estimators.svc import GraphSVC, PairwiseWeights
 from treelens.gp.model import FittedGP
 from treelens.pairwise.settings import LearnerSettings
-from treelens.storage.archive import (
+from treelens.storage.files import (
     Contents,
     ModelFileError,
     ModelFileNotFoundError,
     read_archive,
     write_archive,
 )
-from treelens.storage.model_classes import MODEL_CLASSES
-from treelens.storage.state import StateError, UnstorableError, from_state, to_state
+from treelens.storage.state import MODEL_CLASSES, StateError, UnstorableError, from_state, to_state
 from treelens.svm.model import FittedSVM
 
 __all__ = ["ModelFileError", "ModelFileNotFoundError", "load"]
@@ -76,12 +74,8 @@ def load(path: str | Path) -> AnyModel:
     Parameters
     ----------
     path : str or Path
-
-    Raises
-    ------
-    ModelFileError
-        A ``ValueError`` that says what is wrong: a file that is truncated, altered, of another
-        version, or no model at all.
+        A file that is truncated, altered, of another version or no model at all raises a
+        ``ModelFileError``, a ``ValueError``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A fitted model in numbers (scores of left-out graphs, weights, covariates), and as HTML."""
+"""A fitted model as plain data (scores, fragments, patterns, kernel, sizes), and as HTML."""
 
 from __future__ import annotations
 
@@ -17,11 +17,20 @@ from treelens.evaluation.metrics import (
     sure_predictions,
 )
 from treelens.evaluation.validation import codes_among
+from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.molecule_table import MoleculeTable
+from treelens.graphs.recipe import noun_of
+from treelens.graphs.targets import limits_in_words
 from treelens.patterns.features import select_features
 
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
 _N_PATTERNS = 5  # that a notebook shows
+_N_FRAGMENTS = 5  # that a fit shows
+# Each of several classes is explained by itself, and with so many graphs it takes longer than
+# fitting.
+_MOST_CLASSES, _MOST_SEARCHED = 2, 3000
 
 
 def fit_summary(model: Any) -> dict[str, Any]:
@@ -118,6 +127,141 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
         "spread_of_structure": float((whole - added).std(axis=0).mean()),
         "length": fitted.covariates.scales.length,
     }
+
+
+# --- what was learned from, and what a model has --------------------------------------------------
+
+
+def data_summary(data: MoleculeTable) -> dict[str, Any]:
+    """Return the size of a training table, and its classes or the range of its numbers."""
+    assert data.y is not None
+    facts: dict[str, Any] = {
+        "source": data.source, "target": data.target, "n_graphs": len(data.graphs),
+        "n_left_out": data.n_rows - len(data.graphs), "transform": data.transform,
+        "units": data.unit,
+    }  # fmt: skip
+    if data.task != "regression":
+        classes, counts = np.unique(data.y, return_counts=True)
+        sizes = zip(classes.astype(str).tolist(), counts.tolist(), strict=True)
+        return {**facts, "classes": dict(sizes)}
+    values = {"smallest": data.y.min(), "median": np.median(data.y), "largest": data.y.max(),
+              "standard_deviation": data.y.std()}  # fmt: skip
+    limits = None if data.limits is None else limits_in_words(data.y, data.limits).rstrip(".")
+    return {**facts, "values": values, "limits": limits}
+
+
+def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
+    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long.
+
+    Each has what was measured with and without it, on the learned scale.
+    """
+    classes, targets = model.model_.classes, model.model_.training.targets
+    n_classes = None if classes is None else len(classes)
+    too_long = None
+    if n is None and n_classes is not None and n_classes > _MOST_CLASSES:
+        too_long = f"{n_classes} classes"
+    elif n is None and len(graphs) > _MOST_SEARCHED:
+        too_long = f"{len(graphs):,} {noun_of(graphs.recipe)}"
+    n = _N_FRAGMENTS if n is None else n
+    if too_long or not n:
+        return {"fragments": [], "no_fragments_for": too_long, "none": None}
+    table, rows = model.fragments(graphs, n_fragments=n, smarts=False), []
+    for rank in table.index.tolist():
+        has = table.holders[rank]
+        both = measured_with_and_without(has, targets, n_classes)
+        if classes is not None:  # shares of the class that effects speak of
+            label = str(table.loc[rank].get("class_label", table.attrs["toward"]))
+            code = classes.astype(str).tolist().index(label)
+            both = both[0][code], None if both[1] is None else both[1][code]
+        rows.append({
+            "rank": rank, **table.loc[rank].to_dict(),
+            "smiles": fragment_smiles(*table.pictures[rank]),
+            "measured_with": both[0], "measured_without": both[1],
+            "confounders": confounders(graphs, has, targets, classes),
+        })  # fmt: skip
+    attrs = {name: table.attrs[name] for name in ("toward", "none")}
+    return {"fragments": rows, "no_fragments_for": None, **attrs}
+
+
+def pattern_summary(model: Any, n: int, order: str = "auto") -> dict[str, Any]:
+    """Return the first ``n`` patterns, one dict each, and how the graphs were read."""
+    if hasattr(model, "best_params_"):
+        learned = bool(model.best_params_["weight_radius"] > 0)
+    else:
+        learned = bool(model.best_weights_ != "uniform")
+    facts = {
+        "noun": noun_of(model.recipe_),
+        "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
+        "learned": learned,
+        "n_patterns": len(model.weights_),
+    }
+    if not n:
+        return {**facts, "patterns": []}
+    table = model.patterns_  # sorted by weight already
+    shares = table.filter(regex="^frequency ")
+    if "mean_with" in table:
+        table["difference"] = table["mean_with"] - table["mean_without"]
+    elif shares.shape[1] == 2:
+        table["difference"] = shares.iloc[:, 1] - shares.iloc[:, 0]
+    else:
+        table["difference"] = shares.max(axis=1) - shares.min(axis=1)
+    if order == "auto":
+        order = "weight" if learned else "difference"
+    if order != "weight":
+        table = table.sort_values(order, ascending=False, kind="stable", key=abs)
+    return {**facts, "patterns": table.head(n).reset_index().to_dict("records")}
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """Return what a model was fitted to, its kernel and its sizes."""
+    recipe, training = model.recipe_, model.model_.training
+    table = None if recipe is None else recipe.table
+    if training.smiles is not None:
+        kept = "SMILES" + ("" if training.names is None else ", names") + " and values kept"
+    else:
+        kept = "pattern counts and values kept"
+        if recipe is not None and recipe.is_molecular:
+            kept = f"SMILES and names left out; {kept}"
+    named = table is not None and table.target is not None
+    return {
+        "kind": type(model).__name__,
+        "task": "regression" if is_regressor(model) else "classification",
+        "classes": None if is_regressor(model) else model.classes_.astype(str).tolist(),
+        "recipe": None if recipe is None else recipe.to_plain(),
+        "recipe_in_words": "not known" if recipe is None else str(recipe),
+        "training_data": kept,
+        "target_in_words": table.target_in_words if table is not None and named else None,
+        **(_svc_facts(model) if hasattr(model, "best_params_") else _gp_facts(model)),
+    }
+
+
+def _gp_facts(model: Any) -> dict[str, Any]:
+    fitted = model.model_
+    forest, scales = fitted.weighted.forest, fitted.scales
+    weights = fitted.weighted.level_weights.tolist()
+    levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
+    return {
+        "kernel": {
+            "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
+            "share": scales.share, "noise": fitted.noise, "weights": model.best_weights_,
+            "depth": model.best_depth_, "trees": list(forest.trees),
+        },
+        "sizes": {
+            "graphs": len(fitted.training.targets),
+            "graphs_in_all": fitted.training.n_in_all,
+            "basis_graphs": len(fitted.basis_indices),
+            "patterns": len(model.weights_),
+        },
+        "levels": dict(levels),
+        "covariates": covariate_facts(model),
+        "learning": model.learning_gain_.sentence,
+    }  # fmt: skip
+
+
+def _svc_facts(model: Any) -> dict[str, Any]:
+    histograms = model.model_.training.histograms
+    sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
+    return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
 # --- notebooks ------------------------------------------------------------------------------------

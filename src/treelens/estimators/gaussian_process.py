@@ -1,47 +1,39 @@
-"""What the regressor and the classifier share: fitting, domain, kernel, neighbours, more data."""
+"""What the regressor and the classifier share: parameters and fitting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import check_random_state
 
-from treelens._sklearn_compat import Interval, StrOptions, check_sample_weight
-from treelens.estimators.base import FittedEstimator
-from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
-from treelens.gp.blocks import posterior_of_blocks, sample_of_blocks
+from treelens._sklearn_compat import Interval, StrOptions
+from treelens.estimators.posterior import FittedGaussianProcess
 from treelens.gp.choice import FEWEST, TrainingData
-from treelens.gp.conditioning import condition, with_known_noise
-from treelens.gp.covariates import (
-    DESCRIPTORS,
-    CovariateTable,
-    compact_descriptors,
-    with_covariates,
+from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
+from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
+from treelens.gp.fitting import (
+    Described,
+    FittedEvidence,
+    evidence_history,
+    fit_gaussian_process,
+    learning_gain,
+    with_known_noise,
 )
-from treelens.gp.domain import Domain
-from treelens.gp.executors import check_executor
-from treelens.gp.fitting import Described, FittedEvidence, evidence_history, fit_gaussian_process
-from treelens.gp.leave_one_out import LearningGain, learning_gain
-from treelens.gp.model import EvidenceRecord, FittedGP, feature_blocks
-from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
-from treelens.gp.sampling import LearningSample, check_memory, landmarks_for, sample_for
-from treelens.graphs.blocks import check_beside_blocks, holds_blocks
+from treelens.gp.landmarks import LearningSample, check_memory, landmarks_for, sample_for
+from treelens.gp.model import EvidenceRecord
+from treelens.gp.posterior import LeaveOneOut, Targets
+from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
-from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.targets import LIMITS
-from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import Predictions
+from treelens.models.predictions import TrainingGraphs
 from treelens.models.thresholds import has_rare_class
-from treelens.models.training import TrainingGraphs
+from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
-from treelens.progress import progress_ticks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,21 +52,14 @@ class TrainingTargets(NamedTuple):
     noise: np.ndarray | None = None  # (n_graphs,) known variances, standardised
 
 
-class GaussianProcessEstimator(FittedEstimator):
+class GaussianProcessEstimator(FittedGaussianProcess):
     """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
-    model_: FittedGP
-    _domain: Domain | None = None
-    _intervals = "posterior"
-
-    # What y means is for the subclasses to say: targets checked and standardised, with what is
-    # known beside them; of a sample of blocks and of all their graphs; with those of more graphs;
-    # the first that cannot be learned from; scores of left-out ones.
+    # For the subclasses to say: targets checked and standardised; those of a sample of blocks and
+    # of all their graphs; the first that cannot be learned from.
     _training_targets: Callable[..., TrainingTargets]
     _sample_targets: Callable[..., tuple[TrainingTargets, Targets]]
-    _targets_with_more: Callable[..., TrainingTargets]
     _first_wrong: Callable[[np.ndarray], tuple[int, str] | None]
-    _scored: Callable[..., tuple[Any, float | None]]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
@@ -126,8 +111,6 @@ class GaussianProcessEstimator(FittedEstimator):
         self.random_state = random_state
         self.progress = progress
 
-    # --- fitting ----------------------------------------------------------------------------------
-
     def fit(
         self,
         X: Any,
@@ -145,21 +128,19 @@ class GaussianProcessEstimator(FittedEstimator):
         ----------
         X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
             Or blocks of more graphs than fit into memory, such as
-            :class:`treelens.graphs.blocks.SmilesBlocks`, with their targets in them. They are read
-            twice: for a sample of ``exact_size`` graphs, which everything but the posterior comes
-            from (patterns, weights, landmarks, leave-one-out scores), and for the posterior, which
-            is that of all graphs.
+            :class:`treelens.graphs.blocks.SmilesBlocks`, with their targets in them and nothing
+            but an executor beside them. They are read twice: for a sample of ``exact_size`` graphs,
+            which all but the posterior comes from, and for the posterior, that of all graphs.
         y : array-like, shape (n_graphs,)
-            Numbers for a regressor, classes of any kind for a classifier. None with blocks.
+            Numbers for a regressor, classes of any kind for a classifier.
         sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight. None with blocks. Where errors
-            are known, use ``noise``.
+            The noise variance of a graph is divided by its weight. Where errors are known, use
+            ``noise``.
         covariates : names, table or array of one row per graph, optional
             What else is known of each graph (assay, temperature, descriptors): names of columns
             that ``graphs.graph_data`` holds, a DataFrame, or an array; ``"rdkit"`` is all of
             RDKit's descriptors. Numbers are standardised, texts are classes. They have a kernel of
-            their own, added to that of the graphs; evidence decides how much it says. Learned on a
-            CPU only; not with blocks.
+            their own, added to that of the graphs. As ``limits`` and ``noise``, on a CPU only.
         executor : executor, optional
             With blocks: where they are read and worked on, such as
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
@@ -168,14 +149,12 @@ class GaussianProcessEstimator(FittedEstimator):
         limits : array-like, shape (n_graphs,), optional
             Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
             (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
-            :func:`treelens.read_table` found beside the graphs, else all values are exact. On a
-            CPU only; not with blocks.
+            :func:`treelens.read_table` found beside the graphs, else all values are exact.
         noise : array-like, shape (n_graphs,), optional
             Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
             stands for their median. The noise variance of a graph is this known one plus a common
             one that is learned. By default what :func:`treelens.read_table` found beside the
-            graphs (a column ``noise``, or replicates that were merged). On a CPU only; not with
-            blocks, nor with ``sample_weight``.
+            graphs (a column ``noise``, or replicates that were merged). Not with ``sample_weight``.
         """
         self._validate_params()
         beside = {"covariates": covariates, "limits": limits, "noise": noise}
@@ -239,7 +218,11 @@ class GaussianProcessEstimator(FittedEstimator):
         scores, slope = self._scored(left_out, known)
         history = evidence_history(fitted.search, fitted.n_learning)
         record = EvidenceRecord(
-            fitted.chosen.weights, history, fitted.search.converged, learning_gain(fitted), scores
+            fitted.chosen.weights,
+            history,
+            fitted.search.converged,
+            learning_gain(fitted.chosen, fitted.candidates),
+            scores,
         )
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
@@ -311,9 +294,8 @@ class GaussianProcessEstimator(FittedEstimator):
         self, graphs: GraphCollection, covariates: CovariateTable | None, sample: LearningSample
     ) -> Described | None:
         """Return covariates and descriptors together; None where there are no descriptors."""
-        if self.descriptors is False or self.device != "cpu":
-            return None
-        if self.descriptors == "auto" and len(graphs) < FEWEST:
+        too_few = self.descriptors == "auto" and len(graphs) < FEWEST
+        if self.descriptors is False or self.device != "cpu" or too_few:
             return None
         positions = sample.positions
         found = compact_descriptors(graphs[positions])
@@ -333,282 +315,3 @@ class GaussianProcessEstimator(FittedEstimator):
         numbers = np.zeros((len(graphs), some.shape[1]))
         numbers[positions] = some  # all that the choice needs
         return Described(table, numbers, lambda: table.encode(graphs))
-
-    def _decide(self, X: Any, **options: Any) -> Predictions:
-        if self.device != "cpu":
-            from treelens.kernels.device import device_or_cpu
-
-            options["device"] = device_or_cpu(self.device)
-        return super()._decide(X, **options)
-
-    def _beside(self, X: Any, covariates: Any) -> Any:
-        """Return new graphs that have the covariates given with them."""
-        if covariates is None:
-            return X
-        if holds_blocks(X):
-            check_beside_blocks(covariates=covariates)
-        graphs, given = with_covariates(self._new_graphs(X), covariates)
-        own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
-        if not own and not (self.covariates_ and given == [DESCRIPTORS]):
-            raise ValueError(
-                "covariates are given, but the model was fitted without any: leave them out, or "
-                "fit with covariates."
-            )
-        missing = [name for name in own if name not in given]
-        if missing:
-            raise ValueError(
-                f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
-                f"{', '.join(map(repr, own))}: {missing[0]!r} is missing."
-            )
-        return graphs
-
-    # --- views of the model -----------------------------------------------------------------------
-
-    @property
-    def covariates_(self) -> list[str]:
-        """Names of the covariates that the model was fitted with."""
-        covariates = self._fitted_model.covariates
-        return [] if covariates is None else covariates.table.names
-
-    @property
-    def best_depth_(self) -> int:
-        """The depth of the patterns in use."""
-        return self._fitted_model.weighted.forest.depth
-
-    @property
-    def best_weights_(self) -> str:
-        """The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``."""
-        return self._fitted_model.record.learned
-
-    @property
-    def uses_descriptors_(self) -> bool:
-        """Whether descriptors of molecules stand beside the patterns."""
-        return any(name.startswith(PREFIX) for name in self.covariates_)
-
-    @property
-    def evidence_(self) -> float:
-        """Log of the marginal likelihood times the priors."""
-        return self._fitted_model.record.evidence
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """``stage``, ``evidence``, ``gradient_norm`` and ``n_evaluations`` after every step."""
-        return self._fitted_model.record.history
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the search for the weights converged."""
-        return self._fitted_model.record.converged
-
-    @property
-    def learning_gain_(self) -> LearningGain:
-        """Learned against uniform weights."""
-        return self._fitted_model.record.learning_gain
-
-    @property
-    def noise_(self) -> float:
-        """The variance of the noise of a measurement of weight one, in units of the kernel."""
-        return self._fitted_model.noise * self._fitted_model.target_scale**2
-
-    @property
-    def domain_(self) -> Domain:
-        """The domain of applicability, computed when it is first used."""
-        model = self._fitted_model
-        if self._domain is None or self._domain.model is not model:
-            self._domain = Domain.of(model, self._left_out_errors(), self._n_jobs())
-        return self._domain
-
-    def _left_out_errors(self) -> np.ndarray:
-        """Return leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
-        training, left_out = self._fitted_model.training, self._fitted_model.record.left_out
-        if self.model_.classes is not None:
-            columns = class_columns(training.targets, len(self.model_.classes))
-            return columns - left_out.decisions.reshape(columns.shape)
-        errors = training.targets - left_out.predictions
-        if training.limits is not None:
-            errors[training.limits * errors < 0] = 0.0  # a limit that holds is no error
-        return errors[:, None]
-
-    def _html_repr(self) -> str:
-        """Return the HTML that a notebook shows: facts and scores of a fitted model."""
-        from treelens.estimators.fit_summary import model_html
-
-        return model_html(self) if hasattr(self, "model_") else super()._html_repr()  # type: ignore[misc]
-
-    # --- the posterior ----------------------------------------------------------------------------
-
-    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
-        """Return predictions, their uncertainty and the domain, one row per graph.
-
-        Parameters
-        ----------
-        X : graphs
-        intervals : {"posterior", "scaffold"}, default="posterior"
-            Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
-            new scaffolds, as in :meth:`GraphRegressor.predict`.
-
-        Returns
-        -------
-        DataFrame
-            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
-            model has covariates, ``from_covariates``: what they add to the prediction or decision.
-            Then the columns of :meth:`domain`. Of a model that learned on another scale,
-            predictions and bounds are in the units of the table (the prediction is a median);
-            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
-        """
-        return prediction_table(self, self._new_graphs(X), intervals)
-
-    def domain(self, X: Any) -> pd.DataFrame:
-        """Return whether graphs lie in the domain of applicability, and why.
-
-        Parameters
-        ----------
-        X : graphs
-
-        Returns
-        -------
-        DataFrame
-            ``in_domain``: whether the expected error and the similarity to the nearest training
-            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
-            the standard deviation, corrected by the leave-one-out errors of the nearest training
-            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
-            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
-            fraction of patterns that do not occur in the training graphs.
-        """
-        table = self.predict_table(X)
-        return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
-
-    def kernel_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
-        """Return the learned kernel: prior covariances of the values, without noise.
-
-        Parameters
-        ----------
-        X, Y : graphs
-            ``Y=None``: of ``X`` with itself. Patterns that training never saw count, too, with the
-            weight of the pattern they refine.
-
-        Returns
-        -------
-        ndarray, shape (n_x, n_x) or (n_x, n_y)
-            In squared units of the targets, on the scale that was learned (``log10`` of a model
-            with that transform); of classes, of decision values. Multiplied by any factor it is a
-            kernel for scikit-learn's ``kernel="precomputed"``.
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
-        >>> model.kernel_matrix(graphs[:3], graphs).shape
-        (3, 40)
-        """
-        graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
-        kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
-        return self.model_.target_scale**2 * kernel
-
-    def distance_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
-        """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
-
-        They are a metric: the prior standard deviation of the difference of two values, in units of
-        the targets. ``X``, ``Y`` and the shape are as in :meth:`kernel_matrix`. Graphs that no
-        pattern distinguishes are at distance 0.
-        """
-        kernel = self.kernel_matrix(X, Y)
-        variance = self.model_.target_scale**2 * self.model_.kernel.variance
-        squares = np.maximum(variance - kernel, 0.0)
-        squares[squares < 1e-14 * variance] = 0.0  # rounding
-        return np.sqrt(2.0 * squares)
-
-    def kneighbors(self, X: Any, n_neighbors: int = 5) -> pd.DataFrame:
-        """Return the most similar training graphs of each graph, with their measured values.
-
-        Parameters
-        ----------
-        X : graphs
-        n_neighbors : int, default=5
-            Or all training graphs, where there are fewer.
-
-        Returns
-        -------
-        DataFrame
-            One row per graph and neighbour, the most similar first: ``graph`` (position in ``X``),
-            ``neighbor`` (position among the training graphs), ``name`` and ``smiles`` of the
-            neighbour where the model keeps them, ``similarity`` (the learned Tanimoto similarity,
-            from 0 to 1, that reports and prediction tables use, too) and ``value``, the measured
-            value in the units of the table, or the class. Where some training values are limits,
-            ``limit``: ``">"`` or ``"<"`` where the value is one, else empty.
-        """
-        if n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
-        graphs, n_jobs = self._new_graphs(X), self._n_jobs()
-        model, training = self.model_, self._fitted_model.training
-        parts = [
-            nearest_graphs(block, model.training_graphs, model.weights, n_neighbors, n_jobs=n_jobs)
-            for block in feature_blocks(model.refine(graphs, n_jobs).features, len(graphs))
-        ]
-        near = np.concatenate([part.positions for part in parts])  # (n_graphs, n_neighbors)
-        positions = near.ravel()
-        columns: dict[str, Any] = {
-            "graph": np.repeat(np.arange(len(graphs)), near.shape[1]),
-            "neighbor": positions,
-        }
-        for name, kept in (("name", training.names), ("smiles", training.smiles)):
-            if kept is not None:
-                columns[name] = [kept[k] for k in positions.tolist()]
-        columns["similarity"] = np.concatenate([part.similarity for part in parts]).ravel()
-        return pd.DataFrame(columns | measured_values(model, positions))
-
-    def condition(
-        self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None
-    ) -> Self:
-        """Return a new model given more data, under the same weights, scales and noise.
-
-        Rows are added to the Cholesky factor, so it takes a small part of the time of ``fit`` and
-        is exact: the posterior given old and new graphs together. Offset and unit of the targets
-        stay as well. Patterns that training never saw join the vocabulary with the weight of the
-        pattern they refine. Leave-one-out scores (of classes the calibration of probabilities, too)
-        are those of all graphs; limits among the old values keep the approximation found in
-        ``fit``; ``evidence_``, ``history_`` and ``learning_gain_`` remain those of
-        ``fit``, which learned the weights.
-
-        Parameters
-        ----------
-        X, y : graphs and their values or classes
-            As in ``fit``; no blocks.
-        sample_weight : array-like, shape (n_graphs,), optional
-            The noise variance of a graph is divided by its weight; 1 is the mean weight in ``fit``.
-        covariates : table or array of one row per graph, optional
-            As in ``predict``.
-
-        Returns
-        -------
-        estimator
-            A fitted copy; this one does not change. Models that predict through landmarks raise a
-            ``ValueError``: fit them again.
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
-        >>> len(model.condition(graphs[1::2], y[1::2]).train_codes_)
-        40
-        """
-        model, train = self._fitted_model, self._fitted_graphs
-        if holds_blocks(X):
-            raise TypeError("condition takes graphs, no blocks: they are added all at once.")
-        graphs = self._new_graphs(self._beside(X, covariates))
-        weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
-        if not (weights > 0).all():
-            raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-        known = self._targets_with_more(self._on_learned_scale(y, model.recipe), weights)
-        training = model.training.extended(graphs, known.given)
-        extended, left_out = condition(model, graphs, training, known.targets, self._n_jobs())
-        other = copy(self)
-        scores, slope = self._scored(left_out, known)
-        other.model_ = replace(extended, slope=slope, record=replace(model.record, left_out=scores))
-        other._fitted_graphs = other._fragments = None
-        if train is not None and training.smiles is None:  # SMILES are read when they are needed
-            other._fitted_graphs = check_graphs([*train, *graphs])
-        return other

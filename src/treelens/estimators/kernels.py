@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,24 +12,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import (
-    BaseEstimator,
-    HasMethods,
-    Interval,
-    StrOptions,
-    TransformerMixin,
-)
-from treelens.estimators.base import thread_count
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions, TransformerMixin
+from treelens.estimators.base import GraphEstimator
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
 from treelens.patterns.cells import AttributeCells
-from treelens.patterns.features import (
-    Features,
-    PatternExtractor,
-    first_depth_of,
-)
+from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -39,40 +29,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
-    """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values.
-
-    ``transform`` returns an array (n_new, n_fit), ready for ``SVC(kernel="precomputed")``; its
-    columns are training graphs, and :meth:`get_feature_names_out` names them. The columns of
-    :meth:`feature_map` are patterns, which ``feature_map_names`` gives.
-    """
+class GraphKernel(TransformerMixin, GraphEstimator):
+    """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values."""
 
     normalize: str | None
-    n_jobs: int | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"cosine", "tanimoto"}), None],
         "n_jobs": [Integral, None],
     }
 
-    @abstractmethod
-    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
-        """Learn the vocabulary (and weights); return features of the training graphs."""
-
-    @abstractmethod
-    def _new_features(self, graphs: GraphCollection) -> Features:
-        """Return features of graphs in terms of what ``fit`` saw."""
+    # For the subclasses to say: features of the training graphs and y, which learns the vocabulary
+    # (and weights), and of new graphs in terms of what ``fit`` saw.
+    _fit_features: Callable[..., Features]
+    _new_features: Callable[..., Features]
 
     def _weights(self) -> np.ndarray | None:
         """Return weights of the patterns; None means all ones."""
         return None
-
-    def _n_jobs(self) -> int:
-        return thread_count(self.n_jobs)
-
-    def _new_graphs(self, X: Any) -> GraphCollection:
-        check_is_fitted(self)
-        return check_graphs(X, self.recipe_)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the features of the training graphs.
@@ -94,20 +68,14 @@ class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         return self._kernel(self._new_features(self._new_graphs(X)), self._fitted)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
-        """Kernel values of the training graphs with each other, shape (n_fit, n_fit).
-
-        Equal to ``fit(X, y).transform(X)``, at half the cost.
-        """
+        """Kernel values of the training graphs, ``fit(X, y).transform(X)`` at half the cost."""
         self.fit(X, y)
         return self._kernel(self._fitted, None)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of :meth:`transform`: the kernel's, and the training graph's number.
 
-        Parameters
-        ----------
-        input_features : None
-            Not used: what comes in are graphs.
+        ``input_features`` is not used: what comes in are graphs.
         """
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
@@ -119,12 +87,15 @@ class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
         Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
         (before any normalisation); where it is a sum of minima, it is the sum of the minima.
         """
-        pairs = self._new_features(self._new_graphs(X)).pairs
+        pairs = self._feature_pairs(self._new_graphs(X))
         rows, weights, values = pairs.rows, self._weights(), pairs.rows.values
         if weights is not None:
             values = values * (weights if pairs.minimum else np.sqrt(weights))[rows.indices]
         shape = (pairs.n_graphs, pairs.n_patterns)
         return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
+
+    def _feature_pairs(self, graphs: GraphCollection) -> PairFeatures:
+        return self._new_features(graphs).pairs
 
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         other = None if right is None else right.pairs
@@ -133,12 +104,6 @@ class GraphKernel(TransformerMixin, BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
 
 
 class WLSubtree(GraphKernel):
@@ -237,25 +202,26 @@ class WLSubtree(GraphKernel):
             self.learner_ = clone(self.weights).fit(unit_pairs, y)
             return self.learner_.weights_
         weights = np.asarray(self.weights, dtype=np.float64)
-        if weights.shape != (n_patterns,):
+        n_wrong = int((~((weights >= 0) & np.isfinite(weights))).sum())
+        if weights.shape != (n_patterns,) or n_wrong:
             raise ValueError(
                 f"weights must be 'uniform', a learner, or one number for each of the {n_patterns} "
-                f"patterns of these graphs; got an array of shape {weights.shape}."
+                "patterns of these graphs, finite and not negative; got an array of shape "
+                f"{weights.shape}, with {n_wrong} numbers that are negative or not finite."
             )
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ValueError("weights must be finite and not negative, or the kernel is not PSD.")
         return weights
 
     def _weights(self) -> np.ndarray | None:
         return None if isinstance(self.weights, str) else self.weights_
 
     def _new_features(self, graphs: GraphCollection) -> Features:
-        return self._extractor.features(graphs, self._weights(), self._n_jobs())
+        return self._extractor.refine(graphs, self._weights(), self._n_jobs()).features
 
     def out_of_vocabulary(self, X: Any) -> np.ndarray:
         """Fraction of each graph's patterns that are not in the vocabulary, shape (n_graphs,)."""
-        graphs = self._new_graphs(X)
-        return self._extractor.histograms(graphs, self._n_jobs()).out_of_vocabulary()
+        graphs = self._new_graphs(X)  # raises before a fit
+        colors = self._extractor.forest.transform(graphs, self._n_jobs())
+        return self._extractor.count(colors).out_of_vocabulary()
 
     def feature_map_names(self) -> np.ndarray:
         """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
@@ -275,7 +241,7 @@ class WLOptimalAssignment(WLSubtree):
 
     Parameters
     ----------
-    depth, include_depth_zero, edge_labels, normalize, weights, n_jobs
+    depth, include_depth_zero, edge_labels, attributes, normalize, weights, n_jobs
         As in :class:`WLSubtree`.
 
     Examples
@@ -301,22 +267,19 @@ class WassersteinWL(WLSubtree):
 
     Parameters
     ----------
-    depth : int, default=3
-        Largest pattern depth.
     gamma : float, default=1.0
         Scale of the exponential; ignored by ``kernel="wwl-linear"``.
     kernel : {"wwl", "laplacian", "wwl-linear"}, default="wwl"
         ``exp(-gamma (b - <W, Z>))``; ``exp(-gamma d)`` with the true metric
         ``d = 0.5 (1/H) sum_v w_v |frequency_G(v) - frequency_G'(v)|``; or ``<W, Z>`` itself. With
         uniform weights the first two are the same.
-    include_depth_zero, edge_labels, attributes, normalize, weights, n_jobs
+    depth, include_depth_zero, edge_labels, attributes, normalize, weights, n_jobs
         As in :class:`WLSubtree`; ``normalize`` applies to the finished kernel.
 
     Attributes
     ----------
-    vocabulary_ : PatternVocabulary
-    weights_ : ndarray, shape (n_patterns,)
-    learner_ : PairwiseWeights or None
+    vocabulary_, weights_, learner_ :
+        As in :class:`WLSubtree`.
 
     Examples
     --------
@@ -336,18 +299,10 @@ class WassersteinWL(WLSubtree):
     }
 
     def __init__(
-        self,
-        depth: int = 3,
-        *,
-        gamma: float = 1.0,
-        kernel: str = "wwl",
-        include_depth_zero: bool = True,
-        edge_labels: bool = False,
-        attributes: str = "auto",
-        normalize: str | None = None,
-        weights: Any = "uniform",
-        n_jobs: int | None = None,
-    ) -> None:
+        self, depth: int = 3, *, gamma: float = 1.0, kernel: str = "wwl",
+        include_depth_zero: bool = True, edge_labels: bool = False, attributes: str = "auto",
+        normalize: str | None = None, weights: Any = "uniform", n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(
             depth, include_depth_zero=include_depth_zero, edge_labels=edge_labels,
             attributes=attributes, normalize=normalize, weights=weights, n_jobs=n_jobs,
@@ -358,8 +313,7 @@ class WassersteinWL(WLSubtree):
     def metric_distance(self, X: Any, Y: Any = None) -> np.ndarray:
         """Weighted L1 distances of relative frequencies, a metric for any weights.
 
-        With uniform weights it is :meth:`distance`. It is the distance of ``kernel="laplacian"``,
-        whatever the kernel of this estimator; ``X`` and ``Y`` are as there.
+        With uniform weights, or ``kernel="laplacian"``, it equals :meth:`distance`.
         """
         metric = copy(self)
         metric.kernel = "laplacian"
@@ -368,10 +322,10 @@ class WassersteinWL(WLSubtree):
     def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
 
-        With uniform weights no ``fit`` is needed. A fitted model uses its weights, and weight one
-        for patterns that are not in its vocabulary. Learned weights come with the learner's ``b``,
-        which its margins (``learner_.result_.margins``) refer to: the distance ``b - <W, Z>`` of
-        very similar graphs may be below 0. :meth:`metric_distance` is a metric.
+        With uniform weights no ``fit`` is needed; other weights are one for patterns that are not
+        in the vocabulary. Learned weights come with the learner's ``b``, which its margins refer
+        to: the distance ``b - <W, Z>`` of very similar graphs may be below 0.
+        :meth:`metric_distance` is a metric.
 
         Parameters
         ----------
@@ -404,16 +358,14 @@ class WassersteinWL(WLSubtree):
         first_depth = first_depth_of(self.depth, self.include_depth_zero)
         extractor = PatternExtractor(forest, first_depth, self._kind)
         weights = None if uniform else self._extended_weights(forest)
-        sides = []
-        for colors in colored:
-            pairs = extractor.pairs(extractor.count(colors))
-            sides.append(Features(pairs, pairs.diagonal(weights)))
-        offset, learned = 1.0, None
+        pairs = [extractor.pairs(extractor.count(colors)) for colors in colored]
+        sides = [Features(each, each.diagonal(weights)) for each in pairs]
+        offset = 1.0
         if not uniform:  # no distance is negative
             offset = max(self._offset(), *(float(side.diagonal.max()) for side in sides))
-            learned = getattr(self.learner_, "result_", None)
         right = None if Y is None else sides[1]
         distances = self._distance(sides[0], right, weights, offset, out)
+        learned = None if uniform else getattr(self.learner_, "result_", None)
         if learned is not None and self.kernel != "laplacian":
             distances += learned.margins.b - offset
         return distances
@@ -423,27 +375,19 @@ class WassersteinWL(WLSubtree):
         first = self._extractor.first_depth
         offsets = self._extractor.forest.level_offsets[first:]
         known = np.split(self.weights_, offsets[1:-1] - offsets[0])
-        sizes = np.diff(extended.level_offsets)
-        padded = [
-            np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes[first:], strict=True)
-        ]
-        return np.concatenate(padded)
+        sizes = np.diff(extended.level_offsets)[first:]
+        return np.concatenate(
+            [np.append(w, np.ones(n - len(w))) for w, n in zip(known, sizes, strict=True)]
+        )
 
     def _offset(self) -> float:
-        """Return the constant b of the kernel: the largest ``<W, Z(G, G)>`` of training graphs.
-
-        It keeps ``b - <W, Z>`` from being negative; with uniform weights it is exactly 1.
-        """
+        """Return b, which keeps ``b - <W, Z>`` from being negative; of uniform weights 1."""
         return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
 
     def _distance(
-        self,
-        left: Features,
-        right: Features | None,
-        weights: np.ndarray | None,
-        offset: float,
+        self, left: Features, right: Features | None, weights: np.ndarray | None, offset: float,
         out: np.ndarray | None = None,
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         n_jobs, other = self._n_jobs(), None if right is None else right.pairs
         sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
         if self.kernel == "laplacian":

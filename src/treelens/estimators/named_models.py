@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from treelens.estimators.prediction_table import (
+from treelens.estimators.posterior import (
     file_columns,
     learned_scale,
     nearest_columns,
@@ -25,6 +25,7 @@ from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import covariate_names, rows_of_table
 from treelens.graphs.tables import Table
+from treelens.graphs.targets import as_numbers, read_target
 from treelens.storage.files import harmless
 
 
@@ -39,11 +40,7 @@ class NamedModel(NamedTuple):
     @property
     def record(self) -> Any:
         """The record of the table that it was fitted to, or None."""
-        return _record(self.model)
-
-
-def _record(model: Any) -> Any:
-    return None if model.recipe_ is None else model.recipe_.table
+        return getattr(self.model.recipe_, "table", None)
 
 
 def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel]:
@@ -51,13 +48,14 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
     named: dict[str, NamedModel] = {}
     molecular: dict[bool, Path] = {}
     for path, model in zip(paths, models, strict=True):
-        name = getattr(_record(model), "target", None) or path.stem
+        each = NamedModel(path, model, path.stem, "")
+        name = getattr(each.record, "target", None) or path.stem
         if name in named:
             raise ValueError(
                 f"{named[name].path} and {path} both predict {name!r}. Use one model for each "
                 "target."
             )
-        named[name] = NamedModel(path, model, name, f"{name}_" if len(paths) > 1 else "")
+        named[name] = each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else "")
         molecular[model.recipe_ is None or model.recipe_.is_molecular] = path
     if len(molecular) > 1:
         raise ValueError(
@@ -94,12 +92,9 @@ def predict_molecules(
                 own = molecules
                 if own is not None and not recipe.hydrogens:  # another model may need them
                     own = [None if m is None else rdkit().RemoveHs(m) for m in own]
-                made[recipe] = rows_of_table(
-                    table, own, recipe, smiles, ids, list(beside), record, may_be_empty=True
-                )
+                made[recipe] = rows_of_table(table, own, recipe, smiles, ids, list(beside), record)
             readings.append(made[recipe])
-        frame = predict_rows([each.model for each in models], readings,
-                             [each.prefix for each in models])  # fmt: skip
+        frame = predict_rows(models, readings)
     return PredictedRows(frame, [note for read in made.values() for note in read.notes])
 
 
@@ -123,21 +118,18 @@ def _common_records(
             for each in models]  # fmt: skip
 
 
-def predict_rows(
-    models: Sequence[Any], tables: Sequence[MoleculeTable], prefixes: Sequence[str]
-) -> pd.DataFrame:
+def predict_rows(models: Sequence[NamedModel], tables: Sequence[MoleculeTable]) -> pd.DataFrame:
     """Return predictions of all rows of a table, empty with a ``problem`` where unreadable.
 
-    ``tables`` has the same rows as each model reads them; ``prefixes`` stand before the names of
-    each model's columns.
+    ``tables`` has the same rows as each model reads them.
     """
     first = tables[0]
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
     blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
-    for model, table, prefix in zip(models, tables, prefixes, strict=True):
+    for each, table in zip(models, tables, strict=True):
         own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
-        own.append(_by_row(_columns_in_files(model, table.graphs), table))
-        blocks.append(pd.concat(own, axis=1).add_prefix(prefix))
+        own.append(_by_row(_columns_in_files(each.model, table.graphs), table))
+        blocks.append(pd.concat(own, axis=1).add_prefix(each.prefix))
     body = pd.concat(blocks, axis=1)
     start = 1 if first.table is None else 1 + first.table.first_row
     left: dict[str, Any] = {"row": np.arange(start, start + first.n_rows)}
@@ -231,3 +223,37 @@ def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, An
         y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
         mean, summary["scale"] = scale.forward(mean), scale.name
     return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
+    """Return the predictions in a file, without the columns that name the rows."""
+    wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
+    known = {harmless(name): name for name in wanted}
+    texts = ("class", "nearest_class", "nearest_name")
+    text = {harmless(each.prefix + name): str for each in models for name in texts}
+    found = pd.read_csv(path, dtype=text | {"problem": str}, usecols=list(known),
+                        keep_default_na=False, na_values=[""])  # fmt: skip
+    return found.rename(columns=known)
+
+
+def read_truth(
+    model: Any, source: str, column: str, cells: Sequence[str], notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of a column that have a measured value or class, and these."""
+    table = Table(source, [column], [[cell] for cell in cells], None)
+    task = "classification" if hasattr(model, "classes_") else "regression"
+    y, labelled, limits = read_target(table, column, np.arange(len(cells)), task, notes)
+    rows = np.flatnonzero(labelled)
+    n_without = len(cells) - len(rows)
+    if limits is not None:  # the last note says that limits are learned from
+        notes[-1] = f"{int((limits != 0).sum())} rows have limits: predicted, not scored."
+        rows, y = rows[limits == 0], y[limits == 0]
+    if n_without:
+        several = "s" if n_without > 1 else ""
+        notes.append(f"{n_without} row{several} without {column!r}: predicted, not scored.")
+    if task == "regression":
+        y = as_numbers(y, column, lambda k: table.place(int(rows[k])), learn=False)
+    return rows, y

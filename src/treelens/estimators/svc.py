@@ -1,4 +1,4 @@
-"""GraphSVC: the paper's method, from graphs to classes, in one estimator."""
+"""The paper's method: PairwiseWeights learns weights of patterns, GraphSVC predicts classes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from treelens._sklearn_compat import ClassifierMixin, HasMethods, Interval, StrOptions
-from treelens.estimators.base import FittedEstimator
-from treelens.estimators.weights import PairwiseWeights
-from treelens.explain.decode import pattern_table
+from treelens._sklearn_compat import HasMethods, Interval, StrOptions
+from treelens.estimators.base import FittedClassifier, GraphEstimator
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
+from treelens.pairwise.learn import LearnedWeights, learn_weights
+from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name
 from treelens.patterns.features import first_depth_of
+from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.fitting import (
     AUTO_CS,
@@ -33,20 +35,160 @@ from treelens.svm.fitting import (
 from treelens.svm.model import FittedSVM, model_bound
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
 
+_AUTO = StrOptions({"auto"})
 
-class GraphSVC(ClassifierMixin, FittedEstimator):
+
+class PairwiseWeights(GraphEstimator):
+    """Learn one weight per pattern from pairs of labelled graphs.
+
+    Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features directly.
+    Weights start at 1 (the plain kernel) and stay within ``radius`` of it, so that graphs of
+    different classes are farther apart than ``alpha1`` and graphs of one class closer than
+    ``alpha2``, on average over pairs. The problem is convex; ``gaps_`` bounds the distance to its
+    optimum.
+
+    Parameters
+    ----------
+    radius : float or sequence of float, default=1.0
+        Largest Euclidean distance of the weights of one depth from 1: one value for all depths or
+        one per depth. Weights never fall below 0. 0 keeps them uniform.
+    solver : {"quasi-newton", "batch", "stochastic"} or a solver, default="quasi-newton"
+        :class:`QuasiNewton` and :class:`ProjectedGradient` use all pairs in every iteration,
+        :class:`StochasticGradient` single ones; a name stands for the solver with its defaults.
+    margins : "quantile" or (alpha1, alpha2), default="quantile"
+        ``"quantile"`` takes the margins from the training distances under uniform weights.
+    sigma : "auto" or float, default="auto"
+        Width of the smoothing of the hinges; ``"auto"``: by the spread of the distances.
+    b : float, default=1.0
+        Offset of the distance ``b - <W, Z>``.
+    balance : bool, default=True
+        Whether pairs with the same label and with different labels weigh one half each.
+    n_jobs : int or None, default=None
+        Threads. The weights are the same for every number of them.
+    random_state : int, RandomState or None, default=None
+        Seed of the stochastic solver.
+
+    Attributes
+    ----------
+    weights_ : ndarray, shape (n_patterns,)
+    history_, gaps_ : ndarray
+        Objective, and relative duality gap, at the start and after every iteration.
+    converged_ : bool
+    n_iter_ : int
+    result_ : LearnedWeights
+        All of the above, and the margins and constants that were used.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> kernel = tl.WLSubtree(depth=1, weights=tl.PairwiseWeights(radius=0.5)).fit(graphs, y)
+    >>> kernel.learner_.converged_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "radius": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "solver": [StrOptions(set(SOLVER_KINDS)), *SOLVER_KINDS.values()],
+        "margins": [StrOptions({"quantile"}), tuple, list],
+        "sigma": [_AUTO, Interval(Real, 0, None, closed="neither")],
+        "b": [Interval(Real, None, None, closed="neither")],
+        "balance": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        radius: float | Any = 1.0,
+        *,
+        solver: Any = "quasi-newton",
+        margins: str | tuple[float, float] = "quantile",
+        sigma: str | float = "auto",
+        b: float = 1.0,
+        balance: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.radius = radius
+        self.solver = solver
+        self.margins = margins
+        self.sigma = sigma
+        self.b = b
+        self.balance = balance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        as_solver(self.solver)._validate_params()
+
+    def flat_parameters(self) -> dict[str, Any]:
+        """Return the parameters and those of the solver in one dict, the solver by its name."""
+        solver = as_solver(self.solver)
+        own = {**self.get_params(deep=False), "solver": solver_name(solver)}
+        return {**own, **solver.get_params()}
+
+    @classmethod
+    def from_flat(cls, parameters: dict[str, Any]) -> PairwiseWeights:
+        """Return the learner with these :meth:`flat_parameters`; unknown ones are ignored."""
+        own = cls().get_params(deep=False).keys() & parameters.keys()
+        kept = {name: parameters[name] for name in own}
+        kind = kept.get("solver", "quasi-newton")
+        if isinstance(kind, str) and kind in SOLVER_KINDS:
+            solver = SOLVER_KINDS[kind]()
+            names = solver.get_params().keys() & parameters.keys()
+            kept["solver"] = solver.set_params(**{name: parameters[name] for name in names})
+        return cls(**kept)
+
+    def fit(self, features: PairFeatures, y: Any) -> PairwiseWeights:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        features : PairFeatures
+            Of the training graphs.
+        y : array-like, shape (n_graphs,)
+            Their class labels.
+        """
+        self._validate_params()
+        if not isinstance(features, PairFeatures):
+            raise TypeError(
+                "PairwiseWeights.fit takes PairFeatures, got "
+                f"{type(features).__name__}. To learn from graphs, pass the learner to a kernel: "
+                "WassersteinWL(weights=PairwiseWeights())."
+            )
+        options = self.flat_parameters()
+        options["n_jobs"] = effective_n_jobs(self.n_jobs)
+        options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
+        return self._keep(learn_weights(features, y, **options))
+
+    def _keep(self, result: LearnedWeights) -> PairwiseWeights:
+        self.result_ = result
+        self.weights_ = result.weights
+        self.history_ = result.history
+        self.gaps_ = result.gaps
+        self.converged_ = result.converged
+        self.n_iter_ = result.n_iter
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class GraphSVC(FittedClassifier):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
     kernel, depth, ``gamma`` and ``C`` with uniform weights, then, at the best depth of each kernel,
-    the radius within which the weights may be learned. 0, uniform weights, is always among the
-    candidates, and :attr:`learning_gain_` compares it with the best learned weights.
+    the radius within which the weights may be learned (0: uniform weights).
 
     Parameters
     ----------
     kernel : str or sequence of str, default="auto"
-        Keys of ``treelens.kernels.table.KERNELS``; "auto" tries "wwl" and
-        "tanimoto-rbf".
+        Keys of ``treelens.kernels.table.KERNELS``; "auto" tries "wwl" and "tanimoto-rbf".
     depth : int or sequence of int, default="auto"
         Largest pattern depth; "auto" tries 1 to 6.
     weight_radius : float or sequence of float, default="auto"
@@ -70,9 +212,8 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
         Folds of the inner cross-validation, repeated for small training sets; or a splitter.
     scoring : {"auto", "accuracy", "balanced_accuracy", "roc_auc"}, default="auto"
         What the inner cross-validation maximises. "auto" is the accuracy, unless a class is rare
-        (less than half of an even share: with two classes, below 25 %). Then a model could score
-        high without ever predicting that class, and "auto" is "roc_auc" for two classes and
-        "balanced_accuracy" for more.
+        (less than half of an even share: with two classes, below 25 %): then "roc_auc" for two
+        classes and "balanced_accuracy" for more.
     class_weight : "auto", None, "balanced" or dict, default="auto"
         Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
         "auto" or "balanced_accuracy", else None: all errors weigh the same.
@@ -86,13 +227,10 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
     Attributes
     ----------
     model_ : FittedSVM
-        Patterns, kernel, coefficients, calibration and how they were chosen.
-    weights_ : ndarray, shape (n_patterns,)
+        Patterns, kernel, coefficients, calibration and how they were chosen; the other attributes
+        are views of it.
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
-    recipe_ : GraphRecipe or None
-        How the training graphs were made: molecules to predict are read in the same way, and
-        graphs made in another way are refused.
 
     Examples
     --------
@@ -107,16 +245,12 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
-        "depth": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left"), "array-like"],
-        "weight_radius": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-        ],
-        "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "depth": [_AUTO, Interval(Integral, 0, None, closed="left"), "array-like"],
+        "weight_radius": [_AUTO, Interval(Real, 0, None, closed="left"), "array-like"],
+        "gamma": [_AUTO, Interval(Real, 0, None, closed="neither"), "array-like"],
+        "C": [_AUTO, Interval(Real, 0, None, closed="neither"), "array-like"],
         "include_depth_zero": ["boolean"],
-        "edge_labels": ["boolean", StrOptions({"auto"})],
+        "edge_labels": ["boolean", _AUTO],
         "attributes": [StrOptions({"auto", "ignore"})],
         "learner": [HasMethods(["fit", "get_params"]), None],
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
@@ -190,53 +324,16 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
             learner.set_params(random_state=seed)
         with_edges = self.edge_labels
         task = Task(
-            graphs,
-            classes,
-            codes,
+            graphs, classes, codes, first_depth=first_depth, learner=learner,
             edge_labels=graphs.edge_codes is not None if with_edges == "auto" else bool(with_edges),
-            first_depth=first_depth,
-            learner=learner,
             scoring=resolved_scoring(self.scoring, codes),
             class_weight=resolved_class_weight(self.class_weight, self.scoring, codes),
-            cv=self.cv,
-            seed=seed,
-            n_jobs=self._n_jobs(),
-            progress=self.progress,
+            cv=self.cv, seed=seed, n_jobs=self._n_jobs(), progress=self.progress,
             attributes=self.attributes == "auto",
-        )
+        )  # fmt: skip
         self.model_, self.learner_ = fit_chosen(task, candidates)
         self._fitted_graphs, self._fragments = graphs, None
         return self
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
-
-        Parameters
-        ----------
-        X : graphs, or blocks of them
-            As for ``predict``.
-        """
-        decisions = self._collect("decisions", X)
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Classes, shape (n_graphs,).
-
-        Parameters
-        ----------
-        X : graphs, or blocks of them
-            Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
-            targets.
-        """
-        return self.classes_[self._collect("predicted_codes", X)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
-
-        A logistic function of decision values (with several classes, of :meth:`mean_margins`) that
-        is calibrated on held-out training graphs.
-        """
-        return self._collect("probabilities", X)
 
     def mean_margins(self, X: Any) -> np.ndarray:
         """Values that :meth:`explain` explains: one per class, linear in the kernel.
@@ -247,16 +344,6 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
         """
         margins = self._collect("margins", X)
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes, ascending."""
-        return self._fitted_model.classes
-
-    @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
 
     @property
     def vocabulary_(self) -> PatternVocabulary:
@@ -291,28 +378,15 @@ class GraphSVC(ClassifierMixin, FittedEstimator):
         """Positions of the support vectors among the training graphs."""
         return self._fitted_model.decision.basis_indices
 
-    @property
-    def patterns_(self) -> Any:
-        """DataFrame of all patterns: text, depth, weight, support, relative frequency per class."""
-        model = self._fitted_model
-        return pattern_table(
-            model.patterns.forest, model.training.histograms, model.weights, self.train_codes_,
-            self.classes_,
-        )  # fmt: skip
-
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
         """Bounds on the pair loss of the learned distance over pairs of new graphs.
 
         The *pair loss* is the mean over pairs of graphs of the smoothed hinges that ask different
         classes to be far apart and equal ones near, not the classification error. With probability
         ``1 - delta`` the loss over new pairs is at most ``loss + gap``, where ``gap`` is the
-        smaller of the bounds that apply to these weights:
-
-        - ``"stability"``, the paper's: for T single-pair steps of size mu, with
-          ``k_n = 4 mu T L² / n``, it is ``2 k_n + (n k_n + M) sqrt((2 / n) log(2 / delta))``, for
-          the stochastic solver, and uniform weights with ``k_n = 0``. Of other solvers it is that
-          of a stochastic run with nine tenths of the gain (``"assumed"``), not part of ``gap``;
-        - ``"any_solver"`` holds for all weights within the radius at once.
+        smaller of two bounds: ``"stability"``, the paper's, of the stochastic solver and of uniform
+        weights (of other solvers it is ``"assumed"``, and not part of ``gap``), and
+        ``"any_solver"``, which holds for all weights within the radius at once.
 
         Parameters
         ----------

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.kernels import GraphKernel
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
 from treelens.kernels._compiled_walks import WalkedGraphs
 from treelens.kernels.gram import normalize_kernel
 from treelens.kernels.random_walk import (
@@ -22,6 +21,7 @@ from treelens.kernels.random_walk import (
     walked_graphs,
 )
 from treelens.patterns.features import Features
+from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.paths import (
     LabelCodes,
     PathCounts,
@@ -44,19 +44,16 @@ class ShortestPath(GraphKernel):
     """Shortest-path kernel: dot products of counts of (label, label, distance) triples.
 
     A graph is described by the pairs of different nodes that some path joins: the labels of the
-    two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005).
-    Pairs that no path joins, and a node with itself, do not count. Of directed graphs, paths
-    follow the edges and pairs are ordered: the label of the start, of the end, and the distance.
+    two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005). Of
+    directed graphs, paths follow the edges and pairs are ordered.
 
     Parameters
     ----------
     ordered : bool, default=True
-        Whether a pair of nodes counts from both ends, as two ordered triples. Two graphs with
-        ``c`` and ``c'`` pairs of one kind then get ``2 c c'`` where the two labels differ and
-        ``4 c c'`` where they are the same; this is what GraKeL's ``ShortestPath`` computes, and
-        the two kernels are equal. With False, every kind counts ``c c'``. There is no constant
-        factor between the two unless all labels are equal (then it is 4). Without effect on
-        directed graphs, whose pairs are ordered.
+        Whether a pair of nodes counts from both ends, as in GraKeL's ``ShortestPath``. Two graphs
+        with ``c`` and ``c'`` pairs of one kind then get ``2 c c'`` where the two labels differ and
+        ``4 c c'`` where they are the same; with False, every kind counts ``c c'``. Without effect
+        on directed graphs.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
@@ -128,15 +125,11 @@ class RandomWalk(GraphKernel):
     sequences ``s`` met along walks of ``k`` steps (Gärtner, Flach and Wrobel 2003). The sum begins
     at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks;
     in directed graphs, walks follow the edges.
-    It equals the geometric series on the direct product of the two graphs.
 
     With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any
-    ``decay`` will do. Where there are too many sequences to count, the kernel is computed on the
-    product graph of each pair instead, with the same values up to rounding.
-
-    ``max_length=None`` sums all lengths by solving a linear system for every pair of graphs, which
-    is slow for more than some hundred graphs; ``decay`` must then be small enough for the series
-    to converge, for training graphs and for new ones.
+    ``decay`` will do. ``max_length=None`` sums all lengths by solving a linear system for every
+    pair of graphs, which is slow for more than some hundred graphs; ``decay`` must then be small
+    enough for the series to converge, for training graphs and for new ones.
 
     Parameters
     ----------
@@ -149,11 +142,6 @@ class RandomWalk(GraphKernel):
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
-
-    Attributes
-    ----------
-    vocabulary_ : WalkVocabulary or PatternVocabulary
-        The label sequences, or with ``max_length=None`` just the labels.
 
     Examples
     --------
@@ -195,31 +183,29 @@ class RandomWalk(GraphKernel):
         self._sequences: WalkVocabulary | None = None
         self._fitted_graphs = graphs  # their sequences may be named later
         counts = None
-        if self._has_few_sequences(graphs):
+        if self._has_few_sequences(graphs, codes):
             self._sequences, found = self._name_sequences()
             counts = _features(found)
         return self._walked(graphs, codes, counts)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
         fitted: Any = self._fitted
-        counts = None
-        if fitted.counts is not None and self._has_few_sequences(graphs):
+        counts, codes = None, read_labels(graphs, self._labels)[1]
+        if fitted.counts is not None and self._has_few_sequences(graphs, codes):
             assert self._sequences is not None
             counts = _features(self._sequences.transform(graphs, self.decay))
-        return self._walked(graphs, read_labels(graphs, self._labels)[1], counts)
+        return self._walked(graphs, codes, counts)
 
-    def _walked(
-        self, graphs: GraphCollection, codes: LabelCodes, counts: Features | None
-    ) -> _WalkedFeatures:
+    def _walked(self, graphs: GraphCollection, codes: LabelCodes, counts: Any) -> _WalkedFeatures:
         walked = walked_graphs(graphs, codes)
         if self.max_length is None:
             check_convergence(walked, self.decay)
         return _WalkedFeatures(walked, counts)
 
-    def _has_few_sequences(self, graphs: GraphCollection) -> bool:
+    def _has_few_sequences(self, graphs: GraphCollection, codes: LabelCodes) -> bool:
         if self.max_length is None:
             return False
-        return has_few_walks(graphs, self.max_length, self.edge_labels, _MOST_STEPS)
+        return has_few_walks(graphs, codes, self.max_length, _MOST_STEPS)
 
     def _name_sequences(self) -> tuple[WalkVocabulary, PathCounts]:
         assert self.max_length is not None  # else there are infinitely many
@@ -250,15 +236,15 @@ class RandomWalk(GraphKernel):
             self._sequences, _ = self._name_sequences()
         return self._sequences
 
+    def _feature_pairs(self, graphs: GraphCollection) -> PairFeatures:
+        vocabulary = self.vocabulary_
+        assert isinstance(vocabulary, WalkVocabulary)
+        return vocabulary.transform(graphs, self.decay).pair_features()
+
     @available_if(_has_feature_map)
     def feature_map(self, X: Any) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
-        vocabulary = self.vocabulary_
-        assert isinstance(vocabulary, WalkVocabulary)
-        counts = vocabulary.transform(check_graphs(X), self.decay)
-        rows = counts.pair_features().rows
-        shape = (len(rows.offsets) - 1, int(counts.level_offsets[-1]))
-        return sparse.csr_array((rows.values, rows.indices, rows.offsets), shape=shape)
+        return super().feature_map(X)
 
     @available_if(_has_feature_map)
     def feature_map_names(self) -> np.ndarray:

@@ -7,7 +7,7 @@ molecule are never on both sides of a split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,9 +52,7 @@ class _Folds(BaseCrossValidator):
         for fold in range(self.n_splits):
             yield np.flatnonzero(numbers == fold)
 
-    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
-        """The fold of each graph, shape (n_graphs,)."""
-        raise NotImplementedError
+    _fold_numbers: Callable[..., np.ndarray]  # of X, y and groups: (n_graphs,)
 
     def _assign(self, groups: np.ndarray, what: str) -> np.ndarray:
         n_groups = len(np.unique(groups))
@@ -109,10 +107,8 @@ class ScaffoldKFold(_Folds):
 
     Parameters
     ----------
-    n_splits : int, default=5
-    shuffle : bool, default=True
-        False: by size alone.
-    random_state : int, RandomState or None, default=None
+    n_splits, shuffle, random_state :
+        As for :class:`DistinctKFold`; ``shuffle=False``: by size alone.
 
     Examples
     --------
@@ -134,11 +130,10 @@ class ClusterKFold(_Folds):
 
     Parameters
     ----------
-    n_splits : int, default=5
     similarity : float, default=0.4
         Least similarity of a member of a cluster to its centre.
-    shuffle : bool, default=True
-    random_state : int, RandomState or None, default=None
+    n_splits, shuffle, random_state :
+        As for :class:`DistinctKFold`.
 
     Examples
     --------
@@ -149,13 +144,9 @@ class ClusterKFold(_Folds):
     """
 
     def __init__(
-        self,
-        n_splits: int = 5,
-        *,
-        similarity: float = 0.4,
-        shuffle: bool = True,
+        self, n_splits: int = 5, *, similarity: float = 0.4, shuffle: bool = True,
         random_state: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
         self.similarity = similarity
 
@@ -174,11 +165,7 @@ class ClusterKFold(_Folds):
 class GroupedKFold(_Folds):
     """Folds of whole groups: ``split(X, y, groups)``, one value per graph.
 
-    Parameters
-    ----------
-    n_splits : int, default=5
-    shuffle : bool, default=True
-    random_state : int, RandomState or None, default=None
+    ``n_splits``, ``shuffle`` and ``random_state`` are as for :class:`DistinctKFold`.
     """
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
@@ -236,11 +223,6 @@ def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> 
 
     Each group goes into the smallest fold: the largest group first or, with a random generator,
     those larger than half a fold first and then the rest in random order.
-
-    Examples
-    --------
-    >>> balanced_folds(np.array(["a", "b", "a", "c", ""]), 2).tolist()
-    [0, 1, 0, 0, 1]
     """
     _, members = np.unique(groups, return_inverse=True)
     sizes = np.bincount(members)
@@ -266,17 +248,7 @@ def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
 def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
     """Butina's clusters (1999): the row with most neighbours takes them, then the next row.
 
-    Parameters
-    ----------
-    counts : csr_array, shape (n, n_features)
-    similarity : float
-        The least Tanimoto similarity of neighbours.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Number of the cluster, in the order in which they were found. Of rows with equally many
-        neighbours the last one comes first, as in RDKit's ``ClusterData``.
+    Of rows with equally many neighbours the last one comes first, as in RDKit's ``ClusterData``.
     """
     neighbours: list[np.ndarray] = []  # of each row, itself among them
     for start in range(0, counts.shape[0], _BLOCK):
@@ -296,11 +268,7 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
 
 # --- splits of a table -------------------------------------------------------------------------
 
-_FOLDS = {
-    "random": DistinctKFold,
-    "scaffold": ScaffoldKFold,
-    "cluster": ClusterKFold,
-}
+_FOLDS = {"random": DistinctKFold, "scaffold": ScaffoldKFold, "cluster": ClusterKFold}
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
 
@@ -379,8 +347,7 @@ def _by_column(
     if len(train) and len(test):
         return [(train, test)]
     groups = np.array([some[0] for some in np.split(texts, ends)])
-    n_groups = len(np.unique(groups))
-    if n_groups < 2:
+    if (n_groups := len(np.unique(groups))) < 2:
         raise GraphDataError(
             f"split column={column}: the column holds one value only ({str(texts[0])!r}). "
             "Expected train and test, or the name of a group in every row."

@@ -21,6 +21,7 @@ def cross_validate(
     splits: Sequence[Split],
     *,
     positive: Any = None,
+    fit_options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> dict[str, dict[str, Any]]:
     """Fit copies of each model to the training part of every split and score the test part.
@@ -35,6 +36,8 @@ def cross_validate(
     splits : sequence of (train, test)
     positive : optional
         With two classes, the one of recall, precision and PR AUC; by default the second.
+    fit_options : mapping, optional
+        By model, further arguments of its ``fit``, such as ``covariates``.
     progress : callable
         Called with the name of each finished model and its seconds.
 
@@ -60,12 +63,12 @@ def cross_validate(
 
     found: dict[str, dict[str, Any]] = {}
     every = np.unique(y)
-    named = every[1:2] if positive is None else np.array([positive])  # the second, as scikit-learn
+    named = every[1:2] if positive is None else np.array([positive])
     for name, model in models.items():
         start = time.perf_counter()
         rows, means = [], []
         for train, test in splits:
-            fitted = clone(model).fit(graphs[train], y[train])
+            fitted = clone(model).fit(graphs[train], y[train], **(fit_options or {}).get(name, {}))
             if is_regressor(fitted):
                 mean, std = predicted_numbers(fitted, graphs[test])
                 means.append(mean)
@@ -165,41 +168,22 @@ def paired_tests(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number (Holm 1979).
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, position in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[position]))
-        adjusted[position] = largest
-    return adjusted
+    """P-values adjusted for their number (Holm 1979)."""
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.arange(len(order), 0, -1) * np.asarray(p_values, dtype=float)[order]
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
+    return adjusted.tolist()
 
 
 def corrected_paired_test(
     differences: np.ndarray, test_to_train: float
 ) -> tuple[float, float | None, float | None]:
-    """Mean, corrected standard error and one-sided p-value of paired differences.
+    """Mean, corrected standard error and one-sided p-value of paired differences, one per split.
 
     A single difference has no standard error and no p-value: both are None. Differences without
-    spread have a standard error of 0 and a p-value of 0.5.
-
-    Parameters
-    ----------
-    differences : ndarray
-        One per split of a (repeated) cross-validation.
-    test_to_train : float
-        Size of a test part divided by the size of its training part.
-
-    Examples
-    --------
-    >>> mean, error, p = corrected_paired_test(np.array([0.02, 0.01, 0.03, 0.02]), 1 / 3)
-    >>> round(mean, 3), p < 0.05
-    (0.02, True)
+    spread have a standard error of 0 and a p-value of 0.5. ``test_to_train`` is the size of a test
+    part divided by that of its training part.
     """
     n, mean = len(differences), float(np.mean(differences))
     if n < 2:

@@ -3,33 +3,19 @@
 The prediction is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per basis
 graph: a predicted number, or with two classes the decision value; with several classes that are
 predicted by votes, the mean for a class of its decisions against each other class.
-:mod:`treelens.explain.paths` divides each kernel value among the patterns of the graph; the
+:mod:`treelens.explain.effects` divides each kernel value among the patterns of the graph; the
 contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
-contributions of all patterns add up to ``decision - base``:
-
-========================================  ====================================================
-kernel                                    base
-========================================  ====================================================
-wwl-linear, wl-oa, wl-subtree             the intercept ``c``; every contribution is exact, for
-                                          these kernels are sums over patterns
-tanimoto, wl-subtree-cosine               the intercept ``c``
-wwl                                       the decision for a graph without any known pattern:
-                                          ``c + sum of a_i exp(-gamma b)``
-tanimoto-rbf                              the same: ``c + sum of a_i exp(-gamma)``
-laplacian                                 the same: ``c + sum of a_i exp(-gamma (U + B_i) / 2)``,
-                                          ``B_i`` the training graph's sum with itself, ``U`` that
-                                          of the graph over patterns outside the vocabulary
-========================================  ====================================================
+contributions of all patterns add up to ``decision - base``. The base is the decision for a graph
+without any known pattern: the intercept ``c``, and with an exponential kernel (wwl, tanimoto-rbf,
+laplacian, the mixture of a Gaussian process) also what kernel values above zero add there. Where
+the kernel is a sum over patterns (wwl-linear, wl-oa, wl-subtree), every contribution is exact.
 
 Each pattern's contribution is divided equally among its occurrences in the graph. A pattern of
 depth ``h`` at a node is a rooted tree of ``h + 1`` layers: the node, its neighbours, their
-neighbours (the node itself among them), and so on. Its contribution is spread over that tree:
-
-- *nodes*: every layer gets the same share, and within a layer each child gets the same part of
-  its parent's. The share of a node is the mean, over 0 to ``h`` steps, of the probability that a
-  random walk from the root is there;
-- *edges*: likewise, every layer of the tree's edges gets the same share, divided as the walk
-  crosses them.
+neighbours (the node itself among them), and so on. Every layer of nodes gets the same share of the
+contribution, and within a layer each child the same part of its parent's: the share of a node is
+the mean, over 0 to ``h`` steps, of the probability that a random walk from the root is there.
+Likewise, every layer of edges gets the same share, divided as the walk crosses them.
 
 An isolated node has no layers below it and keeps everything. The numbers of the nodes add up to the
 contributions of all patterns, those of the edges to those of all patterns that have an edge.
@@ -46,12 +32,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treelens.explain.decode import pattern_texts
-from treelens.explain.effects import divide_slopes, entries_at
-from treelens.explain.paths import slopes_of
+from treelens.explain.effects import effects_of_graphs, selected, slopes_of
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
-from treelens.patterns.features import Features, select_features
+from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
 
 if TYPE_CHECKING:
@@ -183,17 +168,11 @@ class Explanation:
             toward = None if self.class_label is None else str(self.class_label)
             style = Style(title=self.sentence, toward=toward)
             drawing = draw_graph(self.graph, self.node_contributions, style=style)
-        rows = "".join(
-            f"<tr><td>{row['contribution']:+.3f}</td><td><code>{escape(str(row['pattern']))}"
-            f"</code></td><td>{row['depth']}</td><td>{row['count']}</td></tr>"
-            for row in self.pattern_contributions.head(_MOST_PATTERNS).to_dict("records")
+        table = self.pattern_contributions.head(_MOST_PATTERNS)
+        shown = table[["contribution", "pattern", "depth", "count"]].to_html(
+            index=False, float_format="{:+.3f}".format
         )
-        columns = ("contribution", "pattern", "depth", "nodes")
-        head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-        return (
-            f"<div>{drawing}<p>{escape(self.sentence)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        return f"<div>{drawing}<p>{escape(self.sentence)}</p>{shown}</div>"
 
 
 def explain(
@@ -215,9 +194,8 @@ def explain(
     expansion, training = model.expansion, model.training
     assert training is not None
     found = model.decide(graphs) if found is None else found
-    seen, features = found.graphs, found.graphs.features
-    if features.pairs.n_graphs > 1:
-        features = select_features(features, np.array([index]))
+    one = graphs[index : index + 1]
+    seen = selected(found.graphs, np.array([index])) if len(graphs) > 1 else found.graphs
     (row, sign, _), *others = outputs_of(expansion.classes, class_label)
     label = predicted = None
     if expansion.classes is not None:
@@ -225,58 +203,50 @@ def explain(
         row = code if others else row
         label = expansion.classes[row if len(expansion.classes) > 2 else int(sign > 0)]
         predicted = expansion.classes[code]
-    slopes = slopes_of(expansion, features)
-    kernel = slopes.end[0]  # (n_basis,)
-    coefficients = sign * expansion.coefficients[row]  # (n_basis,)
     beside = found.from_covariates
     covariates = 0.0 if beside is None else sign * float(beside[index, row])
-    intercept = sign * float(expansion.intercepts[row])
-    base = intercept + float(coefficients @ slopes.start[0])
-
-    one, rows = graphs[index : index + 1], features.pairs.rows
-    nodes = slice(*seen.colors.node_offsets[index : index + 2].tolist())
-    colors = seen.colors.colors[expansion.first_level :, nodes]
-    values = divide_slopes(expansion, features, slopes, coefficients[None, :])  # (n_found,)
-    entries = entries_at(expansion, colors, np.zeros(one.n_nodes, dtype=np.int64), rows)
-    counts = np.bincount(entries[entries >= 0], minlength=len(rows.indices))
-    shares = np.append(values / counts, 0.0)[entries]  # (n_levels, n_nodes)
-    depths = expansion.forest.level_depths[expansion.first_level :]
+    effects = effects_of_graphs(expansion, one, row, seen=seen)
+    ids, values = effects.rows.indices, sign * effects.rows.values  # (n_found,)
     by_node, by_edge = spread_over_graph(
-        shares, depths, one.neighbor_offsets, one.neighbors, one.directions
-    )
-    unseen, limit, warning = colors < 0, training.usual_out_of_vocabulary, None
+        sign * effects.shares, expansion.forest.level_depths[expansion.first_level :],
+        one.neighbor_offsets, one.neighbors, one.directions,
+    )  # fmt: skip
+    unseen, limit, warning = effects.entries < 0, training.usual_out_of_vocabulary, None
     share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
     if share_unseen > limit:
         warning = (
             f"Training never saw {share_unseen:.0%} of this graph's patterns (up to {limit:.0%} "
             "is usual): treat the prediction with care."
         )
-    order = np.lexsort((rows.indices, -np.abs(values)))
+    order = np.lexsort((ids, -np.abs(values)))
     return Explanation(
-        intercept + covariates + float(coefficients @ kernel), base, label, predicted, by_node,
-        by_edge, share_unseen, unseen.mean(axis=0), warning, covariates, one[0],
-        rows.indices[order] + expansion.first_pattern, counts[order], values[order], expansion,
-        partial(_neighbor_table, model, features, coefficients * kernel, n_neighbors),
+        sign * float(effects.decisions[0]) + covariates, sign * float(effects.base[0]), label,
+        predicted, by_node, by_edge, share_unseen, unseen.mean(axis=0), warning, covariates, one[0],
+        ids[order] + expansion.first_pattern, effects.counts[order], values[order], expansion,
+        partial(
+            _neighbor_table, model, seen.features, sign * expansion.coefficients[row], n_neighbors
+        ),
     )  # fmt: skip
 
 
 def _neighbor_table(
-    model: FittedModel, graph: Features, contributions: np.ndarray, n_neighbors: int
+    model: FittedModel, graph: Features, coefficients: np.ndarray, n_neighbors: int
 ) -> pd.DataFrame:
     import pandas as pd
 
     assert model.training is not None
     near = nearest_graphs(graph, model.training_graphs, model.weights, n_neighbors)
     positions = near.positions[0]
-    all_contributions = np.zeros(len(model.training.targets))
-    all_contributions[model.expansion.basis_indices] = contributions
+    contributions = np.zeros(len(model.training.targets))
+    kernel = slopes_of(model.expansion, graph).end[0]
+    contributions[model.expansion.basis_indices] = coefficients * kernel
     targets = model.training.targets[positions]
     columns: dict[str, Any] = (
         {"value": targets} if model.classes is None else {"class_label": model.classes[targets]}
     )
     if model.training.limits is not None:
         columns["limit"] = [model.training.sign(k) for k in positions.tolist()]
-    columns |= {"similarity": near.similarity[0], "contribution": all_contributions[positions]}
+    columns |= {"similarity": near.similarity[0], "contribution": contributions[positions]}
     return pd.DataFrame(columns, index=pd.Index(positions, name="training_graph"))
 
 
@@ -361,8 +331,7 @@ def attribute_table(
         keys = [("labels", 0)]
         if cells is not None and pattern >= forest.n_deviating:
             row = level - (len(forest.levels) - cells.n_levels)
-            asked = cells.asked(row, pattern - int(forest.level_offsets[level]))
-            keys = [cells.attribute_and_step(column) for column in asked]
+            keys = cells.asked(row, pattern - int(forest.level_offsets[level]))
         parts += [(name, step, value / len(keys)) for name, step in keys]
     table = pd.DataFrame(parts, columns=["attribute", "steps", "contribution"])
     sums = table.groupby(["attribute", "steps"], as_index=False, sort=False).sum()

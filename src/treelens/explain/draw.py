@@ -19,7 +19,6 @@ from treelens.explain.decode import Occurrence, TreeNode, unfold_within
 from treelens.explain.scene import (
     HIGHLIGHT,
     INK,
-    LEGEND_HEIGHT,
     Color,
     Disc,
     Lines,
@@ -28,7 +27,6 @@ from treelens.explain.scene import (
     Words,
     diverging_rgb,
     ink_on,
-    legend_marks,
     shortened,
     to_hex,
 )
@@ -39,6 +37,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 
 Format = Literal["svg", "png"]
 
+LEGEND_HEIGHT, _LEGEND_STEPS = 34, 11
 _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
 _LARGEST_SCALE = 46.0  # pixels per edge
@@ -90,9 +89,21 @@ class Style:
     limit: float | None = None
 
     def legend_at(self, top: float, limit: float) -> list[Mark]:
+        """A bar of colours from against to for, with numbers below and words at its two ends."""
+        left, step, middle = 0.28 * self.width, 0.44 * self.width / _LEGEND_STEPS, top + 10.0
+        marks: list[Mark] = []
+        for k in range(_LEGEND_STEPS):
+            color = to_hex(diverging_rgb(2 * k / (_LEGEND_STEPS - 1) - 1, 1.0))
+            bar = [(left + k * step, middle), (left + (k + 1) * step + 0.3, middle)]
+            marks.append(Lines(np.array([bar]), 9, color))
+        for share, value in ((0.28, -limit), (0.5, 0.0), (0.72, limit)):
+            text = f"{value:+.2g}" if value else "0"
+            marks.append(Words((share * self.width, top + 24), 9, text))
         toward = self.toward
         ends = ("lowers", "raises") if toward is None else (f"against {toward}", f"for {toward}")
-        return legend_marks(self.width, top, limit, ends)
+        for share, text in zip((0.14, 0.86), ends, strict=True):
+            marks.append(Words((share * self.width, middle), 10, text))
+        return marks
 
     def limit_of(self, *contributions: np.ndarray | None) -> float:
         """The contribution that gets the full colour."""

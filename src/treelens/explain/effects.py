@@ -1,10 +1,28 @@
-"""Contributions of patterns and nodes to the predictions of many graphs at once.
+"""How kernel values, and so predictions, divide among the patterns of graphs.
 
-The numbers are those of :func:`treelens.explain.contributions.explain`, for thousands of graphs in
-seconds. The largest term of the prediction of a training graph is its own. So graphs with the
-patterns of a training graph, in any order, are explained *without that graph*: by the coefficients
-that the Gaussian process would have without it, which have a closed form. With ``A`` the covariance
-of the targets and ``alpha = inv(A) y``, they are
+Every model is ``f(G) = c + sum over i of a_i k(G, G_i)`` over some training graphs ``G_i``, the
+*basis*. Every kernel is a function of two weighted sums over patterns,
+
+- ``S = sum_v w_v z_v``, what the graph and a basis graph share, and
+- ``A = sum_v w_v a_v``, what the graph shares with itself,
+
+and of constants of the basis graph. Scale the terms of every known pattern ``v`` in both sums by
+``t_v`` between 0 and 1. The share of a pattern in ``k(1) - k(0)`` is its *Aumann-Shapley value*
+(integrated gradients): its slope, integrated while all patterns enter together,
+
+    share_v = integral over t from 0 to 1 of  dk/dt_v (t, ..., t)
+            = w_v z_v * integral of dk/dS  +  w_v a_v * integral of dk/dA,
+
+so one pair of integrals serves all patterns of a pair of graphs. The shares add up to
+``k(1) - k(0)`` exactly. Patterns outside the vocabulary are no part of ``S``; they belong to ``A``
+and are constant in ``t``, so their effect is in ``k(0)``. The integrals have closed forms, written
+so that nothing cancels, except that of the Tanimoto part of an exponential kernel: there
+Gauss-Legendre quadrature gives all digits for any ``gamma`` of use (up to about 100).
+
+The largest term of the prediction of a training graph is its own. So graphs with the patterns of a
+training graph, in any order, are explained *without that graph*: by the coefficients that the
+Gaussian process would have without it. With ``A`` the covariance of the targets and
+``alpha = inv(A) y``, they are
 
     alpha_i - alpha_g inv(A)_ig / inv(A)_gg,
 
@@ -16,23 +34,174 @@ coefficients.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from treelens.explain import _compiled
-from treelens.explain.paths import PathSlopes, slopes_of
-from treelens.gp.linalg import inverse_in_place
+from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import interleaved, mirrored
+from treelens.kernels.gram import interleaved, mirrored, pair_sums
+from treelens.kernels.mixture import MixtureKernel
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.features import Features, RefinedGraphs, graph_keys, select_features
 from treelens.patterns.histograms import SparseRows
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
+# Nodes of quadrature. For many pairs of graphs: up to this gamma twelve give ten digits.
+_MANY_NODES, _FEW_NODES, _SMALL_GAMMA = 32, 12, 5.0
+
+
+class KernelSums(NamedTuple):
+    """The weighted sums behind kernel values of m graphs with n basis graphs."""
+
+    shared: np.ndarray  # (m, n) <W, Z(G, G_i)>
+    known: np.ndarray  # (m,) <W, Z(G, G)>, the part of patterns in the vocabulary
+    unseen: np.ndarray  # (m,) the rest of it
+    others: np.ndarray  # (n,) <W, Z(G_i, G_i)>
+    offset: float = 0.0  # the constant b of the kernel wwl
+    gamma: float = 0.0
+
+
+class PathSlopes(NamedTuple):
+    """Kernel values before and after the patterns enter, and mean slopes on the way: (m, n).
+
+    ``end - start == per_shared * shared + per_own * known`` up to rounding.
+    """
+
+    start: np.ndarray  # kernel values without any known pattern
+    end: np.ndarray  # kernel values of the graphs
+    per_shared: np.ndarray  # integral of dk/dS
+    per_own: np.ndarray  # integral of dk/dA
+
+
+def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> PathSlopes:
+    """Kernel values of graphs with the basis and their slopes in the two sums."""
+    kernel, basis, rows = expansion.kernel, expansion.basis.pairs, graphs.pairs.rows
+    if len(rows) == 1:  # looks at the patterns of this graph only
+        shared = _compiled.shared_sums(
+            rows.indices, rows.values, expansion.weights[rows.indices], basis.lists.offsets,
+            basis.lists.indices, basis.lists.values, basis.minimum, basis.n_graphs,
+        )[None, :] * (graphs.pairs.scale[0] * basis.scale)  # fmt: skip
+    else:
+        shared = pair_sums(graphs.pairs, basis, expansion.weights, n_jobs=n_jobs)
+    known = graphs.pairs.diagonal(expansion.weights)
+    unseen = np.maximum(graphs.diagonal - known, 0.0)
+    sums = KernelSums(shared, known, unseen, expansion.basis.diagonal)
+    if isinstance(kernel, MixtureKernel):
+        return mixture_slopes(sums, *kernel.scales.as_tuple(), n_jobs=n_jobs)
+    return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
+
+
+def mixture_slopes(
+    sums: KernelSums,
+    gamma: float,
+    rho: float,
+    amplitude: float = 1.0,
+    share: float = 1.0,
+    n_jobs: int = 1,
+) -> PathSlopes:
+    """Follow ``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``.
+
+    ``T = S / (A + B - S)`` is the Tanimoto similarity.
+    """
+    few = gamma <= _SMALL_GAMMA and len(sums.shared) > 1
+    rule = unit_interval_rule(_FEW_NODES if few else _MANY_NODES)
+    found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
+    interleaved(
+        lambda k, step: _compiled.mixture_path_rows(
+            k, step, *sums[:4], gamma, rho, amplitude, share, *rule, *found
+        ),
+        n_jobs,
+    )
+    return found
+
+
+def unit_interval_rule(n_nodes: int = _MANY_NODES) -> tuple[np.ndarray, np.ndarray]:
+    """The lower half of the nodes of Gauss-Legendre quadrature from 0 to 1, and their weights."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    return 0.5 * (nodes[: n_nodes // 2] + 1.0), 0.5 * weights[: n_nodes // 2]
+
+
+def _linear(sums: KernelSums) -> PathSlopes:
+    """``k = S``."""
+    zeros = np.zeros_like(sums.shared)
+    return PathSlopes(zeros, sums.shared, np.ones_like(zeros), zeros)
+
+
+def _exponential(sums: KernelSums) -> PathSlopes:
+    """``k = exp(-gamma (b - S))``: along the path ``log k`` is linear in t."""
+    rise = sums.gamma * sums.shared
+    end = np.exp(rise - sums.gamma * sums.offset)
+    safe = np.where(rise == 0, 1.0, rise)
+    mean = end * np.where(rise == 0, 1.0, -np.expm1(-safe) / safe)
+    start = np.full_like(end, np.exp(-sums.gamma * sums.offset))
+    return PathSlopes(start, end, sums.gamma * mean, np.zeros_like(mean))
+
+
+# Below this ratio the closed form loses digits and the series has more than enough of them.
+_SMALL_RATIO, _SERIES_TERMS = 0.05, 14
+
+
+def _tanimoto(sums: KernelSums) -> PathSlopes:
+    """``k = S / (A + B - S)``, where ``dk/dS = (A + B) / (...)^2`` and ``dk/dA = -S / (...)^2``.
+
+    Along the path the denominator is ``p (1 + r t)`` and the numerators are linear in t, so the
+    integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``.
+    """
+    known = sums.known[:, None]
+    p = sums.unseen[:, None] + sums.others
+    p = np.where(p > 0, p, 1.0)  # a training graph without patterns shares nothing
+    ratio = np.maximum(known - sums.shared, 0.0) / p
+    small, large = np.minimum(ratio, _SMALL_RATIO), np.maximum(ratio, _SMALL_RATIO)
+    series = np.zeros_like(ratio)
+    for n in reversed(range(_SERIES_TERMS)):
+        series = (n + 1) / (n + 2) - small * series
+    closed = (np.log1p(large) - large / (1.0 + large)) / large**2
+    tilted = np.where(ratio < _SMALL_RATIO, series, closed) / p**2
+    constant = 1.0 / (p * (1.0 + ratio))
+    return PathSlopes(
+        np.zeros_like(p), sums.shared * constant, constant + known * tilted, -sums.shared * tilted
+    )
+
+
+def _cosine(sums: KernelSums) -> PathSlopes:
+    """``k = S / sqrt(A B)``: powers of ``A(t)``, which is linear in t."""
+    root = np.sqrt(sums.unseen + sums.known)[:, None]
+    both = root + np.sqrt(sums.unseen)[:, None]
+    empty = root == 0
+    root, both = np.where(empty, 1.0, root), np.where(empty, 1.0, both)
+    other = np.sqrt(sums.others)
+    scale = np.divide(1.0, other, out=np.zeros_like(other), where=other > 0) * ~empty
+    return PathSlopes(
+        np.zeros_like(scale),
+        sums.shared * scale / root,
+        2.0 * scale / both,
+        -sums.shared * scale / (root * both**2),
+    )
+
+
+PATHS: Mapping[str, Callable[[KernelSums], PathSlopes]] = MappingProxyType(
+    {
+        "wwl": _exponential,
+        "laplacian": lambda sums: mixture_slopes(sums, 0.0, 0.5 * sums.gamma, share=0.0),
+        "tanimoto": _tanimoto,
+        "tanimoto-rbf": lambda sums: mixture_slopes(sums, sums.gamma, 0.0),
+        "wl-oa": _linear,
+        "wl-subtree": _linear,
+        "wwl-linear": _linear,
+        "wl-subtree-cosine": _cosine,
+    }
+)
+
+
+# --- effects of patterns in many graphs --------------------------------------------------------
+
 
 Coefficients = Callable[[np.ndarray], np.ndarray]  # of graphs at some positions: (n_graphs, n)
 
@@ -52,9 +221,16 @@ class GraphEffects:
     @cached_property
     def entries(self) -> np.ndarray:
         """Place in ``rows`` of the pattern at each node, -1 if unseen: (n_levels, n_nodes)."""
-        colors = self.seen.colors.colors[self.expansion.first_level :]
-        owner = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
-        return entries_at(self.expansion, colors, owner, self.rows)
+        expansion, rows = self.expansion, self.rows
+        n_patterns = len(expansion.weights)
+        graph_of_node = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
+        owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+        keys = owner * n_patterns + rows.indices  # ascending
+        colors = self.seen.colors.colors[expansion.first_level :]
+        starts = expansion.forest.level_offsets[expansion.first_level : -1]
+        patterns = colors + (starts - expansion.first_pattern)[:, None]
+        found = np.searchsorted(keys, graph_of_node * n_patterns + patterns)
+        return np.where(colors >= 0, found, -1)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -62,30 +238,26 @@ class GraphEffects:
         return np.bincount(self.entries[self.entries >= 0], minlength=len(self.rows.indices))
 
     @cached_property
-    def phi(self) -> np.ndarray:
-        """What the patterns centred at each node add, shape (n_nodes,).
+    def shares(self) -> np.ndarray:
+        """What the pattern of each level adds at each node, shape (n_levels, n_nodes).
 
         A pattern's effect is divided equally among the nodes of the graph that carry it.
         """
-        shares = np.append(self.rows.values / self.counts, 0.0)  # the last: unseen patterns
-        return shares[self.entries].sum(axis=0)
+        return np.append(self.rows.values / self.counts, 0.0)[self.entries]  # the last: unseen
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """What the patterns centred at each node add, shape (n_nodes,)."""
+        return self.shares.sum(axis=0)
 
 
-def entries_at(
-    expansion: KernelExpansion, colors: np.ndarray, graph_of_node: np.ndarray, rows: SparseRows
-) -> np.ndarray:
-    """Place in ``rows`` of the pattern at each node, -1 if unseen; shaped as ``colors``."""
-    n_patterns = len(expansion.weights)
-    owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
-    keys = owner * n_patterns + rows.indices  # ascending
-    starts = expansion.forest.level_offsets[expansion.first_level : -1] - expansion.first_pattern
-    found = np.full(colors.shape, -1)
-    for level, row in enumerate(colors):
-        known = np.flatnonzero(row >= 0)
-        found[level, known] = np.searchsorted(
-            keys, graph_of_node[known] * n_patterns + int(starts[level]) + row[known]
-        )
-    return found
+def selected(seen: RefinedGraphs, positions: np.ndarray) -> RefinedGraphs:
+    """Some of the refined graphs."""
+    return RefinedGraphs(
+        seen.colors.select_graphs(positions),
+        seen.histograms.select_graphs(positions),
+        select_features(seen.features, positions),
+    )
 
 
 def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarray | None:
@@ -136,9 +308,8 @@ def effects_of_graphs(
         return found
 
     values, ends = _divided(expansion, seen.features, coefficients, n_jobs)
-    rows = seen.features.pairs.rows
+    rows = replace(seen.features.pairs.rows, values=values)
     base, decisions = (float(expansion.intercepts[output]) + ends).T
-    rows = SparseRows(rows.offsets, rows.indices, values)
     return GraphEffects(expansion, graphs, seen, rows, base, decisions, copies)
 
 
@@ -156,51 +327,34 @@ def effects_of_patterns(
         kernel = expansion.kernel.matrix(graphs, expansion.basis, n_jobs)
         output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
     values, _ = _divided(expansion, graphs, lambda k: coefficients[output[k]], n_jobs)
-    rows = graphs.pairs.rows
-    shape = (graphs.pairs.n_graphs, graphs.pairs.n_patterns)
-    return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
+    rows = replace(graphs.pairs.rows, values=values)
+    return rows.to_sparse(graphs.pairs.n_patterns)
 
 
 def _divided(
     expansion: KernelExpansion, graphs: Features, coefficients: Coefficients, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
-    values, ends = [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
-    for positions, part in feature_blocks(graphs, expansion.basis.pairs.n_graphs):
+    basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
+    for positions, part in feature_blocks(graphs, basis.n_graphs):
         alpha, slopes = coefficients(positions), slopes_of(expansion, part, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
         ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
-        values.append(divide_slopes(expansion, part, slopes, alpha, n_jobs))
+        pairs, rows = part.pairs, part.pairs.rows
+        per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
+        factors = slopes.per_shared
+        factors *= alpha
+        factors *= pairs.scale[:, None] * basis.scale
+        matched = np.empty(len(rows.indices))
+        arrays = (
+            rows.offsets, rows.indices, rows.values, basis.lists.offsets, basis.lists.indices,
+            basis.lists.values, basis.minimum, factors, matched,
+        )  # fmt: skip
+        interleaved(lambda k, n, x=arrays: _compiled.pattern_sums_of_rows(k, n, *x), n_jobs)  # type: ignore[misc]
+        own = rows.values if basis.minimum else rows.values**2
+        matched += np.repeat(per_own, np.diff(rows.offsets)) * own
+        values.append(expansion.weights[rows.indices] * matched)
     return np.concatenate(values), ends
-
-
-def divide_slopes(
-    expansion: KernelExpansion,
-    graphs: Features,
-    slopes: PathSlopes,
-    alpha: np.ndarray,
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """What each pattern adds to outputs of coefficients ``alpha`` (n_graphs, n_basis).
-
-    Aligned with the graphs' rows; ``slopes.per_shared`` is overwritten.
-    """
-    pairs, basis, rows = graphs.pairs, expansion.basis.pairs, graphs.pairs.rows
-    per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
-    factors = slopes.per_shared
-    factors *= alpha
-    factors *= pairs.scale[:, None] * basis.scale
-    matched = np.empty(len(rows.indices))
-    interleaved(
-        lambda k, step: _compiled.pattern_sums_of_rows(
-            k, step, rows.offsets, rows.indices, rows.values, basis.lists.offsets,
-            basis.lists.indices, basis.lists.values, basis.minimum, factors, matched,
-        ),
-        n_jobs,
-    )  # fmt: skip
-    own = rows.values if basis.minimum else rows.values**2
-    matched += np.repeat(per_own, np.diff(rows.offsets)) * own
-    return expansion.weights[rows.indices] * matched
 
 
 def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray, Features]]:

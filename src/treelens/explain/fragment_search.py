@@ -58,24 +58,18 @@ class Fragment(NamedTuple):
     total: float  # over all occurrences in a graph, each node once
     beyond: GraphMeans  # the conditional effect, without the fragments found before
 
-    @property
-    def is_significant(self) -> bool:
-        """Whether it adds to the fragments found before, in the direction of its effect."""
-        mean, error, _ = self.beyond
-        return mean * self.effect.mean > 0 and abs(mean) > _SIGNIFICANT * error
-
 
 def search_fragments(
-    explained: ExplainedGraphs, n_fragments: int, min_support: int, max_depth: int
+    explained: ExplainedGraphs, n_fragments: int, min_support: int
 ) -> list[Fragment]:
     """Take the strongest pattern, subtract what it explains, and so on.
 
-    Patterns in fewer than ``min_support`` graphs, those deeper than ``max_depth`` and single nodes
-    are left out. Fragments in 95 % or more of the graphs are subtracted, but not returned.
+    Patterns in fewer than ``min_support`` graphs and single nodes are left out. Fragments in 95 %
+    or more of the graphs are subtracted, but not returned.
     """
     phi = explained.phi.copy()
     taken: list[Fragment] = []
-    for depth in range(1, max_depth + 1):
+    for depth in range(1, explained.forest.depth + 1):
         patterns = find_candidates(explained, min_support, depth)
         if len(patterns):
             highest = max((abs(f.score) for f in taken), default=0.0)
@@ -114,8 +108,11 @@ def _search_depth(
         alike[best] = False
         joined = np.concatenate([[best], np.flatnonzero(alike)])
         fragment = _fragment_of(explained, phi, patterns[joined].tolist(), float(score[best]))
-        open_[joined if fragment.is_significant else best] = False
-        if fragment.is_significant:
+        # Whether it adds to the fragments found before, in the direction of its effect.
+        mean, error, _ = fragment.beyond
+        adds = mean * fragment.effect.mean > 0 and abs(mean) > _SIGNIFICANT * error
+        open_[joined if adds else best] = False
+        if adds:
             if fragment.effect.n_graphs < _COMMON * len(explained.graphs):
                 taken.append(fragment)
                 highest = max(highest, abs(fragment.score))

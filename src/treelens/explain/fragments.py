@@ -55,16 +55,12 @@ class FragmentTable(pd.DataFrame):
     """
 
     _metadata: ClassVar[list[str]] = ["pictures", "holders"]
-    pictures: dict[int, tuple[Graph, Occurrence]] | None = None
-    holders: dict[int, np.ndarray] | None = None  # positions of the graphs that have a fragment
+    pictures: Any = None  # by rank: a graph, and the fragment's occurrence in it
+    holders: Any = None  # by rank: positions of the graphs that have the fragment
 
     @property
     def _constructor(self) -> type[FragmentTable]:
         return FragmentTable
-
-    def strongest(self, n: int = 3) -> FragmentTable:
-        """The fragments with the largest absolute effects among well-supported, distinct ones."""
-        return self.loc[[rank for rank in self.attrs["strongest"] if rank in self.index][:n]]
 
     def title(self, rank: int) -> str:
         """The name of a fragment, or its pattern where no name fits."""
@@ -72,7 +68,7 @@ class FragmentTable(pd.DataFrame):
 
     def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
         """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes."""
-        if self.pictures is None or rank not in self.pictures:
+        if rank not in (self.pictures or {}):
             raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
         graph, place = self.pictures[rank]
         row, where = self.loc[rank], place.graph_index if graph.name is None else graph.name
@@ -119,7 +115,6 @@ def fragment_table(
     min_support: int | None = None,
     n_jobs: int = 1,
     seen: RefinedGraphs | None = None,
-    inverse: np.ndarray | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
@@ -128,19 +123,18 @@ def fragment_table(
     :mod:`treelens.explain.effects`. ``targets`` are class codes or values of the graphs. Positive
     effects favour ``class_label``, by default with two classes the second; with more, the table has
     fragments of all of them and each row's class. ``min_support`` is by default 0.4 % of the
-    graphs, at least 3; ``seen`` and ``inverse`` are the refined graphs and the inverse covariance,
-    if at hand; ``smarts``: whether to write fragments of molecules as SMARTS.
+    graphs, at least 3; ``seen`` are the refined graphs, if at hand; ``smarts``: whether to write
+    fragments of molecules as SMARTS.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    inverse = inverse_covariance(expansion, n_jobs) if inverse is None else inverse
-    classes = expansion.classes
+    inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
     parts, size, left_out = [], {}, True
     for output, sign, label in outputs_of(classes, class_label):
         effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
         explained = ExplainedGraphs(expansion.forest, graphs, seen.colors, effects.phi)
-        found = search_fragments(explained, n_fragments, min_support, expansion.forest.depth)
+        found = search_fragments(explained, n_fragments, min_support)
         regions = [_sampled_region(explained, fragment) for fragment in found]
         errors = jackknife_errors(effects, regions, inverse, output, n_jobs)
         part = _rows(effects, explained, found, targets, sign, smarts)
@@ -149,7 +143,17 @@ def fragment_table(
         if label is not None:
             part.insert(0, "class_label", label)
         parts.append(part)
-        size[label], left_out = size_effect(explained, sign), all(effects.copies)
+        left_out = all(effects.copies)
+        # The effect of the size of a graph, whatever its nodes are: the mean contribution of a
+        # node, averaged within graphs first, and that of a graph of usual size.
+        node = mean_over_graphs(explained.phi, explained.graph_of_node)
+        n_nodes = float(graphs.sizes.mean())
+        size[label] = {
+            "per_node": sign * node.mean,
+            "error": node.error,
+            "mean_nodes": n_nodes,
+            "effect": sign * node.mean * n_nodes,
+        }
     table = FragmentTable(pd.concat(parts))
     sizes = sizes_for_ranking(table.pop("_order").to_numpy())
     table = table.iloc[np.argsort(-sizes, kind="stable")[:n_fragments]]
@@ -183,22 +187,6 @@ def _why_none(expansion: KernelExpansion, graphs: GraphCollection, min_support: 
         f"No fragment in at least {min_support} of the {noun} has an "
         "effect beyond two standard errors."
     )
-
-
-def size_effect(explained: ExplainedGraphs, sign: float = 1.0) -> dict[str, float]:
-    """The effect of the size of a graph, whatever its nodes are.
-
-    ``per_node`` is the mean contribution of a node, averaged within graphs first, ``error`` its
-    standard error; ``effect`` that of a graph of ``mean_nodes`` nodes.
-    """
-    mean = mean_over_graphs(explained.phi, explained.graph_of_node)
-    nodes = float(explained.graphs.sizes.mean())
-    return {
-        "per_node": sign * mean.mean,
-        "error": mean.error,
-        "mean_nodes": nodes,
-        "effect": sign * mean.mean * nodes,
-    }
 
 
 def _sampled_region(

@@ -67,7 +67,8 @@ _CARBON = 6
 
 
 @cache
-def _queries() -> dict[str, Any]:
+def group_queries() -> dict[str, Any]:
+    """The RDKit queries of the well-known groups."""
     from rdkit import Chem
 
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
@@ -95,14 +96,12 @@ def group_name(
         places.append((mol, atoms, others))
     sample = places[:: max(1, -(-len(places) // _SAMPLED))]
     ranked: list[tuple[float, int, str]] = []
-    for name, query in _queries().items():
+    for name, query in group_queries().items():
         share, quality = _fit(sample, query)
         if share >= _LEAST_SHARE:
             ranked.append((-quality, len(ranked), name))
-    for _, _, name in sorted(ranked):
-        if _fit(places, _queries()[name])[0] >= _LEAST_SHARE:
-            return name
-    return ""
+    names = (name for _, _, name in sorted(ranked))
+    return next((x for x in names if _fit(places, group_queries()[x])[0] >= _LEAST_SHARE), "")
 
 
 def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[float, float]:
@@ -120,11 +119,6 @@ def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[
     return fits / len(places), quality / len(places)
 
 
-def group_query(name: str) -> Any:
-    """The RDKit query of a well-known group."""
-    return _queries()[name]
-
-
 def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:
     """Return the well-known groups of a molecule with the atoms of each occurrence.
 
@@ -138,7 +132,7 @@ def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:
     """
     places = [
         (set(match), name)
-        for name, query in _queries().items()
+        for name, query in group_queries().items()
         for match in molecule.GetSubstructMatches(query, maxMatches=100)
     ]
     found: dict[str, list[tuple[int, ...]]] = {}

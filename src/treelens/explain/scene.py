@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -19,9 +20,7 @@ NEUTRAL = (246, 246, 246)
 FOR = (213, 94, 0)
 HIGHLIGHT = "#009e73"
 INK = "#222"
-LEGEND_HEIGHT = 34
 _RIM, _RIM_WIDTH = "#777", 0.8
-_LEGEND_STEPS = 11
 _LONGEST_TEXT = 16
 _PIXELS_PER_INCH = 100
 
@@ -54,10 +53,6 @@ class Words(NamedTuple):
     text: str
     color: str | None = None
 
-    @property
-    def shown(self) -> str:
-        return shortened(self.text, _LONGEST_TEXT)
-
 
 Mark = Lines | Disc | Words
 
@@ -79,8 +74,8 @@ class Scene(NamedTuple):
         """The text of an ``<svg>`` element; lines and letters have the text colour of the page."""
         width, height = _short(self.width), _short(self.height)
         body = ""
-        for style, marks in groupby(self.marks, key=_style):  # a style is written once
-            inside = "".join(map(_element, marks))
+        for style, marks in groupby(map(_styled, self.marks), key=itemgetter(0)):
+            inside = "".join(element for _, element in marks)  # a style is written once
             body += f"<g {style}>{inside}</g>" if style else inside
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -116,29 +111,24 @@ def _short(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _style(mark: Mark) -> str:
-    """The attributes that neighbouring marks of one style share."""
+def _styled(mark: Mark) -> tuple[str, str]:
+    """The attributes that neighbouring marks of one style share, and the element."""
     if isinstance(mark, Disc):
-        return f'stroke="{_RIM}" stroke-width="{_short(_RIM_WIDTH)}"' if mark.rim else ""
+        (x, y), rim = map(_short, mark.center), f'stroke="{_RIM}" stroke-width="{_RIM_WIDTH}"'
+        circle = f'<circle cx="{x}" cy="{y}" r="{_short(mark.radius)}" fill="{mark.fill}"/>'
+        return rim if mark.rim else "", circle
     color = "currentColor" if mark.color is None else mark.color
     if isinstance(mark, Words):
-        return f'font-size="{_short(mark.size)}" fill="{color}"'
+        # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
+        x, y = _short(mark.center[0]), _short(mark.center[1] + 0.35 * mark.size)
+        text = escape(shortened(mark.text, _LONGEST_TEXT))
+        style = f'font-size="{_short(mark.size)}" fill="{color}"'
+        return style, f'<text x="{x}" y="{y}">{text}</text>'
+    ends = ((*map(_short, a), *map(_short, b)) for a, b in mark.segments)
+    path = "".join("M{} {}L{} {}".format(*end) for end in ends)
     dashes = ' stroke-dasharray="2 2"' if mark.dashed else ""
-    return f'stroke="{color}" stroke-width="{_short(mark.width)}"{dashes}'
-
-
-def _element(mark: Mark) -> str:
-    if isinstance(mark, Lines):
-        ends = ((*map(_short, a), *map(_short, b)) for a, b in mark.segments)
-        path = "".join("M{} {}L{} {}".format(*end) for end in ends)
-        return f'<path d="{path}"/>'
-    x, y = mark.center
-    if isinstance(mark, Disc):
-        place = f'cx="{_short(x)}" cy="{_short(y)}" r="{_short(mark.radius)}"'
-        return f'<circle {place} fill="{mark.fill}"/>'
-    # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
-    place = f'x="{_short(x)}" y="{_short(y + 0.35 * mark.size)}"'
-    return f"<text {place}>{escape(mark.shown)}</text>"
+    style = f'stroke="{color}" stroke-width="{_short(mark.width)}"{dashes}'
+    return style, f'<path d="{path}"/>'
 
 
 def _paint(axes: Any, mark: Mark) -> None:
@@ -159,27 +149,12 @@ def _paint(axes: Any, mark: Mark) -> None:
         ))  # fmt: skip
     else:
         axes.text(
-            *mark.center, mark.shown, fontsize=points * mark.size, color=mark.color or INK,
-            ha="center", va="center_baseline", zorder=3, parse_math=False,
+            *mark.center, shortened(mark.text, _LONGEST_TEXT), fontsize=points * mark.size,
+            color=mark.color or INK, ha="center", va="center_baseline", zorder=3, parse_math=False,
         )  # fmt: skip
 
 
 # --- colours ----------------------------------------------------------------------------------
-
-
-def legend_marks(width: float, top: float, limit: float, ends: tuple[str, str]) -> list[Mark]:
-    """A bar of colours from against to for, with numbers below and words at its two ends."""
-    left, step, middle = 0.28 * width, 0.44 * width / _LEGEND_STEPS, top + 10.0
-    marks: list[Mark] = []
-    for k in range(_LEGEND_STEPS):
-        color = to_hex(diverging_rgb(2 * k / (_LEGEND_STEPS - 1) - 1, 1.0))
-        start = left + k * step
-        marks.append(Lines(np.array([[(start, middle), (start + step + 0.3, middle)]]), 9, color))
-    for place, value in ((left, -limit), (0.5 * width, 0.0), (left + 0.44 * width, limit)):
-        marks.append(Words((place, top + 24), 9, f"{value:+.2g}" if value else "0"))
-    for place, words in zip((0.14, 0.86), ends, strict=True):
-        marks.append(Words((place * width, middle), 10, words))
-    return marks
 
 
 def diverging_rgb(value: float, limit: float) -> Color:

@@ -11,8 +11,7 @@ of one depth less. In SMARTS:
   first atom is part of that pattern.
 
 The whole is one such atom (:func:`pattern_smarts`), so the matches in a molecule are the pattern's
-occurrences, each once. Where a bond can be of two sorts, the neighbours behind it are in separate
-conditions, each of which requires enough of them.
+occurrences, each once.
 
 A fragment is better written out (:class:`FragmentWriter`), ``[#8;D1]~[#7;D3](~[#8])~[#6]``: the
 centre first, then every atom within the pattern's depth. Where the atoms around the centre form no
@@ -25,9 +24,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain, combinations_with_replacement
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,8 +81,8 @@ def pattern_smarts(
 
     Notes
     -----
-    Graphs count a dative bond as a single one. The SMARTS allow for that where it points at a
-    metal; other dative bonds (``[NH3]->B``) do not match.
+    Graphs count a dative bond as a single one. So bonds of metals are written as all that are not
+    multiple or aromatic; other dative bonds (``[NH3]->B``) do not match.
 
     Examples
     --------
@@ -97,41 +96,29 @@ def pattern_smarts(
     The ``D1`` excludes the nitrogen of the second molecule.
     """
     depth = vocabulary.depth_of(pattern)
-    if vocabulary.degree_labels or atom_label not in _READERS:
+    if vocabulary.degree_labels or atom_label not in _KINDS:
         return None
-    read = _READERS[atom_label]
 
     @cache
     def atom(depth: int, color: int) -> str | None:
         """One bracketed atom that matches the root of a pattern; None if there is none."""
-        root = read(root_label(vocabulary, depth, color))
+        root = _read(atom_label, root_label(vocabulary, depth, color))
         if root is None or depth == 0:
             return root and f"[{root.conditions}]"
-        ways = []  # for each kind of neighbour, all ways to write its branches
-        groups = Counter(vocabulary.children(depth, color)[1])
-        for (bond, child), count in groups.items():
-            neighbor, label = atom(depth - 1, child), read(root_label(vocabulary, depth - 1, child))
-            choices = () if label is None else _bond_choices(bond, root, label)
-            if neighbor is None or not choices:
+        branches = []
+        for bond, child in vocabulary.children(depth, color)[1]:
+            label = _read(atom_label, root_label(vocabulary, depth - 1, child))
+            neighbor, sign = atom(depth - 1, child), label and _bond(bond, root, label)
+            if neighbor is None or sign is None:
                 return None
-            signs = combinations_with_replacement(choices, count)
-            ways.append([[sign + neighbor for sign in way] for way in signs])
-        branches = _branched(chain.from_iterable(way[0] for way in ways if len(way) == 1))
-        alone = f"{root.conditions};D{groups.total()}"
-        conditions = [
-            f"$([{alone}]{branches})" if branches else alone,
-            *(",".join(f"$(*{_branched(x)})" for x in way) for way in ways if len(way) > 1),
-        ]
-        text = f"[{';'.join(conditions)}]"
+            branches.append(f"{sign}{neighbor}")
+        text = f"[{root.conditions};D{len(branches)}]"
+        if branches:
+            *inner, last = sorted(branches, key=lambda branch: (len(branch), branch))
+            text = f"[$({text}{''.join(f'({branch})' for branch in inner)}{last})]"
         return text if len(text) <= max_length else None
 
     return atom(depth, pattern - int(vocabulary.level_offsets[depth]))
-
-
-def _branched(branches: Iterable[str]) -> str:
-    """``(-a)(-b)=c``: an atom's branches, the shortest first."""
-    *inner, last = sorted(branches, key=lambda branch: (len(branch), branch)) or [""]
-    return "".join(f"({branch})" for branch in inner) + last
 
 
 def forest_smarts(
@@ -152,15 +139,26 @@ def forest_smarts(
 # --- atoms and bonds --------------------------------------------------------------------------
 
 
+# What node labels of each kind say beside the element, in the order of their conditions.
+_KINDS = {
+    "element": (),
+    "element+charge": ("charge",),
+    "element+aromatic": ("aromatic",),
+    # Further labels of the trees of a forest.
+    "fine": ("aromatic", "h", "charge", "ring"),
+    "none": (),
+}
+_LABEL = re.compile(
+    r"(?P<symbol>\*|[A-Z][a-z]?|(?P<aromatic>[a-z]{1,2}))"
+    r"(?P<h>H\d*)?(?P<charge>[+-][1-9]\d*)?(?P<ring>@)?"
+)
+
+
 class _Atom(NamedTuple):
-    """The conditions that an atom label stands for."""
+    """The element of an atom label (None: any), and the conditions that the label stands for."""
 
-    number: int | None  # None: any element
-    more: str = ""  # further SMARTS conditions
-
-    @property
-    def conditions(self) -> str:
-        return ("*" if self.number is None else f"#{self.number}") + self.more
+    number: int | None
+    conditions: str
 
 
 @cache
@@ -171,69 +169,36 @@ def _atomic_numbers() -> Mapping[str, int]:
     return {table.GetElementSymbol(number): number for number in range(119)}
 
 
-def _element(label: Any) -> _Atom | None:
-    number = _atomic_numbers().get(label)
-    return None if number is None else _Atom(number)
-
-
-def _element_and_charge(label: Any) -> _Atom | None:
-    parts = re.fullmatch(r"([A-Za-z*]+)([+-][1-9]\d*)?", str(label))
-    number = None if parts is None else _atomic_numbers().get(parts[1])
-    if parts is None or number is None:
-        return None
-    return _Atom(number, f";{parts[2] or '+0'}")
-
-
-def _element_and_aromaticity(label: Any) -> _Atom | None:
-    if label == "*":  # aromatic dummies have the same label as others
-        return _Atom(0)
-    plain = _element(label)
-    if plain is not None:
-        return _Atom(plain.number, ";A")
-    aromatic = _element(str(label).capitalize()) if str(label).islower() else None
-    return None if aromatic is None else _Atom(aromatic.number, ";a")
-
-
-_FINE = re.compile(
-    r"(?P<symbol>\*|[A-Z][a-z]?|[a-z]{1,2})(?P<h>H\d*)?(?P<charge>[+-]\d+)?(?P<ring>@)?"
-)
-
-
-def _fine(label: Any) -> _Atom | None:
-    """A label such as ``"CH2@"``: element, aromaticity, hydrogens, charge and ring.
+def _read(kind: str, label: Any) -> _Atom | None:
+    """The conditions of a label such as ``"C"``, ``"N+1"`` or ``"CH2@"``; None for other labels.
 
     Hydrogens are counted by ``h``, those that are no atoms of their own, as the labels count them.
     """
-    parts = _FINE.fullmatch(str(label))
-    bare = None if parts is None else _element_and_aromaticity(parts["symbol"])
-    if parts is None or bare is None:
+    if kind == "none":
+        return _Atom(None, "*")
+    parts, known = _LABEL.fullmatch(str(label)), _KINDS[kind]
+    number = parts and _atomic_numbers().get(parts["symbol"].capitalize())
+    if parts is None or number is None or any(parts[x] for x in _KINDS["fine"] if x not in known):
         return None
-    hydrogens = (parts["h"] or "H0")[1:] or "1"
-    ring = "" if bare.more == ";a" else ";R" if parts["ring"] else ";R0"
-    if bare.number == 0:  # an aromatic dummy has the label of one in no ring
-        ring = ";A;R" if parts["ring"] else ";a,R0"
-    return _Atom(bare.number, f"{bare.more};h{hydrogens};{parts['charge'] or '+0'}{ring}")
+    aromatic, ring = "a" if parts["aromatic"] else "A", "R" if parts["ring"] else "R0"
+    if number == 0:  # aromatic dummies have the same label as others, that of one in no ring
+        aromatic, ring = "", "A;R" if parts["ring"] else "a,R0"
+    said = {
+        "aromatic": aromatic,
+        "h": "h" + ((parts["h"] or "H0")[1:] or "1"),
+        "charge": parts["charge"] or "+0",
+        "ring": "" if aromatic == "a" else ring,
+    }
+    return _Atom(number, ";".join(filter(None, [f"#{number}", *(said[x] for x in known)])))
 
 
-_READERS: Mapping[str, Callable[[Any], _Atom | None]] = {
-    "element": _element,
-    "element+charge": _element_and_charge,
-    "element+aromatic": _element_and_aromaticity,
-    # Further labels of the trees of a forest.
-    "fine": _fine,
-    "none": lambda label: _Atom(None),
-}
-
-
-def _bond_choices(bond: Any, one: _Atom, other: _Atom) -> tuple[str, ...]:
-    """The SMARTS bonds that a bond label stands for."""
+def _bond(bond: Any, one: _Atom, other: _Atom) -> str | None:
+    """The SMARTS bond that a bond label stands for; None if there is none."""
     if bond is None:
-        return ("~",)
-    if bond != "-":
-        return (bond,) if bond in _BONDS else ()
-    # Graphs count a dative bond, which points at a metal, as a single one.
-    to_other, to_one = other.number not in _NOT_METALS, one.number not in _NOT_METALS
-    return ("-", *(["->"] if to_other else []), *(["<-"] if to_one else []))
+        return "~"
+    if bond == "-" and not _NOT_METALS.issuperset((one.number, other.number)):
+        return "~;!=;!#;!:;!$"  # single or dative
+    return bond if bond in _BONDS else None
 
 
 # --- fragments --------------------------------------------------------------------------------
@@ -294,7 +259,10 @@ class FragmentWriter:
             yield from self._written_out(place, tree, inner.nodes)
         conditions = [forest_smarts(forest, p, self.atom_label) for p in fragment.patterns]
         if all(conditions):
-            nested = ",".join(_condition(str(condition)) for condition in conditions)
+            # ``[$(...)]`` needs no further brackets.
+            nested = ",".join(
+                x[1:-1] if x.startswith("[$(") else f"$({x})" for x in map(str, conditions)
+            )
             # Atoms with coarse labels fit all members.
             coarse = "labels" if "labels" in forest.trees else tree
             yield from self._written_out(place, coarse, (), nested)
@@ -314,12 +282,12 @@ class FragmentWriter:
 
         graph, (kind, uses_bonds) = self._labelled(tree)[place.graph_index], TREES[tree]
         molecule = self.molecule(place.graph_index)
-        read = _READERS.get(self.atom_label if kind == "labels" else kind)
+        kind = self.atom_label if kind == "labels" else kind
         degrees = Counter(chain.from_iterable(graph.edges))
         atoms, bonds = ["*"] * graph.n_nodes, ["~"] * molecule.GetNumBonds()
         for node in place.nodes:
-            label = read and read(graph.node_labels[node])
-            if not label:
+            label = _read(kind, graph.node_labels[node]) if kind in _KINDS else None
+            if label is None:
                 return
             more = f";D{degrees[node]}" if node in inner else ""
             atoms[node] = f"[{label.conditions}{more}]"
@@ -333,13 +301,3 @@ class FragmentWriter:
             molecule, place.nodes, [number[edge] for edge in place.edges], atoms, bonds,
             rootedAtAtom=place.root,
         )  # fmt: skip
-
-
-def _condition(atom: str) -> str:
-    """A bracketed atom as one condition among several: ``[$(...)]`` needs no further brackets."""
-    inner, level = atom[1:-1], 0
-    for sign in inner:
-        level += {"(": 1, ")": -1}.get(sign, 0)
-        if level == 0 and sign in ";,&":
-            return f"$({atom})"
-    return inner

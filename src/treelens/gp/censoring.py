@@ -18,16 +18,19 @@ import numpy as np
 from scipy import special
 
 from treelens.gp import _compiled
-from treelens.gp.evidence import JITTER, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
 from treelens.gp.landmarks import LandmarkFit
-from treelens.gp.linalg import (
+from treelens.gp.posterior import (
+    JITTER,
+    ExactPosterior,
+    LeaveOneOut,
+    Targets,
     cholesky_in_place,
     inverse_in_place,
     solve_factored,
     solve_upper,
     symmetric,
 )
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut, Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -285,16 +288,16 @@ class CensoredEvidence(Evidence):
     def _limits(self, parameters: EvidenceParameters) -> Limits:
         return self._known._replace(noise=parameters.noise * self._known.noise)
 
-    def _factored(self, parameters: EvidenceParameters, *arguments: Any) -> Any:
-        value, factor, alpha = super()._factored(parameters, *arguments)
+    def _factored(self, parameters: EvidenceParameters, learned: str) -> Any:
+        value, factor, alpha = super()._factored(parameters, learned)
         assert self._sites is not None
         return value - self._sites.log_ratio(self._limits(parameters)), factor, alpha
 
-    def _covariance(self, parameters: EvidenceParameters, *arguments: Any) -> np.ndarray:
+    def _covariance(self, parameters: EvidenceParameters) -> np.ndarray:
         """Find the sites; their variances are on the diagonal, their means among the targets."""
         problem, limited = self.problem, self._limited
         problem.noise_factors[limited] = 0.0
-        upper = super()._covariance(parameters, *arguments)
+        upper = super()._covariance(parameters)
         prior = _given_exact(symmetric(upper), problem.targets[:, 0], limited, problem.n_jobs)
         limits = self._limits(parameters)
         self._sites = sites = fit_sites(limits, *prior, self._sites, problem.n_jobs)

@@ -1,4 +1,9 @@
-"""Which weights to use: uniform at the best depth, one per depth, or one per branch.
+"""The search for weights that maximise the marginal likelihood, and the choice of which to use.
+
+Weights are learned in stages, each from where the last one ended: the scales of the kernel with
+uniform weights, then also one weight per level, then also one deviation per pattern. The stages
+run on part of the training graphs, where an evaluation is cheap; a few more iterations on all of
+them refine the result.
 
 The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
 parameters. Learned weights are compared with them on graphs that they were not learned from: every
@@ -11,27 +16,201 @@ compared by log probability.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import optimize
 
-from treelens.gp.censoring import Conditioned, log_densities
-from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, PatternHierarchy
+from treelens.gp.censoring import CensoredEvidence, Conditioned, log_densities
+from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem, PatternHierarchy
 from treelens.gp.posterior import LeaveOneOut, Targets
-from treelens.gp.search import STAGES, Tick, maximise_evidence
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
+from treelens.parallel import one_blas_thread
 from treelens.patterns.features import Features, replicate_numbers, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 
+STAGES = ("uniform", "depths", "branches")
+# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of
+# covariates amplitude and length.
+SCALE_BOUNDS = np.array(
+    [
+        np.log([1e-2, 1e2]),
+        np.log([1e-5, 1e2]),
+        np.log([1e-3, 1e3]),
+        np.log([1e-5, 1e1]),
+        [-6.0, 6.0],
+        np.log([1e-6, 1e3]),
+        np.log([1e-2, 1e3]),
+    ]
+)
+# A stage has converged when its last iterations gained less than this, in nats per graph.
+_SMALL_GAIN = 1e-3
+_PATIENCE = 2
+_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
+
+_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
+_STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small
+
+Tick = Callable[[str], None]
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
 FEWEST, _FEW, _MANY = 20, 400, 700
 _NOISE_FACTOR = 3.0  # between noise variances that are tried
+
+
+@dataclass(frozen=True)
+class EvidenceStep:
+    """One iteration of the search."""
+
+    stage: str
+    objective: float  # minus the log posterior, up to a constant: what is minimised
+    gradient_norm: float  # the largest entry of its gradient, those aside that a bound stops
+    n_evaluations: int  # of objective and gradient, since the stage began
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """Where a stage of the search ended."""
+
+    parameters: EvidenceParameters
+    history: tuple[EvidenceStep, ...]
+    converged: bool  # whether it ended because iterations no longer gained anything
+
+    @property
+    def objective(self) -> float:
+        return self.history[-1].objective
+
+
+def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
+    """Uniform weights, and scales at which neither part of the kernel is flat."""
+    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
+
+
+def maximise_evidence(
+    problem: EvidenceProblem,
+    stage: str,
+    start: EvidenceParameters | None = None,
+    *,
+    max_steps: int = 100,
+    check_noise: bool = False,
+    device: str = "cpu",
+    tick: Tick = lambda what: None,
+) -> EvidenceFit:
+    """Run one stage of the search; ``tick`` is called at every iteration.
+
+    ``check_noise`` says that the start was found on part of the graphs, and its noise may be too
+    small for all.
+    """
+    start = starting_parameters(problem) if start is None else start
+    evaluate: Any
+    if device != "cpu":
+        from treelens.gp.device import DeviceEvidence
+
+        evaluate = DeviceEvidence(problem, device)
+    else:
+        evaluate = Evidence(problem) if problem.limits is None else CensoredEvidence(problem)
+    return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
+
+
+@dataclass
+class _Stage:
+    """One run of L-BFGS over the first so many parameters."""
+
+    problem: EvidenceProblem
+    stage: str
+    start: EvidenceParameters
+    evaluate: Any  # Evidence, CensoredEvidence or DeviceEvidence
+    tick: Tick
+    history: list[EvidenceStep] = field(default_factory=list)
+    _n_evaluations: int = 0
+    _first: tuple[float, np.ndarray] | None = None
+    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
+
+    def run(self, max_steps: int, check_noise: bool = False) -> EvidenceFit:
+        start = self._inside(self.start.vector(self.problem.n_free(self.stage)))
+        with one_blas_thread():  # but where large matrices are factored
+            if check_noise:
+                start = self._with_likely_noise(start)
+            result = optimize.minimize(
+                self._evaluate, start, jac=True, method="L-BFGS-B", callback=self._note,
+                options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
+            )  # fmt: skip
+        if not self.history:  # it began at a stationary point
+            self._record(float(result.fun))
+        converged = bool(self._has_converged() or result.success)
+        found = self.start.replaced(self._inside(result.x))
+        return EvidenceFit(found, tuple(self.history), converged)
+
+    def _inside(self, vector: np.ndarray) -> np.ndarray:
+        """The nearest parameters within the bounds of the scales."""
+        inside, n_scales = vector.copy(), len(self.start.scales)
+        inside[:n_scales] = np.clip(vector[:n_scales], *SCALE_BOUNDS[:n_scales].T)
+        return inside
+
+    def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
+        """Return the start, with the most likely of a few noise variances where its is too small.
+
+        Graphs that contradict each other are rarer in part of the data than in all of it. A noise
+        variance found on part can be so small for all graphs that the first step of the search ends
+        where noise explains everything.
+        """
+        self._first = self._evaluate(start)
+        if self._first[1][3] > -_STEEP * self.problem.n_graphs:
+            return start
+        values, tried = {float(start[3]): self._first[0]}, start.copy()
+        for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
+            tried[3] = log_noise
+            values[float(log_noise)] = self.evaluate.value(self.start.replaced(tried))
+        tried[3] = min(values, key=lambda log_noise: values[log_noise])
+        if tried[3] != start[3]:
+            self._first = None
+        return tried
+
+    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._first is not None:  # the search begins where the noise was checked
+            first, self._first = self._first, None
+            return first
+        inside = self._inside(vector)
+        value, gradient = self.evaluate(self.start.replaced(inside), self.stage)
+        self._n_evaluations += 1
+        norm = _projected_norm(inside, gradient, len(self.start.scales))
+        # Beyond bounds the objective goes on as a parabola: SciPy's bounds would cost 2 µs for each
+        # of many thousand parameters that have none.
+        beyond = vector - inside
+        value += float(gradient @ beyond + 0.5 * self.problem.n_graphs * beyond @ beyond)
+        self._norms[value] = norm
+        return value, gradient + self.problem.n_graphs * beyond
+
+    def _record(self, value: float) -> None:
+        norm = self._norms.get(value, np.nan)
+        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
+
+    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
+        self._record(float(intermediate_result.fun))
+        self.tick(f"{self.stage}, iteration {len(self.history)}")
+        if self._has_converged():
+            raise StopIteration
+
+    def _has_converged(self) -> bool:
+        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
+        least = _SMALL_GAIN * self.problem.n_graphs
+        return len(values) > _PATIENCE and values[0] - values[-1] < least
+
+
+def _projected_norm(vector: np.ndarray, gradient: np.ndarray, n_scales: int) -> float:
+    """The largest entry of the gradient that a bound does not stop."""
+    moving, lower, upper = gradient.copy(), *SCALE_BOUNDS[:n_scales].T
+    scales, slopes = vector[:n_scales], gradient[:n_scales]
+    stopped = ((scales <= lower) & (slopes > 0)) | ((scales >= upper) & (slopes < 0))
+    moving[:n_scales][stopped] = 0.0
+    return float(np.abs(moving).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +225,8 @@ class TrainingData:
     strength: float = 30.0  # of the prior on the deviations
     n_jobs: int = 1
     device: str = "cpu"
+    max_steps: int = 100  # of each stage of the search
+    tick: Tick = lambda what: None
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
@@ -210,14 +391,7 @@ def parts_of_graphs(
     ]
 
 
-def fit_uniform(
-    data: TrainingData,
-    parts: list[Part],
-    depths: list[int],
-    *,
-    max_steps: int = 100,
-    tick: Tick = lambda what: None,
-) -> Candidate:
+def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Candidate:
     """Fit uniform weights to every part, at the depth with the largest marginal likelihood.
 
     The first part settles the depth: ``depths`` are tried in ascending order, until the next one is
@@ -227,24 +401,17 @@ def fit_uniform(
     best = depths[0]
     for depth in depths:
         start = by_depth[best][0] if by_depth else None
-        by_depth[depth] = _fit_part(data, parts[0], "uniform", depth, start, max_steps, tick)
+        by_depth[depth] = _fit_part(data, parts[0], "uniform", depth, start)
         best = min(by_depth, key=lambda depth: by_depth[depth][1])
         if best < depth:
             break
     fits = [by_depth[best][0]]
     for part in parts[1:]:
-        fits.append(_fit_part(data, part, "uniform", best, fits[0], max_steps, tick)[0])
+        fits.append(_fit_part(data, part, "uniform", best, fits[0])[0])
     return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
-def with_descriptors(
-    data: TrainingData,
-    parts: list[Part],
-    candidate: Candidate,
-    *,
-    max_steps: int = 100,
-    tick: Tick = lambda what: None,
-) -> Candidate:
+def with_descriptors(data: TrainingData, parts: list[Part], candidate: Candidate) -> Candidate:
     """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
     fits: list[EvidenceParameters] = []
     for part, found in zip(parts, candidate.fits, strict=True):
@@ -252,26 +419,19 @@ def with_descriptors(
         scales = problem.usual_scales.copy()
         scales[: len(found.scales)] = found.scales
         start = found._replace(scales=scales)
-        fits.append(_fit_part(data, part, "uniform", candidate.depth, start, max_steps, tick)[0])
+        fits.append(_fit_part(data, part, "uniform", candidate.depth, start)[0])
     scores = _scores(data, parts, fits, candidate.depth)
     return Candidate("uniform", candidate.depth, fits, *scores, descriptors=True)
 
 
 def fit_learned(
-    data: TrainingData,
-    parts: list[Part],
-    uniform: Candidate,
-    depth: int,
-    learned: str,
-    *,
-    max_steps: int = 100,
-    tick: Tick = lambda what: None,
+    data: TrainingData, parts: list[Part], uniform: Candidate, depth: int, learned: str
 ) -> list[Candidate]:
     """Fit the stages up to ``learned`` to every part, from uniform weights on; all patterns."""
     fits, found = uniform.fits, []
     for stage in STAGES[1 : STAGES.index(learned) + 1]:
         fits = [
-            _fit_part(data, part, stage, depth, start, max_steps, tick)[0]
+            _fit_part(data, part, stage, depth, start)[0]
             for part, start in zip(parts, fits, strict=True)
         ]
         scores = _scores(data, parts, fits, depth)
@@ -280,20 +440,14 @@ def fit_learned(
 
 
 def _fit_part(
-    data: TrainingData,
-    part: Part,
-    stage: str,
-    depth: int,
-    start: EvidenceParameters | None,
-    max_steps: int,
-    tick: Tick,
+    data: TrainingData, part: Part, stage: str, depth: int, start: EvidenceParameters | None
 ) -> tuple[EvidenceParameters, float]:
     """Return the parameters, of all patterns, that a stage finds on one part, and its objective."""
     problem, present = data.problem(part.fitted, depth)
     if start is not None:
         start = start._replace(deviations=start.deviations[present])
     result = maximise_evidence(
-        problem, stage, start, max_steps=max_steps, device=data.device, tick=tick
+        problem, stage, start, max_steps=data.max_steps, device=data.device, tick=data.tick
     )
     return result.parameters.spread(present), result.objective
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treelens.gp.evidence import (
-    JITTER,
     EvidenceParameters,
     EvidenceProblem,
     own_gradient,
@@ -26,8 +25,13 @@ from treelens.gp.evidence import (
     weight_slopes,
 )
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.linalg import NotPositiveDefiniteError
-from treelens.gp.posterior import LeaveOneOut, MeanPosterior
+from treelens.gp.posterior import (
+    JITTER,
+    LeaveOneOut,
+    MeanPosterior,
+    NotPositiveDefiniteError,
+    left_out_given,
+)
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
 from treelens.kernels.mixture import MixtureKernel, MixtureScales, MixtureSlopes
 from treelens.patterns.features import Features
@@ -236,16 +240,24 @@ def condition_on_device(
     noise: np.ndarray,
     targets: np.ndarray,
     device: str,
+    copies: np.ndarray | None = None,
 ) -> tuple[MeanPosterior, LeaveOneOut]:
     """The posterior given targets of shape (n, n_columns), and each graph left out.
+
+    Graphs that share a number in ``copies`` (n,) are left out together.
 
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.
     """
     covariance = DeviceCovariance(features, device)
     covariance.factor(kernel.weights, kernel.scales, noise)
     coefficients = covariance.device.get(covariance.solve(targets))
-    diagonal = covariance.device.get(covariance.invert().diagonal())[:, None].copy()
-    left_out = LeaveOneOut(targets - coefficients / diagonal, 1.0 / diagonal[:, 0])
+    inverse, get = covariance.invert(), covariance.device.get
+
+    def block(group: np.ndarray) -> np.ndarray:
+        return get(inverse[group][:, group])
+
+    precision = get(inverse.diagonal()).copy()
+    left_out = left_out_given(targets, coefficients, precision, block, copies)
     return MeanPosterior(coefficients), left_out
 
 

@@ -29,26 +29,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import distance
 
-from treelens.gp.level_sums import LevelSums
-from treelens.gp.linalg import cholesky_in_place, inverse_in_place, solve_factored
+from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
 from treelens.kernels.mixture import (
     CovariateScales,
+    Kept,
     MixtureScales,
     MixtureSlopes,
     mixture_kernel,
     mixture_slopes,
+    row_blocks,
 )
+from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures
 
-# Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
-JITTER = 1e-9
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
 # wide, but enough to keep the noise off zero where a few graphs repeat.
 LOGIT_SPREAD = 2.0
 SCALE_SPREAD = 2.0
+# Graphs of which slopes use again what the kernel values were made of: six numbers a pair.
+_KEPT_UP_TO = 1024
 SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
 N_SCALES = len(SCALE_NAMES)
+_MOST_BYTES = 1 << 30  # of one matrix per group, of which half is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,7 @@ class EvidenceParameters(NamedTuple):
 
     def kernel_scales(self) -> MixtureScales:
         gamma, rho, amplitude, _ = np.exp(self.scales[:4]).tolist()
-        return MixtureScales(gamma, rho, amplitude, float(_logistic(self.scales[4])))
+        return MixtureScales(gamma, rho, amplitude, float(1.0 / (1.0 + np.exp(-self.scales[4]))))
 
     def covariate_scales(self) -> CovariateScales | None:
         """Of the covariates, where there are any."""
@@ -163,9 +166,8 @@ class EvidenceParameters(NamedTuple):
         """These parameters with the first ones taken from ``vector``."""
         full = np.concatenate([self.scales, self.level_logits, self.deviations])
         full[: len(vector)] = vector
-        n_scales = len(self.scales)
-        parts = np.split(full, [n_scales, n_scales + len(self.level_logits)])
-        return EvidenceParameters(*parts)
+        first, second = len(self.scales), len(self.scales) + len(self.level_logits)
+        return EvidenceParameters(full[:first], full[first:second], full[second:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,27 +237,17 @@ def softmax_weights(logits: np.ndarray) -> np.ndarray:
     return len(logits) * shifted / shifted.sum()
 
 
-def _logistic(x: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-x)))
-
-
 class Evidence:
-    """Objective and gradient of one problem, as a function of parameters.
-
-    It keeps two matrices from one evaluation to the next, and the leave-one-out predictions of
-    the evaluation with the lowest objective so far.
-
-    Parameters
-    ----------
-    problem : EvidenceProblem
-    """
+    """Objective and gradient of one problem, as a function of parameters and of what is learned."""
 
     def __init__(self, problem: EvidenceProblem) -> None:
         self.problem = problem
         self._sums = np.empty((problem.n_graphs, problem.n_graphs))
         self._matrix = np.empty_like(self._sums)
-        self._summed: np.ndarray | None = None  # the weights that the sums are made with
+        self._weights: np.ndarray | None = None  # that sums and diagonal are made with
+        self._diagonal = np.empty(problem.n_graphs)
         self._parts: dict[str, _Parts] = {}
+        self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective ``J`` and its gradient in the parameters that are learned.
@@ -263,14 +255,16 @@ class Evidence:
         ``learned`` is ``"uniform"`` (the scales), ``"depths"`` (also the levels' logits) or
         ``"branches"`` (also all deviations).
         """
-        problem, weights = self.problem, self.problem.weights(parameters)
-        diagonal = problem.features.diagonal(weights)
-        value, factor, alpha = self._factored(parameters, weights, diagonal, learned)
+        problem = self.problem
+        value, factor, alpha = self._factored(parameters, learned)
+        weights = self._weights
+        assert weights is not None
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
-            parameters.kernel_scales(), self._sums, diagonal, inverse, alpha,
-            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
+            parameters.kernel_scales(), self._sums, self._diagonal, inverse, alpha,
+            covariates=problem.covariate_distances(parameters), kept=self._kept,
+            n_jobs=problem.n_jobs,
         )  # fmt: skip
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
@@ -283,9 +277,7 @@ class Evidence:
 
     def value(self, parameters: EvidenceParameters) -> float:
         """Return the objective alone, for a third of the work."""
-        weights = self.problem.weights(parameters)
-        diagonal = self.problem.features.diagonal(weights)
-        return self._factored(parameters, weights, diagonal, "uniform")[0]
+        return self._factored(parameters, "uniform")[0]
 
     def _parts_for(self, learned: str, parameters: EvidenceParameters) -> _Parts:
         """Which patterns are summed by lists and which by levels, in one stage of the search."""
@@ -296,36 +288,33 @@ class Evidence:
                 n_listed = hierarchy.n_free
             elif learned == "depths" and not parameters.deviations.any():
                 n_listed = 0
-            if learned == "uniform" or not LevelSums.fits(n_groups, problem.n_graphs):
+            if learned == "uniform" or 4 * n_groups * problem.n_graphs**2 > _MOST_BYTES:
                 n_listed = hierarchy.n_patterns
             self._parts[learned] = _Parts.of(problem, n_listed)
         return self._parts[learned]
 
     def _factored(
-        self,
-        parameters: EvidenceParameters,
-        weights: np.ndarray,
-        diagonal: np.ndarray,
-        learned: str,
+        self, parameters: EvidenceParameters, learned: str
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
-        problem = self.problem
-        if self._summed is None or not np.array_equal(weights, self._summed):
+        problem, weights = self.problem, self.problem.weights(parameters)
+        if self._weights is None or not np.array_equal(weights, self._weights):
             parts = self._parts_for(learned, parameters)
             parts.sum_into(self._sums, weights, problem.group_weights(parameters))
-            self._summed = weights
-        factor = cholesky_in_place(self._covariance(parameters, diagonal), problem.n_jobs)
+            self._weights, self._diagonal = weights, problem.features.diagonal(weights)
+        factor = cholesky_in_place(self._covariance(parameters), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
         alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
         fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
         return 0.5 * (fit + log_determinant) + prior_value(problem, parameters), factor, alpha
 
-    def _covariance(self, parameters: EvidenceParameters, diagonal: np.ndarray) -> np.ndarray:
+    def _covariance(self, parameters: EvidenceParameters) -> np.ndarray:
         """The upper triangle of the kernel matrix with noise on its diagonal."""
         problem, scales = self.problem, parameters.kernel_scales()
         mixture_kernel(
-            scales, self._sums, diagonal, diagonal, out=self._matrix, upper=True,
-            covariates=problem.covariate_distances(parameters), n_jobs=problem.n_jobs,
+            scales, self._sums, self._diagonal, self._diagonal, out=self._matrix, upper=True,
+            covariates=problem.covariate_distances(parameters), kept=self._kept,
+            n_jobs=problem.n_jobs,
         )  # fmt: skip
         own = parameters.covariate_scales()
         amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
@@ -439,3 +428,56 @@ def own_gradient(features: PairFeatures, own_slopes: np.ndarray) -> np.ndarray:
     graph = np.repeat(np.arange(features.n_graphs), np.diff(rows.offsets))
     weights = rows.values * own_slopes[graph]
     return np.bincount(rows.indices, weights, features.n_patterns)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """One matrix of sums per group, its upper triangle in blocks of rows."""
+
+    groups: np.ndarray  # (n_kept,) those that have patterns
+    rows: list[slice]
+    blocks: list[np.ndarray]  # (n_kept, n_rows * (n_graphs - first row))
+    diagonals: np.ndarray  # (n_kept, n_graphs)
+
+    @classmethod
+    def of(cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1) -> LevelSums:
+        """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
+        n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
+        rows = row_blocks(n, n)
+        blocks = [
+            np.empty((len(groups), (part.stop - part.start) * (n - part.start))) for part in rows
+        ]
+        diagonals, sums = np.empty((len(groups), n)), np.empty((n, n))
+        for k, group in enumerate(groups):
+            some = features.select_patterns(group_of == group)
+            pair_sums(some, n_jobs=n_jobs, out=sums)
+            diagonals[k] = np.diagonal(sums)
+            for part, block in zip(rows, blocks, strict=True):
+                block[k] = sums[part, part.start :].ravel()
+        return cls(groups, rows, blocks, diagonals)
+
+    def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
+        """Add the weighted matrices to the upper triangle of ``sums`` (n_graphs, n_graphs).
+
+        ``weights`` (n_groups,) are those of all groups.
+        """
+        weights = weights[self.groups]
+
+        def add(k: int) -> None:
+            here = sums[self.rows[k], self.rows[k].start :]
+            here += (weights @ self.blocks[k]).reshape(here.shape)
+
+        in_threads(add, range(len(self.rows)), n_jobs)
+
+    def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the slope in the weight of each group with patterns, shape (n_kept,).
+
+        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal, and
+        zeros in the rest of the blocks; ``own_slopes`` (n_graphs,) those in graphs' own sums.
+        """
+
+        def slope(k: int) -> np.ndarray:
+            return self.blocks[k] @ matrix[self.rows[k], self.rows[k].start :].ravel()
+
+        found = in_threads(slope, range(len(self.rows)), n_jobs)
+        return np.sum(found, axis=0) + self.diagonals @ own_slopes

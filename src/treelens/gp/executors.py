@@ -1,4 +1,9 @@
-"""Where the work on parts of a collection is done: here, in processes of joblib, or on Dask.
+"""Gaussian processes on more graphs than fit into memory, here, in processes or on a Dask cluster.
+
+Patterns, weights and landmarks come from a sample; the posterior is that of all graphs, through
+sums over landmarks (:class:`treelens.gp.landmarks.LandmarkSums`), whose size does not depend on
+how many graphs there are. The sample is drawn by a hash of each graph's number, so it does not
+depend on how blocks are cut.
 
 An executor has one method: ``map(function, parts, *shared)`` yields ``function(*part, *shared)`` in
 the order of the parts.
@@ -10,13 +15,222 @@ import inspect
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from typing import Any
+from itertools import chain, islice, zip_longest
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from treelens.gp.landmarks import (
+    BLOCK,
+    LandmarkPosterior,
+    LandmarkSums,
+    block_slices,
+    block_sums,
+    factor_landmarks,
+    project,
+    projections,
+)
+from treelens.gp.model import FittedGP, WeightedForest
+from treelens.gp.posterior import LeaveOneOut, Targets
+from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.convert import as_graph_collection
+from treelens.graphs.errors import GraphDataError
+from treelens.kernels.mixture import MixtureKernel
+from treelens.patterns.features import Features
+
+_TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
+# The position of the first target that cannot be learned from, and words about it; None: all can.
+FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
+
+
+class BlockSample(NamedTuple):
+    """Some graphs of the blocks, and the targets of all."""
+
+    graphs: GraphCollection
+    y: np.ndarray
+    all_targets: np.ndarray  # (n_graphs in all,)
+    part_sizes: list[int]  # how many graphs each part held
+
+
+def sample_of_blocks(
+    blocks: Any,
+    size: int,
+    seed: int,
+    first_wrong: FirstWrong = lambda y: None,
+    executor: Any = None,
+) -> BlockSample:
+    """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
+
+    Blocks are parts, or pairs ``(graphs, y)``. They are read by the executor, unless they are in
+    memory here; all graphs come by here once, some at a time, as which of them are drawn depends on
+    how many came before.
+    """
+    kept: list[tuple[int, int, Graph]] = []  # key, number and graph
+    targets: list[np.ndarray] = []
+    sizes: list[int] = []
+    first, limit = 0, np.uint64(2**64 - 1)
+    parts = parts_of(blocks)
+    head = list(islice(parts, 1))
+    if executor is None or (head and isinstance(head[0], Block)):
+        executor = SerialExecutor()
+    read = executor.map(_load, ((part,) for part in chain(head, parts)))
+    for number, block in enumerate(read):
+        repeat_messages(block.messages)
+        n = 0 if block.graphs is None else len(block.graphs)
+        sizes.append(n)
+        if not n:
+            continue
+        if block.y is None:
+            raise GraphDataError(
+                f"{block_name(number)} holds no targets: give every block its y (SmilesBlocks: "
+                "target=..., CollectionBlocks: y=..., else pairs (graphs, y))."
+            )
+        targets.append(np.asarray(block.y))
+        wrong = first_wrong(targets[-1])
+        if wrong is not None:
+            raise GraphDataError(
+                f"{graph_name(number, wrong[0], block, first)}: {wrong[1]}. Drop the graph or give "
+                "it a target."
+            )
+        keys = _mixed(np.arange(first, first + n), seed)
+        new = np.flatnonzero(keys <= limit).tolist()
+        kept += [(int(keys[row]), first + row, block.graphs[row]) for row in new]
+        if len(kept) > size:
+            kept = sorted(kept, key=lambda each: each[:2])[:size]
+            limit = np.uint64(kept[-1][0])
+        first += n
+    if first < 2:
+        raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
+    if len({y.dtype.kind in "biuf" for y in targets}) > 1:  # NumPy would make texts of all
+        raise GraphDataError(
+            "Some blocks hold numbers as targets, others texts: give all of them one kind."
+        )
+    y = np.concatenate(targets)
+    kept.sort(key=lambda each: each[1])
+    graphs = as_graph_collection([graph for _, _, graph in kept])
+    return BlockSample(graphs, y[[number for _, number, _ in kept]], y, sizes)
+
+
+def _load(part: Part) -> Block:
+    return part.load()
+
+
+def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """A hash of each number under a seed, as uint64.
+
+    Seeds are mixed by themselves first: a seed that is only added shifts the keys of all graphs,
+    and samples of neighbouring seeds would be shifted copies of each other.
+    """
+    own = _scattered(np.array([seed], dtype=np.uint64))
+    return _scattered(_scattered(numbers.astype(np.uint64)) ^ own)
+
+
+def _scattered(words: np.ndarray) -> np.ndarray:
+    """Splitmix64 of whole numbers."""
+    words = (words + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+class LandmarkView(NamedTuple):
+    """All that a worker needs to compare graphs with the landmarks."""
+
+    weighted: WeightedForest
+    kernel: MixtureKernel
+    landmarks: Features
+    factor: np.ndarray  # (m, m) of the kernel among landmarks
+    noise: float
+
+
+def posterior_of_blocks(
+    model: FittedGP,
+    blocks: Any,
+    sample: BlockSample,
+    targets: Targets,
+    sample_targets: Targets,
+    n_jobs: int = 1,
+    executor: Any = None,
+) -> tuple[LandmarkPosterior, LeaveOneOut]:
+    """Return the posterior given all graphs, and leave-one-out predictions of the sample.
+
+    ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all
+    graphs. An executor works on blocks with one thread each.
+    """
+    factor = factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
+    view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
+    alone = executor is None
+    runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
+    found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
+    sums = LandmarkSums.added(factor, found, targets.values.shape[1])
+    own = projections(factor, model.kernel, model.training_graphs, model.basis_graphs, n_jobs)
+    return LandmarkPosterior.of_sums(
+        sums, model.basis_indices, model.kernel.variance, own, model.noise / sample_targets.weights,
+        sample_targets.values, n_jobs,
+    )  # fmt: skip
+
+
+def _runs(
+    parts: Iterable[Part], sizes: Sequence[int], targets: Targets, together: bool
+) -> Iterator[tuple[tuple[Part, ...], int, Targets]]:
+    """Yield neighbouring parts with the number of their first graph and their targets.
+
+    One part at a time, or ``together`` until a task is worth sending. ``sizes`` are the numbers of
+    graphs that the parts held when they were read before.
+    """
+    least = _TASK_SIZE if together else 1
+    waiting: list[Part] = []
+    first = last = 0
+    for part, size in zip_longest(parts, sizes):
+        if part is None or size is None:
+            raise _changed(f"There were {len(sizes)} blocks at first, and another number")
+        waiting.append(part)
+        last += size
+        if last - first >= least:
+            yield tuple(waiting), first, targets.select(slice(first, last))
+            waiting, first = [], last
+    if last > first:
+        yield tuple(waiting), first, targets.select(slice(first, last))
+
+
+def _changed(what: str) -> GraphDataError:
+    return GraphDataError(
+        f"{what} when they were read again: blocks are read twice, and must hold the same graphs "
+        "in the same order each time."
+    )
+
+
+def _sums_of_run(
+    parts: tuple[Part, ...], first: int, targets: Targets, view: LandmarkView, n_jobs: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the graphs of some parts add to the sums: the task of one worker."""
+    inner, right = np.zeros_like(view.factor), np.zeros((len(view.factor), targets.values.shape[1]))
+    start = 0
+    for part in parts:
+        graphs = part.load().graphs
+        if graphs is None:
+            continue
+        n = len(graphs)
+        for where in block_slices(n) if start + n <= len(targets.values) else ():
+            own = targets.select(slice(start + where.start, start + where.stop))
+            features = view.weighted.refine(graphs[where], n_jobs).features
+            rows = view.kernel.matrix(features, view.landmarks, n_jobs)
+            projected = project(view.factor, rows, n_jobs)
+            found = block_sums(projected, view.noise / own.weights, own.values, n_jobs)
+            inner += found[0]
+            right += found[1]
+        start += n
+    if start != len(targets.values):
+        raise _changed(
+            f"From graph {first} on, blocks held {len(targets.values)} graphs at first, and {start}"
+        )
+    return inner, right
 
 
 class SerialExecutor:
@@ -175,7 +389,7 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
     ----------
     model : GraphRegressor or GraphClassifier
     blocks : iterable of parts
-        ``SmilesBlocks``, ``CollectionBlocks``, ``TUBlocks`` or a list of ``(graphs, y)`` pairs.
+        ``SmilesBlocks``, ``CollectionBlocks`` or a list of ``(graphs, y)`` pairs.
     client : dask.distributed.Client or str, optional
         A client, or the address of a scheduler to connect to for the while. By default
         worker processes are started on this machine and stopped at the end.

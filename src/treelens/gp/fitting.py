@@ -1,4 +1,11 @@
-"""From counts and targets to a fitted Gaussian process: choose, learn, condition."""
+"""From counts and targets to a fitted Gaussian process; and one given more graphs, or known noise.
+
+With noise that is known of each graph, the variance of a target around the Gaussian process is
+``known_i + learned``: the error of the measurement, and what patterns cannot explain. Weights of
+patterns are learned with variances in these proportions, where the latter is taken to be a
+twentieth of the variance of the targets; given the kernel, it then maximises the marginal
+likelihood.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +15,39 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
 from treelens.gp.choice import (
+    FEWEST,
     Candidate,
+    EvidenceFit,
     Part,
+    Tick,
     TrainingData,
     fit_learned,
     fit_uniform,
+    maximise_evidence,
     parts_of_graphs,
     preferred,
     with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
 from treelens.gp.evidence import EvidenceParameters
-from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior, posterior_through_landmarks
+from treelens.gp.landmarks import (
+    LandmarkFit,
+    LandmarkPlan,
+    LandmarkPosterior,
+    LearningSample,
+    posterior_through_landmarks,
+)
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior
-from treelens.gp.sampling import LandmarkPlan, LearningSample
-from treelens.gp.search import EvidenceFit, Tick, maximise_evidence
+from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Targets
+from treelens.graphs.collection import GraphCollection
+from treelens.models.predictions import TrainingGraphs
+from treelens.patterns.features import replicate_numbers, select_features
 from treelens.patterns.histograms import PatternHistograms
 
 if TYPE_CHECKING:
@@ -36,7 +56,12 @@ if TYPE_CHECKING:
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, REFINE_MANY, _MANY = 15, 6, 1000
+# With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
+_SMALLEST_GAIN = 0.01
 _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
+_MOST = 1500  # graphs, a random sample, that the learned part of the noise is estimated from
+_USUAL = 0.05  # of the variance of the targets, that patterns do not explain
+_LEAST, _LARGEST = 1e-4, 2.0  # of it, relative to the variance of the targets
 
 
 class Described(NamedTuple):
@@ -78,32 +103,14 @@ def fit_gaussian_process(
 ) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
-    Parameters
-    ----------
-    at_depth : callable
-        The training data with patterns up to some depth.
-    covariates : CovariateTable, optional
-        Their columns; the numbers are in the training data.
-    described : Described, optional
-        The same covariates, and descriptors of molecules.
-    descriptors : bool or "auto"
-        Whether to use the latter; ``"auto"``: as held-out graphs decide.
-    weights : {"auto", "uniform", "depths", "branches"}
-    depth : int or None
-        None: of uniform weights that with the largest marginal likelihood, else ``max_depth``.
-    max_depth : int
-    sample : LearningSample
-    groups : ndarray, shape (n_graphs,)
-        Classes, or tenths of the values, of which every part has its share.
-    landmarks : LandmarkPlan, optional
-        Condition through some graphs only; None: exactly.
-    max_steps : int
-        Of each stage of the search.
-    seed : int
-    tick : callable
+    ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
+    or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
+    is exact. Without ``depth`` it is, of uniform weights, that with the largest marginal
+    likelihood, else ``max_depth``.
     """
     deepest = max_depth if depth is None else depth
-    data = at_depth(deepest)
+    options: dict[str, Any] = {"max_steps": max_steps, "tick": tick}
+    data = replace(at_depth(deepest), **options)
     if described is not None and descriptors is True:
         covariates, data = described.table, replace(data, covariates=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
@@ -112,12 +119,11 @@ def fit_gaussian_process(
         # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
     depths = list(range(deepest + 1)) if depth is None else [depth]
-    options: dict[str, Any] = {"max_steps": max_steps, "tick": tick}
-    candidates = [fit_uniform(data, parts, depths, **options)]
+    candidates = [fit_uniform(data, parts, depths)]
     chosen = candidates[0]
     if described is not None and descriptors == "auto":
         richer = replace(data, covariates=described.sample)
-        beside = with_descriptors(richer, parts, chosen, **options)
+        beside = with_descriptors(richer, parts, chosen)
         candidates.append(beside)
         if data.codes is None and covariates is None:
             # Of numbers a doubt speaks for descriptors: they helped on nearly all sets.
@@ -126,26 +132,24 @@ def fit_gaussian_process(
             chosen = preferred(candidates)
         data = richer if chosen.descriptors else data
     learned = "branches" if weights == "auto" else weights
-    more = fit_learned(data, parts, chosen, deepest, learned, **options)
+    more = fit_learned(data, parts, chosen, deepest, learned)
     candidates += more
     chosen = preferred([chosen, *more]) if weights == "auto" else [chosen, *more][-1]
     if chosen.descriptors:
         assert described is not None
         covariates, data = described.table, replace(data, covariates=described.everything())
     if chosen.depth < deepest:
-        data = replace(at_depth(chosen.depth), covariates=data.covariates)
-    search = _refined(data, chosen, sample, max_steps, tick)
-    model, left_out = _condition(data, search.parameters, landmarks, covariates)
+        data = replace(at_depth(chosen.depth), covariates=data.covariates, **options)
+    search = _refined(data, chosen, sample)
+    model, left_out = _given_all(data, search.parameters, landmarks, covariates)
     return FittedEvidence(
         model, data.histograms, search, left_out, chosen, candidates, len(sample.weights)
     )
 
 
-def _refined(
-    data: TrainingData, chosen: Candidate, sample: LearningSample, max_steps: int, tick: Tick
-) -> EvidenceFit:
+def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
     """A few iterations on the whole sample, from what was found on parts of it."""
-    n = len(sample.weights)
+    n, max_steps = len(sample.weights), data.max_steps
     steps = min(max_steps, _REFINE_FEW if n <= _MANY else REFINE_MANY)
     problem, present = data.problem(sample.weights)
     start = EvidenceParameters(
@@ -153,7 +157,7 @@ def _refined(
     )
     if chosen.weights != "uniform":
         start = chosen.start._replace(deviations=chosen.start.deviations[present])
-    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": tick}
+    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": data.tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
     found = search.parameters.spread(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
@@ -171,22 +175,7 @@ def _refined(
     return replace(search, parameters=found)
 
 
-def _warn_of_copies(copies: np.ndarray | None) -> None:
-    """Many replicates are worth a word: each of them says little that is new."""
-    if copies is None:
-        return
-    n_more = len(copies) - len(np.unique(copies))
-    if n_more > _MANY_COPIES * len(copies):
-        warnings.warn(
-            f"{n_more} of {len(copies)} training graphs are copies of others. Leave-one-out scores "
-            "leave all copies of a graph out together; merge replicates (their mean, with "
-            "sample_weight their number) to fit faster.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _condition(
+def _given_all(
     data: TrainingData,
     parameters: EvidenceParameters,
     plan: LandmarkPlan | None,
@@ -221,14 +210,22 @@ def _condition(
         from treelens.gp.device import condition_on_device
 
         posterior, left_out = condition_on_device(
-            everything.pairs, kernel, noise, targets.values, data.device
+            everything.pairs, kernel, noise, targets.values, data.device, data.copies
         )
     else:
         among = kernel.matrix(everything, everything, n_jobs)
         found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
         posterior, used = found.posterior, found.noise
         left_out = found.leave_one_out(n_jobs, data.copies)
-        _warn_of_copies(data.copies)
+    n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))
+    if plan is None and n - n_kinds > _MANY_COPIES * n:
+        warnings.warn(
+            f"{n - n_kinds} of {n} training graphs are copies of others. Leave-one-out scores "
+            "leave all copies of a graph out together; merge replicates (their mean, with "
+            "sample_weight their number) to fit faster.",
+            UserWarning,
+            stacklevel=2,
+        )
     model = FittedGP(
         weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
         targets.scale, targets.weights * (noise / used) if plan is None else None,
@@ -253,3 +250,172 @@ def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
             for step in search.history
         ]
     )
+
+
+@dataclass(frozen=True)
+class LearningGain:
+    """Learned against uniform weights at the best depth, on graphs that neither was fitted to.
+
+    Scores are means over graphs of the log predictive density (of classes, of the log probability),
+    in nats: learned weights predict better where the difference is positive.
+    """
+
+    difference: float
+    standard_error: float  # of the difference
+    learned: float
+    uniform: float
+    sentence: str  # the comparison in words
+    compared: dict[str, float]  # the mean of every kind of weights that was fitted
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGain:
+    """Compare the learned weights in use, or else the best ones, with uniform weights."""
+    alike = [c for c in candidates if c.descriptors == chosen.descriptors]
+    uniform, learned = alike[0], max(alike[1:], key=_mean_score, default=alike[0])
+    if chosen.weights != "uniform":
+        learned = chosen
+    gain, error = learned.gain_over(uniform)
+    compared = {
+        c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
+        for c in candidates
+        if len(c.scores)
+    }
+    size = f"{gain:+.3f} ± {error:.3f} nats per graph"
+    baseline = f"uniform weights at depth {candidates[0].depth}"
+    used = {
+        "uniform": baseline, "depths": "one weight per depth", "branches": "a weight per pattern"
+    }[chosen.weights]  # fmt: skip
+    if all(candidate.weights == "uniform" for candidate in candidates):
+        sentence = f"Used: {used}; no weights were learned."
+    elif len(uniform.scores) < FEWEST:
+        n = len(uniform.scores)
+        sentence = f"Used: {used}; {n} graphs are too few to compare weights ({size})."
+    else:
+        verdict = f"learned weights and {baseline} predict about equally well"
+        if abs(gain) >= max(2.0 * error, _SMALLEST_GAIN):
+            better = "better" if gain > 0 else "worse"
+            verdict = f"learned weights predict {better} than {baseline}"
+        sentence = f"Used: {used}. On held-out graphs {verdict} ({size})."
+    return LearningGain(gain, error, _mean_score(learned), _mean_score(uniform), sentence, compared)
+
+
+def _mean_score(candidate: Candidate) -> float:
+    return float(candidate.scores.mean()) if len(candidate.scores) else 0.0
+
+
+def condition(
+    model: FittedGP,
+    graphs: GraphCollection,
+    training: TrainingGraphs,
+    targets: Targets,
+    n_jobs: int = 1,
+) -> tuple[FittedGP, LeaveOneOut]:
+    """Return the model given more graphs, and leave-one-out predictions of all.
+
+    Patterns that training never saw join the vocabulary with the weights that they inherit, which
+    predictions give them already: the result is the exact posterior given old and new graphs.
+    ``training`` (but for its histograms) and ``targets`` are of all graphs, the new ones last.
+    """
+    posterior = model._full_posterior(n_jobs)
+    if not isinstance(posterior, ExactPosterior):
+        raise ValueError(
+            "condition needs an exact posterior, and this model predicts through landmarks, which "
+            "were chosen for its training graphs: fit again, with a larger exact_size if possible."
+        )
+    rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
+    weighted, colors = model.weighted.extended(graphs, n_jobs)
+    more = weighted.forest.count(colors)
+    histograms = joined_histograms(model.basis, more)
+    covariates = model.covariates
+    if covariates is not None:
+        encoded = covariates.table.encode(graphs)
+        covariates = replace(covariates, training=np.vstack([covariates.training, encoded]))
+    n, n_all = model.basis.n_graphs, histograms.n_graphs
+    extended = replace(
+        model, weighted=weighted, basis=histograms, basis_indices=np.arange(n_all),
+        sample_weights=targets.weights, covariates=covariates,
+        training=replace(training, histograms=histograms),
+    )  # fmt: skip
+    new = model._beside(weighted.weighed(more), graphs)
+    noise = model.noise / targets.weights[n:]
+    among = extended.kernel.matrix(new, new, n_jobs)
+    posterior = posterior.extended(rows, among, noise, targets.values, n_jobs)
+    left_out = posterior.leave_one_out(
+        targets.values, n_jobs, replicate_numbers(extended.basis_graphs)
+    )
+    if targets.limits is not None:
+        used = model.noise / targets.weights
+        left_out = of_measurements(left_out, used, np.where(targets.limits == 0, used, model.noise))
+    return replace(extended, posterior=posterior), left_out
+
+
+def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> PatternHistograms:
+    """Return counts of two sets of graphs, where ``new`` has more patterns at each level's end."""
+    shift = new.level_offsets[:-1] - old.level_offsets[:-1]
+    columns = np.arange(old.n_patterns) + np.repeat(shift, np.diff(old.level_offsets))
+    table = old.to_sparse(dtype=np.int32)
+    wide = sparse.csr_array(
+        (table.data, columns[table.indices], table.indptr), shape=(old.n_graphs, new.n_patterns)
+    )
+    lists = sparse.vstack([wide, new.to_sparse(dtype=np.int32)]).tocsc()
+    lists.sort_indices()
+    return PatternHistograms(
+        lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data,
+        new.level_offsets, new.level_depths, np.concatenate([old.n_nodes, new.n_nodes]),
+        np.concatenate([old.unseen, new.unseen]), new.level_shares,
+    )  # fmt: skip
+
+
+def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Weights of graphs with these variances of noise, and a usual share that is not known."""
+    return 1.0 / (max(_USUAL * float(np.var(targets)), np.finfo(float).tiny) + known)
+
+
+def with_known_noise(
+    fitted: FittedEvidence, known: np.ndarray, targets: Targets, n_jobs: int = 1
+) -> tuple[FittedEvidence, Targets]:
+    """Return the model with noise variances ``known + learned``, and targets of these weights.
+
+    ``known`` (n,) is on the scale of the standardised targets. ``noise`` of the model is that of
+    a measurement of median error, which is what predictions of new measurements include.
+    """
+    model, graphs = fitted.model, fitted.model.training_graphs
+    measured = np.arange(len(known))
+    if targets.limits is not None:
+        measured = measured[targets.limits == 0]
+    some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
+    part = select_features(graphs, some)
+    kernel = model.kernel.matrix(part, part, n_jobs)
+    learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
+    variances, typical = known + learned, learned + float(np.median(known))
+    weights = typical / variances
+    targets = replace(targets, weights=weights)
+    if isinstance(model.posterior, ExactPosterior):
+        among = model.kernel.matrix(graphs, graphs, n_jobs)
+        found = Conditioned.fit(targets, among, typical, n_jobs)
+        left_out = found.leave_one_out(n_jobs, replicate_numbers(graphs))
+        used = weights * (found.measured / found.noise)
+        model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
+    else:
+        through = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
+        through = through_landmarks(through, model.basis_indices, targets)
+        landmarks, left_out = through.through(model.basis_indices)
+        left_out = of_measurements(left_out, through.noise, variances)
+        model = replace(model, noise=typical, posterior=landmarks)
+    return replace(fitted, model=model, left_out=left_out), targets
+
+
+def most_likely_noise(
+    kernel: np.ndarray, known: np.ndarray, targets: np.ndarray, n_jobs: int = 1
+) -> float:
+    """Return the variance that, added to the known ones, makes the targets most likely."""
+
+    def objective(log_noise: float) -> float:
+        found = ExactPosterior.fit(kernel.copy(), known + np.exp(log_noise), targets, n_jobs)
+        return -found.log_evidence(targets)
+
+    bounds = (np.log(_LEAST), np.log(_LARGEST))
+    return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))

@@ -1,11 +1,22 @@
-"""The fitted Gaussian process: patterns, weights, kernel and posterior as one frozen thing."""
+"""The fitted Gaussian process as one frozen thing, and where it may be believed.
+
+A Gaussian process says how sure it is, but it takes the noise to be the same everywhere. Its own
+leave-one-out errors tell where that is wrong: a new graph whose nearest training graphs were hard
+to predict will be hard, too. So the error to expect is the predictive standard deviation, corrected
+by how surprising the values of the nearest training graphs were,
+
+    std * sqrt((3 + sum w z) / (3 + sum w)),      w = T²,   z = squared error left out / its mean
+
+over the twenty nearest by the learned Tanimoto similarity ``T``. Nothing is fitted here; the limits
+of what counts as inside are set by the training graphs themselves, each left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +29,13 @@ from treelens.array_checks import (
 )
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.linalg import symmetric
-from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
+from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets, symmetric
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
-from treelens.models.predictions import KernelExpansion, Predictions
+from treelens.kernels.weighted import nearest_graphs
+from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.models.thresholds import Threshold, calibrated
-from treelens.models.training import TrainingGraphs
 from treelens.patterns.features import Features, RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -36,12 +46,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from treelens.gp.device import DevicePredictor
-    from treelens.gp.leave_one_out import LearningGain
+    from treelens.gp.fitting import LearningGain
 
 # Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
 _BLOCK = 2048
 _LEAST = np.finfo(float).tiny
 _LARGEST_LOG = 200.0  # of a weight
+_N_NEIGHBOURS = 20
+_DOUBT = 3.0  # so many neighbours' worth of trust in the standard deviation as it is
+_MOST_LEFT_OUT = 500  # training graphs that limits are set by
+_INSIDE = 0.975  # of them, by each of the two limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,3 +401,85 @@ def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
         return
     for start in range(0, n_graphs, _BLOCK):
         yield select_features(features, np.arange(start, min(start + _BLOCK, n_graphs)))
+
+
+class Neighbourhood(NamedTuple):
+    """Of each new graph."""
+
+    nearest: np.ndarray  # (n_graphs,) position of the most similar training graph
+    similarity: np.ndarray  # (n_graphs,) to it, from 0 to 1
+    surprise: np.ndarray  # (n_graphs,) of the nearest: 1 where they were as hard as usual
+
+
+def expected_error(std: np.ndarray, around: Neighbourhood) -> np.ndarray:
+    """Standard deviations corrected by how hard the neighbours were, shape (n_graphs,)."""
+    return std * np.sqrt(around.surprise)
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Where a model may be believed, by limits of what counts as inside."""
+
+    model: FittedGP
+    train: Features  # all training graphs
+    surprise: np.ndarray  # (n_train,) squared leave-one-out errors over their mean
+    largest_error: float = np.inf  # to expect of a graph inside, in the units of the targets
+    least_similarity: float = 0.0  # of a graph inside to the nearest training graph
+
+    @classmethod
+    def of(cls, model: FittedGP, residuals: np.ndarray, n_jobs: int = 1) -> Domain:
+        """Set the limits by leave-one-out errors (n_train, n_columns)."""
+        assert model.training is not None
+        squares = (residuals**2).mean(axis=1)
+        surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
+        domain = cls(model, model.training_graphs, surprise)
+        # How far off limits are is not known; landmarks are known too well to the posterior.
+        able = np.arange(len(squares))[model.training.exact]
+        if model.basis.n_graphs < len(squares):
+            able = np.setdiff1d(able, model.basis_indices)
+        left_out = np.sort(np.random.default_rng(0).permutation(able)[:_MOST_LEFT_OUT])
+        some = select_features(domain.train, left_out)
+        around = domain._around(some, n_jobs, left_out)
+        expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
+        return replace(
+            domain,
+            largest_error=float(np.quantile(expected, _INSIDE)),
+            least_similarity=float(np.quantile(around.similarity, 1.0 - _INSIDE)),
+        )
+
+    def around(self, weighed: Features, n_jobs: int = 1) -> Neighbourhood:
+        """Return the training graphs around new ones."""
+        blocks = feature_blocks(weighed, weighed.pairs.n_graphs)
+        parts = [self._around(block, n_jobs) for block in blocks]
+        return Neighbourhood(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _around(
+        self, some: Features, n_jobs: int, left_out: np.ndarray | None = None
+    ) -> Neighbourhood:
+        """``left_out``: the training graph that each one is, which is not its own neighbour."""
+        near, alike = nearest_graphs(
+            some, self.train, self.model.weights, _N_NEIGHBOURS, left_out, n_jobs
+        )
+        weight = alike**2
+        hard = _DOUBT + (weight * self.surprise[near]).sum(axis=1)
+        return Neighbourhood(near[:, 0], alike[:, 0], hard / (_DOUBT + weight.sum(axis=1)))
+
+    def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
+        """Which graphs are inside, shape (n_graphs,)."""
+        return (expected <= self.largest_error) & (around.similarity >= self.least_similarity)
+
+
+def left_out_std(
+    model: FittedGP, some: Features, left_out: np.ndarray, n_jobs: int = 1
+) -> np.ndarray:
+    """Standard deviations of new measurements of some training graphs, each left out."""
+    posterior = model._full_posterior(n_jobs)
+    if isinstance(posterior, ExactPosterior):
+        units = np.zeros((len(left_out), len(posterior.factor)))
+        units[np.arange(len(left_out)), left_out] = 1.0
+        variance = 1.0 / posterior.reduction(units)  # one over the diagonal of the inverse
+    else:  # one graph of many hardly moves a posterior through landmarks
+        rows = model.kernel_rows(some, n_jobs)
+        left = np.maximum(model.kernel.variance - posterior.reduction(rows), 0.0)
+        variance = left + model.noise
+    return model.target_scale * np.sqrt(variance)

@@ -1,28 +1,92 @@
-"""Targets of a Gaussian process, and its posterior given all training graphs.
+"""The exact posterior of a Gaussian process, and each training graph left out of it, with scores.
 
-The posterior takes one Cholesky factor, for up to some ten thousand graphs. Beyond, through
-landmarks: :mod:`treelens.gp.landmarks`.
+One Cholesky factor, for up to some ten thousand graphs; beyond, through landmarks:
+:mod:`treelens.gp.landmarks`. To LAPACK, which is Fortran, the transpose of a C-ordered matrix whose
+upper triangle counts is one whose lower triangle does; no other part is read or written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import blas, lapack
 
-from treelens.gp.evidence import JITTER
-from treelens.gp.linalg import (
-    cholesky_in_place,
-    inverse_in_place,
-    solve_factored,
-    solve_upper,
-    symmetric,
-)
+from treelens.evaluation.metrics import NINETY, number_scores
+from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
+if TYPE_CHECKING:
+    from treelens.gp.model import FittedGP
+
+# Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
+JITTER = 1e-9
+_LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
 # Targets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
+_FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
+
+
+def _threads(matrix: np.ndarray, n_jobs: int) -> AbstractContextManager[None]:
+    return blas_threads(n_jobs if len(matrix) >= _LARGE else 1)
+
+
+class NotPositiveDefiniteError(ValueError):
+    """The matrix has no Cholesky factor: rounding left it without full rank."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The covariance matrix is not positive definite: the noise is too small for how "
+            "similar some graphs are."
+        )
+
+
+def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
+    with _threads(matrix, n_jobs):
+        _, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise NotPositiveDefiniteError
+    return matrix
+
+
+def inverse_in_place(factor: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Overwrite the upper triangle of a factor ``U`` with that of ``inv(U.T @ U)``."""
+    with _threads(factor, n_jobs):
+        lapack.dpotri(factor.T, lower=1, overwrite_c=1)
+    return factor
+
+
+def solve_factored(factor: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Return ``inv(U.T @ U) @ right`` for ``right`` of shape (n, p)."""
+    with _threads(factor, n_jobs):
+        return lapack.dpotrs(factor.T, right, lower=1)[0]
+
+
+def solve_upper(
+    factor: np.ndarray, right: np.ndarray, *, transposed: bool, n_jobs: int = 1
+) -> np.ndarray:
+    """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``.
+
+    The squared columns of the first sum to the quadratic forms of ``right`` (n, p).
+    """
+    with _threads(factor, n_jobs):
+        return blas.dtrsm(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
+
+
+def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Return ``row @ matrix @ row`` of a symmetric matrix for every row, shape (n,)."""
+    with _threads(matrix, n_jobs):
+        half = blas.dtrmm(1.0, matrix.T, rows.T)  # (m, n), from one triangle: half the work
+    return 2.0 * np.einsum("ji,ij->i", half, rows) - rows**2 @ np.diagonal(matrix)
+
+
+def symmetric(upper: np.ndarray) -> np.ndarray:
+    """Return the symmetric matrix whose upper triangle is given."""
+    return np.triu(upper) + np.triu(upper, 1).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +209,35 @@ class ExactPosterior:
         together, else each would be predicted from its own copies.
         """
         inverse = inverse_in_place(self.factor.copy(), n_jobs)
-        diagonal = np.diagonal(inverse).copy()  # (n,)
-        mean, variance = targets - self.coefficients / diagonal[:, None], 1.0 / diagonal
-        if copies is None:
-            return LeaveOneOut(mean, variance)
-        order = np.argsort(copies, kind="stable")
-        starts = np.flatnonzero(np.diff(copies[order], prepend=-1))
-        for group in np.split(order, starts[1:]):
-            if len(group) > 1:
-                group = np.sort(group)
-                covariance = np.linalg.inv(symmetric(inverse[np.ix_(group, group)]))
-                mean[group] = targets[group] - covariance @ self.coefficients[group]
-                variance[group] = np.diagonal(covariance)
+
+        def block(group: np.ndarray) -> np.ndarray:
+            return symmetric(inverse[np.ix_(group, group)])
+
+        precision = np.diagonal(inverse).copy()
+        return left_out_given(targets, self.coefficients, precision, block, copies)
+
+
+def left_out_given(
+    targets: np.ndarray,
+    coefficients: np.ndarray,
+    precision: np.ndarray,
+    block: Callable[[np.ndarray], np.ndarray],
+    copies: np.ndarray | None,
+) -> LeaveOneOut:
+    """Leave-one-out predictions from the inverse covariance of the targets.
+
+    ``precision`` (n,) is its diagonal, ``block(group)`` its rows and columns of some graphs.
+    """
+    mean, variance = targets - coefficients / precision[:, None], 1.0 / precision
+    if copies is None:
         return LeaveOneOut(mean, variance)
+    _, numbers, sizes = np.unique(copies, return_inverse=True, return_counts=True)
+    for number in np.flatnonzero(sizes > 1):
+        group = np.flatnonzero(numbers == number)
+        covariance = np.linalg.inv(block(group))
+        mean[group] = targets[group] - covariance @ coefficients[group]
+        variance[group] = np.diagonal(covariance)
+    return LeaveOneOut(mean, variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,3 +256,107 @@ def _factored(kernel: np.ndarray, noise: np.ndarray, n_jobs: int) -> np.ndarray:
     kernel[np.diag_indices_from(kernel)] *= 1.0 + JITTER
     kernel[np.diag_indices_from(kernel)] += noise
     return cholesky_in_place(kernel, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutNumbers:
+    """Predictions of each training value from all the others, and their scores.
+
+    Weights and scales were learned from all of them, so the scores flatter a little. They are of
+    exact values: a limit is no measurement to compare with.
+    """
+
+    predictions: np.ndarray  # (n_graphs,)
+    std: np.ndarray  # (n_graphs,)
+    rmse: float
+    r2: float
+    nlpd: float  # mean of minus the log predictive density
+    coverage: float  # fraction of values within the 90 % interval
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutGroups:
+    """Predictions of each training value from the graphs of all other groups, and their scores.
+
+    Groups (scaffolds) are left out whole, so that errors are those of new chemistry; a graph
+    without a group is left out alone, and not scored.
+    """
+
+    predictions: np.ndarray  # (n_graphs,)
+    std: np.ndarray  # (n_graphs,)
+    n_groups: int
+    rmse: float
+    coverage: float  # fraction of values within the 90 % interval
+    factor: float  # of standard deviations, for nine of ten values to be within; at least 1
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOutClasses:
+    """Predictions of each training class from all the other graphs, and their scores."""
+
+    decisions: np.ndarray  # (n_graphs,) or (n_graphs, n_classes)
+    probabilities: np.ndarray  # (n_graphs, n_classes)
+    predictions: np.ndarray  # (n_graphs,)
+    accuracy: float
+    log_loss: float
+    threshold: Threshold | None = None  # None: the most probable class is named
+
+
+def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
+    """Leave-one-out predictions in the units of the values, and their scores."""
+    mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
+    std = targets.scale * np.sqrt(left_out.variance)
+    exact = slice(None) if targets.limits is None else targets.limits == 0
+    found = number_scores(values[exact], mean[exact], std[exact])
+    names = ("rmse", "r2", "nlpd", "coverage")
+    return LeftOutNumbers(mean, std, *(float(found[name] or 0.0) for name in names))
+
+
+def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
+    """Leave whole groups of training graphs out, in closed form: a block of the inverse each.
+
+    ``groups`` (n_graphs,) has a text for each, equal for graphs of one group, empty without one.
+    """
+    assert model.training is not None
+    posterior, values = model._full_posterior(n_jobs), model.training.targets
+    limits = model.training.limits
+    if not isinstance(posterior, ExactPosterior):
+        raise ValueError(
+            "Groups are left out of an exact posterior only, and this model predicts through "
+            "landmarks: use intervals='posterior', or fit with a larger exact_size."
+        )
+    inside = groups != ""
+    names, numbers = np.unique(groups[inside], return_inverse=True)
+    if len(names) < _FEWEST_GROUPS:
+        raise ValueError(
+            f"The training graphs have {len(names)} scaffolds, too few to measure errors on new "
+            f"ones ({_FEWEST_GROUPS} or more are needed): use intervals='posterior'."
+        )
+    together = len(names) + np.arange(len(groups))
+    together[inside] = numbers
+    offset, scale = model.target_offset[0], model.target_scale
+    found = posterior.leave_one_out(posterior.targets, n_jobs, together)
+    mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
+    scored = inside if limits is None else inside & (limits == 0)
+    scores = number_scores(values[scored], mean[scored], std[scored])
+    largest = float(np.quantile((np.abs(values - mean) / std)[scored], 0.9))
+    rmse, coverage = float(scores["rmse"] or 0.0), float(scores["coverage"] or 0.0)
+    return LeftOutGroups(mean, std, len(names), rmse, coverage, max(1.0, largest / NINETY))
+
+
+def left_out_classes(
+    decisions: np.ndarray, codes: np.ndarray, classes: np.ndarray, slope: float, asked: Any = "auto"
+) -> LeftOutClasses:
+    """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
+    probabilities = calibrated(decisions, slope)
+    threshold = choose_threshold(asked, probabilities, codes)
+    predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
+    own = probabilities[np.arange(len(codes)), codes]
+    return LeftOutClasses(
+        decisions[:, 0] if decisions.shape[1] == 1 else decisions,
+        probabilities,
+        classes[predicted],
+        float(np.mean(predicted == codes)),
+        max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300))))),
+        threshold,
+    )

@@ -29,7 +29,6 @@ def build_collection(
     edge_attributes: Any = None,
     edge_attribute_names: Sequence[str] = (),
     directed: bool = False,
-    label_hint: str = "Pass node labels to choose others.",
 ) -> GraphCollection:
     """Build a collection from one list of edges over all graphs.
 
@@ -52,8 +51,6 @@ def build_collection(
     edge_attributes : array of float, shape (n_edges, n_edge_attributes), optional
     directed : bool
         Whether an edge leads from its first node to its second.
-    label_hint : str
-        How to give node labels, for the warning where there are none.
 
     Examples
     --------
@@ -69,38 +66,33 @@ def build_collection(
     n_nodes = int(node_offsets[-1])
     edges = edge_array(edges, "The edges")
     _check_edges(edges, node_offsets)
+    arcs, directions, order, first = _canonical_arcs(edges, directed)
     edge_codes, edge_alphabet = None, None
     if edge_labels is not None:
-        _check_count("edge labels", len(edge_labels), "edges", len(edges))
-        edge_codes, edge_alphabet = encode_labels(
-            edge_labels, lambda i: f"The label of edge {_edge_place(edges[i], node_offsets)}"
-        )
-    arcs, directions, order, first = _canonical_arcs(edges, directed)
-    if edge_codes is not None and edge_alphabet is not None:
-        edge_codes = _codes_of_arcs(edge_codes[order], edge_alphabet, arcs, first, node_offsets)
+        edge_codes, edge_alphabet = _labels_of_arcs(edge_labels, edges, order, first, node_offsets)
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
         # Arcs of one edge in the order of the lines, so that both directions have the same mean.
         by_line = order[np.lexsort((order, np.cumsum(first)))]
         edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[by_line], first)
-    arcs = arcs[first]
     degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
     degree_labels = node_labels is None
     if node_labels is None:
         node_labels = degrees
         warnings.warn(
             f"These {len(sizes)} graphs have no node labels: each node was labelled with its "
-            f"degree. {label_hint}",
+            "degree. Pass node labels to choose others, or node_label=NAME where they are in an "
+            "attribute of another name.",
             DegreeLabelsWarning,
             stacklevel=2,
         )
     _check_count("node labels", len(node_labels), "nodes", n_nodes)
     node_codes, node_alphabet = encode_labels(
-        node_labels, lambda i: f"The label of {_node_place(i, node_offsets)}"
+        node_labels, lambda i: f"The label of node {_place(i, node_offsets)}"
     )
-    graph_of_arc_start = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]
+    first_node = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]  # of the graph of each arc
     return GraphCollection(
-        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - graph_of_arc_start,
+        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - first_node,
         node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
         recipe, node_attributes=node_attributes, attribute_names=tuple(attribute_names),
         edge_attributes=edge_attributes, edge_attribute_names=tuple(edge_attribute_names),
@@ -144,15 +136,11 @@ def listed_one_way(edges: np.ndarray) -> np.ndarray:
     return np.flatnonzero(~np.isin(back, there))
 
 
-def _node_place(node: int, node_offsets: np.ndarray) -> str:
-    graph = int(np.searchsorted(node_offsets, node, side="right")) - 1
-    return f"node {int(node - node_offsets[graph])} of graph {graph}"
-
-
-def _edge_place(edge: np.ndarray, node_offsets: np.ndarray) -> str:
-    graph = int(np.searchsorted(node_offsets, edge[0], side="right")) - 1
-    u, v = (edge - node_offsets[graph]).tolist()
-    return f"{u} - {v} of graph {graph}"
+def _place(ends: Any, node_offsets: np.ndarray) -> str:
+    """Return the name of a node, or of the edge between two, in messages."""
+    graph = int(np.searchsorted(node_offsets, np.ravel(ends)[0], side="right")) - 1
+    within = np.ravel(ends) - node_offsets[graph]
+    return f"{' - '.join(map(str, within.tolist()))} of graph {graph}"
 
 
 def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
@@ -163,17 +151,14 @@ def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
 def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
     """Every edge must join two nodes that exist, of the same graph."""
     n_nodes = int(node_offsets[-1])
-    outside = np.flatnonzero(((edges < 0) | (edges >= n_nodes)).any(axis=1))
-    if len(outside):
-        u, v = edges[outside[0]].tolist()
-        raise GraphDataError(
-            f"Edge {outside[0]} joins nodes {u} and {v}, but the nodes are 0 to {n_nodes - 1}."
-        )
     graph = np.searchsorted(node_offsets, edges, side="right") - 1
-    across = np.flatnonzero(graph[:, 0] != graph[:, 1])
-    if len(across):
-        u, v = (_node_place(node, node_offsets) for node in edges[across[0]].tolist())
-        raise GraphDataError(f"Edge {across[0]} joins {u} and {v}, which are different graphs.")
+    wrong = ((edges < 0) | (edges >= n_nodes)).any(axis=1) | (graph[:, 0] != graph[:, 1])
+    if wrong.any():
+        u, v = edges[wrong.argmax()].tolist()
+        raise GraphDataError(
+            f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
+            f"the nodes 0 to {n_nodes - 1}."
+        )
 
 
 def _canonical_arcs(
@@ -181,8 +166,8 @@ def _canonical_arcs(
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
     """Return every edge at both ends, sorted by (start, end, direction).
 
-    Returned are the arcs (2 n_edges, 2), the directions of different ones, the edge of each arc,
-    and which arcs differ from the one before.
+    Returned are the different arcs (n_arcs, 2) with their directions; and of the 2 n_edges arcs
+    before equal ones were merged, the edge of each and whether it differs from the one before.
     """
     arcs = np.concatenate([edges, edges[:, ::-1]])
     incoming = np.repeat([False, directed], len(edges))
@@ -191,23 +176,29 @@ def _canonical_arcs(
     first = np.ones(len(arcs), dtype=bool)
     first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1) | (incoming[1:] != incoming[:-1])
     directions = incoming[first].astype(np.int8) if directed else None
-    return arcs, directions, order % max(1, len(edges)), first
+    return arcs[first], directions, order % max(1, len(edges)), first
 
 
-def _codes_of_arcs(
-    codes: np.ndarray, alphabet: tuple[Any, ...], arcs: np.ndarray, first: np.ndarray, offsets: Any
-) -> np.ndarray:
-    """Return the codes of the different arcs; raise where one has two."""
+def _labels_of_arcs(
+    labels: Sequence[Any] | np.ndarray, edges: np.ndarray, order: np.ndarray, first: np.ndarray,
+    offsets: np.ndarray,
+) -> tuple[np.ndarray, tuple[Any, ...]]:  # fmt: skip
+    """Return the codes of the different arcs, and the alphabet; raise where an arc has two."""
+    _check_count("edge labels", len(labels), "edges", len(edges))
+    codes, alphabet = encode_labels(
+        labels, lambda i: f"The label of edge {_place(edges[i], offsets)}"
+    )
+    codes = codes[order]
     known = codes[first][np.cumsum(first) - 1]  # the code of the first arc with the same ends
-    conflict = np.flatnonzero(codes != known)
-    if len(conflict):
-        arc = conflict[0]
+    conflict = codes != known
+    if conflict.any():
+        arc = conflict.argmax()
         raise GraphDataError(
-            f"Edge {_edge_place(arcs[arc], offsets)} is listed with two labels, "
+            f"Edge {_place(edges[order[arc]], offsets)} is listed with two labels, "
             f"{alphabet[known[arc]]!r} and {alphabet[codes[arc]]!r}. Merge the two (a tuple is a "
             "fine label) or leave the edge labels out."
         )
-    return codes[first]
+    return codes[first], alphabet
 
 
 def _mean_of_runs(table: np.ndarray, first: np.ndarray) -> np.ndarray:
@@ -236,11 +227,16 @@ def encode_labels(
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
     try:
         alphabet = list(dict.fromkeys(labels))
-        bad = [label for label in alphabet if label is None or bool(label != label)]
+        good = all(map(_is_label, alphabet))
     except (TypeError, ValueError):  # unhashable, or == gives no single truth value
-        bad = [None]
-    if bad:
-        _raise_bad_label(labels, place)
+        good = False
+    if not good:
+        bad = next(i for i, label in enumerate(labels) if not _is_label(label))
+        raise GraphDataError(
+            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
+            "must be hashable, and equal to themselves. Turn lists into tuples, and give missing "
+            "labels one of their own, such as 'unknown'."
+        )
     with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
         alphabet = sorted(alphabet)
     code_of = {label: code for code, label in enumerate(alphabet)}
@@ -248,39 +244,29 @@ def encode_labels(
     return codes, tuple(alphabet)
 
 
-def _raise_bad_label(labels: Sequence[Any], place: Callable[[int], str]) -> None:
-    for position, label in enumerate(labels):
-        try:
-            hash(label)
-            is_missing = label is None or bool(label != label)
-        except (TypeError, ValueError):
-            raise GraphDataError(
-                f"{place(position)} is an unhashable {type(label).__name__} ({label!r}): labels "
-                "must be hashable. Turn lists into tuples, arrays into numbers or strings."
-            ) from None
-        if is_missing:
-            raise GraphDataError(
-                f"{place(position)} is {label!r}: every label must be a value that equals itself. "
-                "Give the missing ones a label of their own, such as 'unknown'."
-            )
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        return value is not None and bool(value == value)
+    except (TypeError, ValueError):
+        return False
 
 
 # --- plain graphs: how graphs of other libraries are read -----------------------------------
 
 _WEIGHTS = ("weight", "edge_weight")
-Columns = dict[Any, Any]
 
 
 class PlainGraph(NamedTuple):
-    """One graph with nodes 0, 1, ... and columns: labels under the key None, attributes by name.
+    """One graph with nodes 0, 1, ... and columns: attributes by name, with a value (or None) each.
 
-    A column has a value for each node (or edge), None where one is missing.
+    Labels are under the key None, or an attribute like any other.
     """
 
     nodes: Sequence[Any]  # as named in messages
     edges: Any  # pairs of node numbers: a list, or an array of shape (n_edges, 2)
-    node_columns: Columns
-    edge_columns: Columns
+    node_columns: dict[Any, Any]
+    edge_columns: dict[Any, Any]
     name: Hashable | None = None
     directed: bool = False
 
@@ -295,21 +281,12 @@ class Asked(NamedTuple):
     directed: bool | None = None
     required: bool = True  # whether attributes must be there
 
-    def labelled(self, nodes: Columns, edges: Columns) -> tuple[Columns, Columns]:
-        """Return columns with the labels under None, unless they were asked for as attributes."""
-        for columns, label, names in (
-            (nodes, self.node_label or "label", self.node_attributes),
-            (edges, self.edge_label or "label", self.edge_attributes),
-        ):
-            if label in columns and (names == "all" or label not in names):
-                columns[None] = columns.pop(label)
-        return nodes, edges
 
+class Columns(NamedTuple):
+    """Labels and attributes of all nodes, or all edges, of some graphs."""
 
-class Attributes(NamedTuple):
-    """Attributes of all nodes or edges of some graphs."""
-
-    values: np.ndarray | None = None  # (n_rows, n_names)
+    labels: list[Any] | None = None
+    values: np.ndarray | None = None  # attributes, (n_rows, n_names)
     names: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # what was asked for: "pos", of which the names are "pos 1", ...
 
@@ -321,97 +298,131 @@ def join(
     graph_data: Mapping[str, Any] | None = None,
 ) -> GraphCollection:
     """Put plain graphs into one collection; warnings name what is missing, mixed or ignored."""
-    notes: list[tuple[str, type[Warning]]] = []
+    notes: list[Warning] = []
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
     mixed = asked.directed is None and len(set(kinds)) > 1
     if mixed:
-        message = (
+        notes.append(UserWarning(
             f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all are "
             "read as directed, and undirected edges lead both ways. Pass directed=True if that is "
             "what you want, or directed=False to ignore directions."
-        )
-        notes.append((message, UserWarning))
+        ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
-    pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
-    n_edges = [len(edges) for edges in pairs]
-    edges = np.concatenate(pairs)  # (n_edges in all, 2), nodes numbered within their graph
-    n_nodes = np.repeat(sizes, n_edges)[:, None]
-    outside = np.flatnonzero(((edges < 0) | (edges >= n_nodes)).any(axis=1))
-    if len(outside):
-        graph = int(np.searchsorted(np.cumsum(n_edges), outside[0], side="right"))
-        u, v = edges[outside[0]].tolist()
-        raise GraphDataError(
-            f"Graph {graph}: an edge joins nodes {u} and {v}, but the graph has {sizes[graph]} "
-            "nodes, numbered from 0."
-        )
-    edges = edges + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
-    (node_labels, nodes), (edge_labels, arcs) = (
-        (
-            _labels(what, graphs, columns, counts, label),
-            _attributes(what, columns, counts, names, asked.required, notes),
-        )
-        for what, columns, counts, label, names in (
-            ("node", [g.node_columns for g in graphs], sizes, *asked[0:4:2]),
-            ("edge", [g.edge_columns for g in graphs], n_edges, *asked[1:4:2]),
-        )
-    )
-    values = arcs.values
+    edges, n_edges = _all_edges(graphs, sizes)
+    nodes = _columns("node", graphs, sizes, asked, notes)
+    arcs = _columns("edge", graphs, n_edges, asked, notes)
     if directed and not all(kinds):
         back = np.flatnonzero(np.repeat(np.logical_not(kinds), n_edges))
         edges = np.concatenate([edges, edges[back, ::-1]])
-        edge_labels = None if edge_labels is None else edge_labels + [edge_labels[i] for i in back]
+        labels, values = arcs.labels, arcs.values
+        labels = None if labels is None else labels + [labels[i] for i in back]
         values = None if values is None else np.concatenate([values, values[back]])
+        arcs = arcs._replace(labels=labels, values=values)
     recipe = GraphRecipe(
         source, node_label=asked.node_label, edge_label=asked.edge_label,
         node_attributes=nodes.sources, edge_attributes=arcs.sources,
         directed=True if mixed else asked.directed,
     )  # fmt: skip
     names = [graph.name for graph in graphs]
-    hint = {}
-    if source != "grakel":  # whose labels have no names
-        texts = {key for graph in graphs for key, values in graph.node_columns.items()
-                 if any(isinstance(value, str) for value in values)}  # fmt: skip
-        known = f" There are: {', '.join(sorted(map(str, texts)))}." if texts else ""
-        hint = {"label_hint": f"node_label=NAME takes labels from another attribute.{known}"}
     joined = build_collection(
-        sizes, edges, node_labels, edge_labels,
+        sizes, edges, nodes.labels, arcs.labels,
         names if any(name is not None for name in names) else None, graph_data, recipe,
-        node_attributes=nodes.values, attribute_names=nodes.names, edge_attributes=values,
-        edge_attribute_names=arcs.names, directed=directed, **hint,
+        node_attributes=nodes.values, attribute_names=nodes.names, edge_attributes=arcs.values,
+        edge_attribute_names=arcs.names, directed=directed,
     )  # fmt: skip
-    notes += ((message, IgnoredDataWarning) for message in _ignored(graphs, joined, nodes, arcs))
-    for message, category in notes:
-        warnings.warn(message, category, stacklevel=3)
+    for note in [*notes, *_ignored(graphs, joined, nodes, arcs)]:
+        warnings.warn(note, stacklevel=3)
     return joined
 
 
-def _labels(
-    what: str, graphs: Sequence[PlainGraph], columns: Sequence[Columns], counts: Sequence[int],
-    asked: str | None,
-) -> list[Any] | None:  # fmt: skip
-    """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
-    labelled: list[int] = []
-    bare: list[int] = []
+def _all_edges(graphs: Sequence[PlainGraph], sizes: Sequence[int]) -> tuple[np.ndarray, list[int]]:
+    """Return the edges of all graphs, nodes numbered through, and how many each graph has."""
+    pairs = []
+    for i, (graph, size) in enumerate(zip(graphs, sizes, strict=True)):
+        pairs.append(edge_array(graph.edges, f"Graph {i}"))
+        outside = ((pairs[i] < 0) | (pairs[i] >= size)).any(axis=1)
+        if outside.any():
+            u, v = pairs[i][outside.argmax()].tolist()
+            raise GraphDataError(
+                f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {size} nodes, "
+                "numbered from 0."
+            )
+    n_edges = [len(edges) for edges in pairs]
+    return np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None], n_edges
+
+
+def _columns(
+    what: str, graphs: Sequence[PlainGraph], counts: Sequence[int], asked: Asked,
+    notes: list[Warning],
+) -> Columns:  # fmt: skip
+    """Return the labels of all nodes (or edges), and the attributes that were asked for.
+
+    A value that is an array becomes several attributes; one that is not there is missing.
+    """
+    columns: list[dict[Any, Any]] = [getattr(graph, f"{what}_columns") for graph in graphs]
+    wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
     for i, of_graph in enumerate(columns):
+        known = None in of_graph or (label or "label") not in of_graph
+        if not known and (wanted == "all" or (label or "label") not in wanted):
+            of_graph[None] = of_graph.pop(label or "label")
         for name, column in of_graph.items():
             if len(column) != counts[i]:
                 raise GraphDataError(
                     f"Graph {i} has {len(column)} {what} {name or 'label'}s for {counts[i]} "
                     f"{what}s: give one each."
                 )
+    labels = _labels(what, graphs, columns, counts, label)
+    names = sorted({name for of_graph in columns for name in of_graph if isinstance(name, str)})
+    blocks: dict[str, np.ndarray] = {}
+    for name in names if wanted == "all" else wanted:
+        if name not in names:
+            if asked.required:
+                raise GraphDataError(
+                    f"No {what} of any graph has the attribute {name!r}. There are: "
+                    f"{', '.join(names) or 'none'}."
+                )
+            continue
+        try:
+            blocks[name] = _numbers([x.get(name) for x in columns], counts, name, what)
+        except GraphDataError:
+            if wanted != "all":
+                raise
+            continue
+        lack = [i for i, x in enumerate(columns) if counts[i] and _is_empty(x.get(name))]
+        if lack:
+            notes.append(UserWarning(
+                f"Graph {lack[0]} has no {what} attribute {name!r} ({len(lack)} of {len(columns)} "
+                "graphs have none), while others have it: its values count as missing."
+            ))  # fmt: skip
+    if not blocks:
+        return Columns(labels)
+    names = []
+    for name, block in blocks.items():
+        names += [name] if block.shape[1] == 1 else numbered_names(name, block.shape[1])
+    values = np.concatenate(list(blocks.values()), axis=1)
+    return Columns(labels, values, tuple(names), tuple(blocks))
+
+
+def _labels(
+    what: str, graphs: Sequence[PlainGraph], columns: Sequence[dict[Any, Any]],
+    counts: Sequence[int], asked: str | None,
+) -> list[Any] | None:  # fmt: skip
+    """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
+    labelled: list[int] = []
+    bare: list[int] = []
+    for i, of_graph in enumerate(columns):
         values = of_graph.get(None, ())
-        missing = sum(value is None for value in values)
-        if 0 < missing < len(values):
-            first = next(k for k, value in enumerate(values) if value is None)
-            ends = [first] if what == "node" else graphs[i].edges[first]
+        lacks = [k for k, value in enumerate(values) if value is None]
+        if 0 < len(lacks) < len(values):
+            ends = [lacks[0]] if what == "node" else graphs[i].edges[lacks[0]]
             place = f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)}"
             raise GraphDataError(
                 f"{place} of graph {i} has no {asked or 'label'!r}, while others of the same graph "
                 "have one: give every one a label, such as 'unknown', or none."
             )
         if counts[i]:
-            (bare if missing == len(values) else labelled).append(i)
+            (bare if len(lacks) == len(values) else labelled).append(i)
     if not labelled and asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})
         raise GraphDataError(
@@ -426,49 +437,6 @@ def _labels(
     if not labelled:
         return None if bare or what == "edge" else []
     return [label for i in labelled for label in columns[i][None]]
-
-
-def _attributes(
-    what: str, columns: Sequence[Columns], counts: Sequence[int], asked: Any, required: bool,
-    notes: list[tuple[str, type[Warning]]],
-) -> Attributes:  # fmt: skip
-    """Return the attributes of some names, or all that are numbers, of all nodes or edges.
-
-    A value that is an array becomes several attributes; one that is not there is missing.
-    """
-    known = sorted({name for of_graph in columns for name in of_graph if isinstance(name, str)})
-    blocks: dict[str, np.ndarray] = {}
-    for name in known if asked == "all" else asked:
-        if name not in known:
-            if required:
-                raise GraphDataError(
-                    f"No {what} of any graph has the attribute {name!r}. "
-                    + (
-                        f"There are: {', '.join(known)}."
-                        if known
-                        else f"There are none: leave {what}_attributes= out."
-                    )
-                )
-            continue
-        try:
-            blocks[name] = _numbers([x.get(name) for x in columns], counts, name, what)
-        except GraphDataError:
-            if asked != "all":
-                raise
-            continue
-        lack = [i for i, x in enumerate(columns) if counts[i] and _is_empty(x.get(name))]
-        if lack:
-            message = (
-                f"Graph {lack[0]} has no {what} attribute {name!r} ({len(lack)} of {len(columns)} "
-                "graphs have none), while others have it: its values count as missing."
-            )
-            notes.append((message, UserWarning))
-    if not blocks:
-        return Attributes()
-    names: list[str] = []
-    for name, block in blocks.items():
-        names += [name] if block.shape[1] == 1 else numbered_names(name, block.shape[1])
-    return Attributes(np.concatenate(list(blocks.values()), axis=1), tuple(names), tuple(blocks))
 
 
 def _is_empty(column: Any) -> bool:
@@ -502,14 +470,14 @@ def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str
 
 
 def _ignored(
-    graphs: Sequence[PlainGraph], joined: GraphCollection, nodes: Attributes, edges: Attributes
-) -> list[str]:
-    """Return messages about what the graphs have and is not used."""
+    graphs: Sequence[PlainGraph], joined: GraphCollection, nodes: Columns, edges: Columns
+) -> list[Warning]:
+    """Return warnings about what the graphs have and is not used."""
     ignored: dict[str, str] = {}
     for name in _WEIGHTS:
-        columns = [g.edge_columns[name] for g in graphs if name in g.edge_columns]
-        numbers = (x for x in chain(*columns) if isinstance(x, (int, float, np.number)))
-        if name not in edges.sources and any(x != 1 and not isinstance(x, bool) for x in numbers):
+        values = chain.from_iterable(graph.edge_columns.get(name, ()) for graph in graphs)
+        numbers = (x for x in values if isinstance(x, (int, float, np.number)))
+        if name not in edges.sources and any(x != 1 for x in numbers):
             ignored["edge weights"] = f"edge_attributes={[name]!r}"
     unused = {
         str(name)
@@ -518,9 +486,8 @@ def _ignored(
         if name is not None and name not in nodes.sources and any(map(_is_continuous, column))
     }
     if unused:
-        names = sorted(unused)
-        found = f"continuous node attributes ({', '.join(map(repr, names))})"
-        ignored[found] = f"node_attributes={names!r}"
+        found = f"continuous node attributes ({', '.join(map(repr, sorted(unused)))})"
+        ignored[found] = f"node_attributes={sorted(unused)!r}"
     messages = []
     if ignored:
         messages.append(
@@ -535,7 +502,7 @@ def _ignored(
                 "is a label of its own: how close two of them are is ignored. Round them, or pass "
                 f"{what}_attributes=."
             )
-    return messages
+    return [IgnoredDataWarning(message) for message in messages]
 
 
 def _is_continuous(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from treelens.array_checks import check_array, check_offsets
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 
@@ -81,9 +82,8 @@ class GraphCollection:
     numbered *within the graph*, so that a run of graphs can be cut out without renumbering.
     ``len(neighbors)`` is called ``n_arcs``.
 
-    Build one with :func:`treelens.load_dataset`, :func:`treelens.read_smiles`,
-    :func:`treelens.as_graph_collection` or :func:`treelens.graphs.build.build_collection` rather
-    than by hand.
+    Build one with :func:`treelens.as_graph_collection`, :func:`treelens.read_smiles` or
+    :func:`treelens.graphs.build.build_collection` rather than by hand.
 
     Parameters
     ----------
@@ -120,11 +120,6 @@ class GraphCollection:
     directions : array of int, shape (n_arcs,), optional
         Of directed graphs, 0 where the edge leads to the neighbour and 1 where it comes from it;
         the neighbours of a node are sorted by number, then by this.
-
-    Raises
-    ------
-    GraphDataError
-        Where the arrays do not fit together; the message names the graph.
 
     Examples
     --------
@@ -170,10 +165,6 @@ class GraphCollection:
         if not _known_good:
             self._check_arrays()
 
-    def _replaced(self, **changes: Any) -> GraphCollection:
-        """Return the same collection with some arguments of the constructor replaced."""
-        return replace(self, **changes)
-
     def __reduce__(self) -> Any:
         arguments = {field.name: getattr(self, field.name) for field in fields(self)}
         arguments["graph_data"] = {key: np.array(x) for key, x in self.graph_data.items()}
@@ -181,77 +172,61 @@ class GraphCollection:
 
     def _check_arrays(self) -> None:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
-        for name in _OFFSETS:
-            offsets = getattr(self, name)
-            if not len(offsets) or offsets[0] != 0:
-                raise GraphDataError(f"{name} must begin with 0 and end with the length.")
-            falls = np.flatnonzero(offsets[1:] < offsets[:-1])
-            if len(falls):
-                raise GraphDataError(f"{name} must ascend, but falls after entry {falls[0]}.")
-        lengths = [
-            ("node_codes", self.node_codes, self.n_nodes),
-            ("neighbor_offsets", self.neighbor_offsets, self.n_nodes + 1),
-            ("neighbors", self.neighbors, self.neighbor_offsets[-1]),
-            ("edge_codes", self.edge_codes, len(self.neighbors)),
-            ("fine_codes", self.fine_codes, self.n_nodes),
-            ("node_attributes", self.node_attributes, self.n_nodes),
-            ("edge_attributes", self.edge_attributes, len(self.neighbors)),
-            ("directions", self.directions, len(self.neighbors)),
+        if not len(self.node_offsets):
+            raise GraphDataError("node_offsets must ascend from 0 to the number of nodes.")
+        n_nodes, n_arcs = self.n_nodes, len(self.neighbors)
+        codes = [
+            ("node_codes", self.node_codes, n_nodes, self.node_alphabet),
+            ("fine_codes", self.fine_codes, n_nodes, self.fine_alphabet),
+            ("edge_codes", self.edge_codes, n_arcs, self.edge_alphabet),
+            ("directions", self.directions, n_arcs, ("to the neighbour", "from it")),
+        ]
+        others = [
+            ("node_attributes", self.node_attributes, n_nodes),
+            ("edge_attributes", self.edge_attributes, n_arcs),
             ("names", self.names, len(self)),
             *((f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()),
         ]
-        for name, array, expected in lengths:
-            if array is not None and len(array) != expected:
-                raise GraphDataError(f"{name} has {len(array)} entries; expected {expected}.")
+        try:
+            check_offsets(self.node_offsets, "node_offsets", len(self), n_nodes)
+            check_offsets(self.neighbor_offsets, "neighbor_offsets", n_nodes, n_arcs)
+            for name, array, length, alphabet in codes:
+                if array is not None:
+                    check_array(array, name, array.dtype, (length,), 0, len(alphabet or ()))
+            for name, array, length in others:
+                if array is not None:
+                    check_array(array, name, array.dtype, (length, *array.shape[1:]))
+        except ValueError as error:
+            raise GraphDataError(f"{error}.") from error
         self._check_neighbors()
         self._check_attributes()
-        for name, codes, alphabet in (
-            ("node", self.node_codes, self.node_alphabet),
-            ("fine", self.fine_codes, self.fine_alphabet or ()),
-            ("edge", self.edge_codes, self.edge_alphabet or ()),
-        ):
-            n = len(alphabet)
-            if codes is None or not len(codes) or (codes.min() >= 0 and codes.max() < n):
-                continue
-            bad = int(np.flatnonzero((codes < 0) | (codes >= n))[0])
-            place = self._place(bad, of_arc=name == "edge")
-            raise GraphDataError(
-                f"{place} has the {name} label code {codes[bad]}; {name}_alphabet has {n} labels, "
-                "numbered from 0."
-            )
 
     def _check_neighbors(self) -> None:
         """Neighbours must be nodes of the same graph, ascending."""
         neighbors, offsets = self.neighbors, self.neighbor_offsets
         n_arcs = np.diff(offsets[self.node_offsets])  # of every graph
-        outside = np.flatnonzero((neighbors < 0) | (neighbors >= np.repeat(self.sizes, n_arcs)))
-        if len(outside):
-            arc = int(outside[0])
-            raise GraphDataError(
-                f"{self._place(arc, of_arc=True)} has the neighbour {neighbors[arc]}, which is no "
-                "node of that graph: neighbours are numbered within their graph."
-            )
+        wrong = (neighbors < 0) | (neighbors >= np.repeat(self.sizes, n_arcs))
         keys = neighbors
         if self.directions is not None:
-            if not np.isin(self.directions, (0, 1)).all():
-                raise GraphDataError("directions must be 0 (to the neighbour) or 1 (from it).")
             keys = 2 * neighbors.astype(np.int64) + self.directions
         falls = keys[1:] <= keys[:-1]
         firsts = offsets[1:-1]  # where the neighbours of the next node begin
         falls[firsts[(firsts > 0) & (firsts < len(neighbors))] - 1] = False
-        if falls.any():
-            arc = int(falls.argmax())
+        wrong[:-1] |= falls
+        if wrong.any():
+            graph = int(np.searchsorted(np.cumsum(n_arcs), wrong.argmax(), side="right"))
             raise GraphDataError(
-                f"{self._place(arc, of_arc=True)} has the neighbours {neighbors[arc]} and then "
-                f"{neighbors[arc + 1]}: they must ascend, each once."
+                f"neighbors of graph {graph} must be nodes of that graph, numbered within it, and "
+                "ascend at each node, each once."
             )
 
     def _check_attributes(self) -> None:
         """Attributes must have a name each, and no infinite values."""
-        for what, table, names in (
-            ("node", self.node_attributes, self.attribute_names),
-            ("edge", self.edge_attributes, self.edge_attribute_names),
-        ):
+        for what, table, names, first in (
+            ("node", self.node_attributes, self.attribute_names, self.node_offsets),
+            ("edge", self.edge_attributes, self.edge_attribute_names,
+             self.neighbor_offsets[self.node_offsets]),
+        ):  # fmt: skip
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
                 raise GraphDataError(
@@ -260,19 +235,11 @@ class GraphCollection:
                 )
             if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
                 row, column = wrong[0].tolist()
-                place = self._place(row, of_arc=what == "edge")
-                place = place if what == "node" else f"An edge of {place[0].lower()}{place[1:]}"
                 raise GraphDataError(
-                    f"{place} has the value {table[row, column]} of the attribute "
-                    f"{names[column]!r}: attributes must be finite, or NaN where missing."
+                    f"Graph {np.searchsorted(first, row, side='right') - 1}: the {what} attribute "
+                    f"{names[column]!r} has the value {table[row, column]}; attributes must be "
+                    "finite, or NaN where missing."
                 )
-
-    def _place(self, row: int, of_arc: bool) -> str:
-        """Return the name of a node, given its row or one of its arcs."""
-        if of_arc:
-            row = int(np.searchsorted(self.neighbor_offsets, row, side="right")) - 1
-        graph = int(np.searchsorted(self.node_offsets, row, side="right")) - 1
-        return f"Node {row - int(self.node_offsets[graph])} of graph {graph}"
 
     # --- size -----------------------------------------------------------------------------
 
@@ -421,18 +388,18 @@ class GraphCollection:
             if (values := getattr(self, name)) is not None
         }
         changes["graph_data"] = {key: x[graphs] for key, x in self.graph_data.items()}
-        return self._replaced(
+        return replace(self,
             node_offsets=node_offsets, neighbor_offsets=neighbor_offsets, **changes,
             _known_good=True,
         )  # fmt: skip
 
     def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
         """Return the same graphs with another recipe."""
-        return self._replaced(recipe=recipe)
+        return replace(self, recipe=recipe)
 
-    def with_names(self, names: Sequence[Any]) -> GraphCollection:
+    def with_names(self, names: Any) -> GraphCollection:
         """Return the same graphs with other names."""
-        return self._replaced(names=names)
+        return replace(self, names=names)
 
     def with_data(self, columns: Any) -> GraphCollection:
         """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
@@ -445,14 +412,16 @@ class GraphCollection:
         [298.0]
         """
         more = {str(name): np.asarray(columns[name], dtype=object) for name in columns}
-        return self._replaced(graph_data={**self.graph_data, **more})
+        return replace(self, graph_data={**self.graph_data, **more})
 
     def relabelled(
         self, node_codes: np.ndarray, node_alphabet: Sequence[Any], **changes: Any
     ) -> GraphCollection:
         """Return the same graphs with other node labels, and without fine ones."""
-        labels = {"node_codes": node_codes, "node_alphabet": node_alphabet, "degree_labels": False}
-        return self._replaced(**labels, fine_codes=None, fine_alphabet=None, **changes)
+        return replace(
+            self, node_codes=node_codes, node_alphabet=tuple(node_alphabet), degree_labels=False,
+            fine_codes=None, fine_alphabet=None, **changes,
+        )  # fmt: skip
 
 
 def _frozen(array: Any, dtype: Any) -> np.ndarray:
@@ -471,11 +440,9 @@ def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
         raise GraphDataError(f"{name} must have one axis; got the shape {array.shape}.")
     if array.size and array.dtype.kind not in "iu":
         raise GraphDataError(f"{name} must be integers; got {array.dtype}.")
-    if array.size and not np.can_cast(array.dtype, dtype):
-        low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
-        if low < limits.min or high > limits.max:
-            worst = high if high > limits.max else low
-            raise GraphDataError(f"{name} contains {worst}, which is no {limits.dtype}.")
+    limits = np.iinfo(dtype)
+    if array.size and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
+        raise GraphDataError(f"{name} must fit into {limits.dtype}.")
     return _frozen(array, dtype)
 
 
@@ -550,4 +517,4 @@ def check_attributes(
             picked = None if table is None else table[:, [given.index(name) for name in expected]]
             changes[f"{what}_attributes"] = picked if expected else None
             changes["attribute_names" if what == "node" else "edge_attribute_names"] = expected
-    return graphs._replaced(**changes) if changes else graphs
+    return replace(graphs, **changes) if changes else graphs

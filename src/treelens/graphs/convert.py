@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +15,11 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.molecules import (
     molecules_by_recipe,
-    molecules_of_table,
     smiles_by_recipe,
 )
 from treelens.graphs.recipe import GraphRecipe, check_agreement
-from treelens.graphs.tables import SDF_ENDINGS, TABLE_ENDINGS, inner_suffix, is_sdf, read_sdf
+from treelens.graphs.table_reader import rows_of_table
+from treelens.graphs.tables import is_sdf, read_sdf
 
 _EXPECTED = (
     "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
@@ -174,12 +173,8 @@ class _Kind(NamedTuple):
     takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 
 
-def _molecule_recipe(recipe: GraphRecipe | None, reader: str) -> GraphRecipe:
-    return (recipe or GraphRecipe()).for_new_molecules(reader)
-
-
 def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
-    return smiles_by_recipe(items, _molecule_recipe(recipe, "smiles"))
+    return smiles_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("smiles"))
 
 
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
@@ -189,7 +184,7 @@ def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> Grap
             items = [
                 m if m.GetNumHeavyAtoms() == m.GetNumAtoms() else rdkit().RemoveHs(m) for m in items
             ]
-    return molecules_by_recipe(items, _molecule_recipe(recipe, "rdkit"))
+    return molecules_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("rdkit"))
 
 
 def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
@@ -198,10 +193,10 @@ def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
             f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
             "treelens.read_smiles, which also returns the targets."
         )
-    recipe = _molecule_recipe(recipe, "sdf")
+    recipe = (recipe or GraphRecipe()).for_new_molecules("sdf")
     molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    data = {"mol": molecules}
-    return molecules_of_table(table, data, None, recipe=recipe, on_invalid=None)[0]
+    graphs, _ = rows_of_table(table, molecules, recipe, names="none").labelled(None, None)
+    return graphs
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -283,7 +278,7 @@ def _common_kind(items: list[Any]) -> _Kind:
 def _listed(graphs: Any) -> list[Any]:
     """Return an iterable of graphs as a list; anything else is an error."""
     if isinstance(graphs, list) and graphs and all(map(_is_matrix, graphs)):
-        return graphs
+        return graphs  # two or three of them are no GraKeL tuple
     problem = _problem_with(graphs)
     if problem is not None:
         raise NotGraphsError(f"Expected {problem}")
@@ -295,24 +290,14 @@ def _listed(graphs: Any) -> list[Any]:
 
 def _problem_with(graphs: Any) -> str | None:
     """Return why this is no list of graphs, as the rest of a sentence, or None."""
-    from treelens.graphs.blocks import holds_blocks
-
-    if isinstance(graphs, (set, frozenset)):
-        return "a list of graphs; got a set, which has no order."
-    if isinstance(graphs, np.ma.MaskedArray):
-        return "a list of graphs; got a masked array. Pass graphs.compressed()."
-    endings = (*TABLE_ENDINGS, *SDF_ENDINGS, ".treelens")
-    if isinstance(graphs, str) and (
-        inner_suffix(Path(graphs)) in endings or os.path.isfile(graphs)  # of any length
-    ):
-        return (
-            f"a list of graphs; got {described(graphs)}, which looks like a path. Read tables with "
-            "treelens.read_smiles, an SDF as a pathlib.Path, a model with treelens.load."
-        )
+    if isinstance(graphs, (set, frozenset, np.ma.MaskedArray)):
+        why = "masked entries are no graphs" if np.ma.isMA(graphs) else "a set has no order"
+        return f"a list of graphs; got a {type(graphs).__name__}, and {why}. Make a list of it."
     if (single := kind_of(graphs)) is not None:
+        file = " Files are read by treelens.read_smiles, read_table and load."
         return (
             f"a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap it in a "
-            "list: [graph]."
+            f"list: [graph].{file if isinstance(graphs, str) else ''}"
         )
     numeric = isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT"
     if (
@@ -329,6 +314,23 @@ def _problem_with(graphs: Any) -> str | None:
             "graphs of a block are part.load().graphs."
         )
     return None
+
+
+def holds_blocks(given: Any) -> bool:
+    """Whether this is an iterable of blocks, not of graphs."""
+    if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
+        return False
+    if kind_of(given) is not None:  # a graph by itself: some can be iterated over
+        return False
+    first = next(iter(given), None)
+    return kind_of(first) is None and (hasattr(first, "load") or is_block(first))
+
+
+def is_block(block: Any) -> bool:
+    """Whether this is a pair of graphs and targets."""
+    if not isinstance(block, (tuple, list)) or len(block) != 2:
+        return False
+    return isinstance(block[0], Iterable) and not isinstance(block[0], (str, bytes))
 
 
 def described(value: Any) -> str:

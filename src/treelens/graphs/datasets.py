@@ -16,9 +16,9 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
-from treelens.graphs.molecules import molecules_of_table
 from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,
@@ -78,12 +78,9 @@ def load_dataset(
     if info.kind == "smiles":
         data = read_bytes(path)  # once: the file may be large
         _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
-        table = table_of_bytes(path, data)
-        smiles = {"smiles": table.column("smiles", "smiles")}
         recipe = recipe or GraphRecipe.of_molecules()
-        graphs, y = molecules_of_table(table, smiles, "label", recipe=recipe, on_invalid="skip")
-        assert y is not None, "a target column was asked for"
-        return graphs, y
+        read = rows_of_table(table_of_bytes(path, data), None, recipe, "smiles", "none")
+        return read.labelled("label", on_invalid="skip")
     files = read_text_files(path)
     _require_pins(info, path, _digests(info, files))
     graphs, y = collection_from_text(files)
@@ -123,15 +120,7 @@ def verify_dataset(name: str, *, folder: str | Path | None = None) -> list[dict[
     path = _locate(info, folder)
     if path is None:
         raise _not_here(info, folder, "Verifying reads local files only.")
-    digests, rows = _digests(info, path), []
-    for file in sorted({*info.sha256, *digests}):
-        expected, found = info.sha256.get(file), digests.get(file)
-        status = "unpinned" if expected is None else "missing" if found is None else "mismatch"
-        status = "ok" if expected == found else status
-        rows.append(
-            {"file": file, "status": status, "expected": expected, "found": found, "path": path}
-        )
-    return rows
+    return [{**row, "path": path} for row in _compared(info, _digests(info, path))]
 
 
 # --- known data sets ------------------------------------------------------------------------
@@ -286,20 +275,28 @@ def _digests(info: DatasetInfo, source: Path | TextFiles) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
 
 
+def _compared(info: DatasetInfo, digests: dict[str, str]) -> list[dict[str, Any]]:
+    """Return the state of every file that a data set has or should have."""
+    rows = []
+    for file in sorted({*info.sha256, *digests}):
+        expected, found = info.sha256.get(file), digests.get(file)
+        status = "unpinned" if expected is None else "missing" if found is None else "mismatch"
+        status = "ok" if expected == found else status
+        rows.append({"file": file, "status": status, "expected": expected, "found": found})
+    return rows
+
+
 def _require_pins(info: DatasetInfo, path: Path, found: dict[str, str]) -> None:
     """Raise where a file of a known data set is another, is missing or was added."""
     required = {f"{info.file_stem}_{part}.txt" for part in REQUIRED_PARTS}
-    for file in sorted({*info.sha256, *found} - (required - set(info.sha256))):
-        expected = info.sha256.get(file)
-        if found.get(file) == expected:
+    for row in _compared(info, found):
+        if row["status"] == "ok" or (row["status"] == "unpinned" and row["file"] in required):
             continue
-        problem = f"is no file of {info.name}: expected {', '.join(info.sha256)}"
-        if expected is not None:
-            problem = (
-                f"is not the file that {info.name} is known by: expected SHA-256 {expected}, got "
-                f"{found.get(file, 'no such file')}"
-            )
-        raise _other_version(info, path, f"{file} in {path} {problem}")
+        raise _other_version(
+            info, path,
+            f"{row['file']} in {path} is not a file that {info.name} is known by: expected SHA-256 "
+            f"{row['expected'] or '(no such file)'}, got {row['found'] or '(no such file)'}",
+        )  # fmt: skip
 
 
 def _other_version(info: DatasetInfo, path: Path, problem: str) -> GraphDataError:

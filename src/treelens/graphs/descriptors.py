@@ -11,7 +11,7 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.duplicates import mixed, run_sums
-from treelens.graphs.gathering import MOST_ATOMS_IN_A_MATRIX
+from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX
 
 PREFIX = "rdkit:"
 _CRIPPEN = ("MolLogP", "MolMR")

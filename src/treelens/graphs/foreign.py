@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from treelens.graphs.build import (
     Asked,
-    Columns,
     PlainGraph,
     edge_array,
     encode_labels,
@@ -58,11 +58,11 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     if len(fine) < len(graphs):
         return joined
     codes, alphabet = encode_labels([label for labels in fine for label in labels])
-    return joined._replaced(fine_codes=codes, fine_alphabet=alphabet)
+    return replace(joined, fine_codes=codes, fine_alphabet=alphabet)
 
 
 def from_networkx(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
-    def columns(rows: Sequence[Mapping[Any, Any]]) -> Columns:
+    def columns(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
         keys = dict.fromkeys(chain.from_iterable(rows))
         return {key: [row.get(key) for row in rows] for key in keys}
 
@@ -71,20 +71,20 @@ def from_networkx(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph]
         nodes, edges = dict(graph.nodes(data=True)), list(graph.edges(data=True))
         number = {node: i for i, node in enumerate(nodes)}
         pairs = [(number[u], number[v]) for u, v, _ in edges]
-        found = asked.labelled(columns(list(nodes.values())), columns([data for *_, data in edges]))
+        found = columns(list(nodes.values())), columns([data for *_, data in edges])
         name = graph.graph.get("name") or None
         plain.append(PlainGraph(list(nodes), pairs, *found, name, graph.is_directed()))
     return plain, asked
 
 
 def from_igraph(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
-    def columns(items: Any) -> Columns:
+    def columns(items: Any) -> dict[Any, Any]:
         return {key: items[key] for key in items.attributes()}
 
     return [
         PlainGraph(
-            range(graph.vcount()), graph.get_edgelist(),
-            *asked.labelled(columns(graph.vs), columns(graph.es)), None, graph.is_directed(),
+            range(graph.vcount()), graph.get_edgelist(), columns(graph.vs), columns(graph.es), None,
+            graph.is_directed(),
         )
         for graph in graphs
     ], asked  # fmt: skip
@@ -95,7 +95,8 @@ def from_igraph(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], 
 
 def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
     """Labels are decoded over all graphs at once, by one rule for all of them."""
-    edges, sizes = [], []
+    edges: list[np.ndarray] = []
+    sizes: list[Any] = []
     for index, graph in enumerate(graphs):
         edge_index = to_array(graph.edge_index)
         if edge_index.ndim != 2 or edge_index.shape[0] != 2:
@@ -103,13 +104,9 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph
                 f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
             )
         edges.append(edge_array(edge_index.T, f"Graph {index}, edge_index"))  # (n_edges, 2)
-        n_nodes = getattr(graph, "num_nodes", None)
-        if n_nodes is None:
-            has_features = getattr(graph, "x", None) is not None
-            n_nodes = len(to_array(graph.x)) if has_features else edges[-1].max(initial=-1) + 1
-        if int(n_nodes) != n_nodes or n_nodes < 0:
-            raise GraphDataError(f"Graph {index}: num_nodes is {n_nodes!r}; expected an integer.")
-        sizes.append(int(n_nodes))
+        sizes.append(getattr(graph, "num_nodes", None))
+        if not isinstance(sizes[-1], (int, np.integer)) or sizes[-1] < 0:
+            raise GraphDataError(f"Graph {index}: num_nodes is {sizes[-1]!r}; expected an integer.")
     n_edges = [len(pairs) for pairs in edges]
     columns = []
     for what, counts, usual_labels, usual in (
@@ -140,10 +137,10 @@ def _geometric_columns(
     labels: list[str],
     attributes: list[str],
     what: str,
-) -> list[Columns]:
+) -> list[dict[Any, Any]]:
     """Return some attributes of the graphs, and labels from the first of ``labels`` there is."""
     labels = [x for x in labels if any(getattr(g, x, None) is not None for g in graphs)][:1]
-    found: list[Columns] = [{} for _ in graphs]
+    found: list[dict[Any, Any]] = [{} for _ in graphs]
     tables: dict[int, np.ndarray] = {}  # of labels
     for i, graph in enumerate(graphs):
         for name in dict.fromkeys([*labels, *attributes]):
@@ -207,9 +204,8 @@ def from_grakel(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], 
             graph = _grakel_tuple(graph)
         parts = [*graph] if isinstance(graph, (tuple, list)) else [graph]
         of_graph = [values[what][index] if what in values else None for what in ("node", "edge")]
-        nodes, edges, *columns = _read_grakel([*parts, None, None][:3], index, *of_graph)
-        found = asked.labelled(columns[0], columns[1])
-        plain.append(PlainGraph(nodes, edges, *found, None, bool(asked.directed)))
+        found = _read_grakel([*parts, None, None][:3], index, *of_graph)
+        plain.append(found._replace(directed=bool(asked.directed)))
     return plain, asked
 
 
@@ -225,8 +221,9 @@ def _grakel_tuple(graph: Any) -> tuple[Any, ...]:
     )
 
 
-def _read_grakel(graph: Sequence[Any], index: int, node_values: Any, edge_values: Any) -> Any:
-    """Return nodes, edges, and columns of nodes and of edges."""
+def _read_grakel(
+    graph: Sequence[Any], index: int, node_values: Any, edge_values: Any
+) -> PlainGraph:
     structure, node_labels, edge_labels = graph
     matrix = hasattr(structure, "shape") or (
         isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
@@ -246,8 +243,8 @@ def _read_grakel(graph: Sequence[Any], index: int, node_values: Any, edge_values
     pairs = np.array([[number[node] for node in some] for some in (starts, ends)]).T
     plain = edge_labels is None and edge_values is None
     edges = [] if plain else list(zip(starts, ends, strict=True))
-    node_columns: Columns = {}
-    edge_columns: Columns = {} if weights is None else {"weight": weights}
+    node_columns: dict[Any, Any] = {}
+    edge_columns: dict[Any, Any] = {} if weights is None else {"weight": weights}
     for columns, name, values, keys in (
         (node_columns, "label", node_labels, nodes), (node_columns, _VALUES, node_values, nodes),
         (edge_columns, "label", edge_labels, edges), (edge_columns, _VALUES, edge_values, edges),
@@ -265,7 +262,7 @@ def _read_grakel(graph: Sequence[Any], index: int, node_values: Any, edge_values
                 )
             values = list(map(values.get, back))
         columns[name] = values
-    return nodes, pairs, node_columns, edge_columns
+    return PlainGraph(nodes, pairs, node_columns, edge_columns)
 
 
 def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:

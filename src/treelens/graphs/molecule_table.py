@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atoms import changes_in_words
+from treelens.graphs.chem import changes_in_words, unreadable_rows
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.duplicates import (
     contradictions,
@@ -20,7 +21,14 @@ from treelens.graphs.duplicates import (
     same_measurements,
     same_molecules,
 )
-from treelens.graphs.errors import GraphDataError, check_choice, first_few
+from treelens.graphs.errors import (
+    GraphDataError,
+    InvalidMoleculesWarning,
+    MissingTargetsWarning,
+    check_choice,
+    first_few,
+)
+from treelens.graphs.molecules import leave_out
 from treelens.graphs.recipe import TableRecord, Transform, transform_named
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
 from treelens.graphs.targets import (
@@ -28,6 +36,7 @@ from treelens.graphs.targets import (
     NOISE,
     TASKS,
     as_numbers,
+    as_target,
     check_learnable,
     check_noise,
     is_missing,
@@ -193,11 +202,43 @@ class MoleculeTable:
         self, name: str, rows: np.ndarray | None = None, parameter: str = "column"
     ) -> list[str]:
         """Return a column as text, for rows (by default the row of each graph)."""
-        columns = [] if self.table is None else self.table.columns
-        find_column(columns, name, parameter, self.source)
-        assert self.table is not None
-        every = self.table.column(name, parameter)
+        every = (self.table or Table(self.source, [], [], None)).column(name, parameter)
         return [every[row] for row in (self.rows if rows is None else rows).tolist()]
+
+    def about_unreadable(self) -> str:
+        """Which rows hold no molecule, and why, in a sentence."""
+        assert self.table is not None
+        n, names = len(self.unreadable), next(iter(self.ids.values()), [])
+        listed = unreadable_rows(self.table.place, self.texts, self.unreadable.tolist(), names)
+        return (
+            f"{self.source}: {n} of {self.n_rows} rows ({100 * n / self.n_rows:.0f} %) hold no "
+            f"molecule that RDKit can read: {listed}."
+        )
+
+    def labelled(
+        self, target: str | None, on_invalid: str | None, on_missing: str = "raise",
+        may_be_empty: bool = False,
+    ) -> tuple[GraphCollection, Any]:  # fmt: skip
+        """Return the graphs that have a target, and the targets, as :func:`read_smiles` does."""
+        if len(self.unreadable):
+            none_left = not len(self.graphs) and not may_be_empty
+            found = self.about_unreadable()
+            leave_out(found, "on_invalid", on_invalid, none_left, InvalidMoleculesWarning)
+        if target is None:
+            return self.graphs, None
+        cells = self.column(target, parameter="target")
+        has = np.array([not is_missing(text) for text in cells], dtype=bool)
+        if has.all():
+            return self.graphs, as_target(cells)
+        assert self.table is not None
+        missing = [self.table.place(row) for row in self.rows[~has].tolist()]
+        found = (
+            f"{self.source}: the target {target!r} is missing in {len(missing)} rows: "
+            f"{first_few(missing, 20)}."
+        )
+        none_left = not has.any() and not may_be_empty
+        leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
+        return self.graphs[np.flatnonzero(has)], as_target(list(compress(cells, has)))
 
     def with_target(
         self,
@@ -223,12 +264,15 @@ class MoleculeTable:
         check_choice("on_missing", on_missing, ("skip", "raise"))
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
-            data = data._labelled(target, task, on_missing, qualifier)
+            data = data._rows_with_target(target, task, on_missing, qualifier)
         data = data._for_task(task, transform_named(transform), learn)
         data = replace(data._with_noise(noise), unit=unit or unit_in(data.target))
-        data._check_learnable(learn, task)
         data = data._without_repeats(duplicates)
-        data._check_learnable(learn, task)
+        assert data.y is not None
+        if learn:
+            exact = data.y if data.limits is None else data.y[data.limits == 0]
+            sure = task == "classification"
+            check_learnable(exact, data.task, data.target_name, data.place, sure)
         if data.task != "regression" and data.y is not None and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         if data.limits is not None and not data.limits.any():  # values took their place
@@ -245,16 +289,9 @@ class MoleculeTable:
             return data
         return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record)))
 
-    def _check_learnable(self, learn: bool, task: str | None) -> None:
-        assert self.y is not None
-        if learn:
-            exact = self.y if self.limits is None else self.y[self.limits == 0]
-            sure = task == "classification"
-            check_learnable(exact, self.task, self.target_name, self.place, sure)
-
     # --- the steps of with_target -----------------------------------------------------------
 
-    def _labelled(
+    def _rows_with_target(
         self, target: str | None, task: str | None, on_missing: str, qualifier: str | None
     ) -> MoleculeTable:
         """Rows with a target, read from the table."""
@@ -406,24 +443,23 @@ class MoleculeTable:
         else:
             y, clear = merged_classes(self.y, measured)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
-        n_kept, counts = n_repeats - n_merged, dict(self.counts)
-        words = ""
-        if n_merged:
-            counts["rows of repeated molecules (merge)"] = n_merged
-            what = "with the mean of its values" if numbers else "with its most frequent class"
-            what += "" if limits is None else ", else its tightest limit"
-            words = f"each molecule counts once, {what}."
-            if std is not None:
-                words += " The number and spread of its values set the noise of the mean."
-            words += f" {n_ties} with a tie between classes left out." if n_ties else ""
+        n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
             counts["rows of repeated molecules under other covariates"] = n_kept
-            stay = (
-                f"{n_kept} of them under other covariates ({', '.join(columns)}), kept as separate "
-                "measurements"
+            words.append(
+                f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept as "
+                "separate measurements"
             )
-            words = f"{stay}; {n_merged} under the same ones: {words}" if n_merged else f"{stay}."
-        self.notes.append(f"{found}: {words}")
+        if n_merged:
+            counts["rows of repeated molecules (merge)"] = n_merged
+            what = "the mean of its values" if numbers else "its most frequent class"
+            what += "" if limits is None else ", else its tightest limit"
+            words.append(f"each molecule counts once, with {what}")
+        if std is not None:
+            words.append("the number and spread of its values set the noise of the mean")
+        if n_ties:
+            words.append(f"{n_ties} with a tie between classes left out")
+        self.notes.append(f"{found}: {'; '.join(words)}.")
         first = np.array([part[0] for part in parts])[clear]
         rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
         data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)

@@ -1,183 +1,36 @@
-"""Graphs from molecules: SMILES, SDF files, tables of SMILES, and RDKit molecules."""
+"""Graphs from molecules: SMILES and RDKit molecules."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atoms import AtomAttributes, AtomLabel
-from treelens.graphs.chem import quiet, rdkit, smiles_parser, unreadable_rows
-from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import (
-    GraphDataError,
-    InvalidMoleculesWarning,
-    MissingTargetsWarning,
-    check_choice,
-    first_few,
+from treelens.graphs.build import encode_labels
+from treelens.graphs.chem import (
+    AROMATIC,
+    FINE_PARTS,
+    AtomTable,
+    atom_parts,
+    fine_key,
+    full_key,
+    names_of_keys,
+    quiet,
+    rdkit,
+    smiles_parser,
+    standardizer,
+    unreadable_rows,
 )
-from treelens.graphs.gathering import Molecules
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import Table, is_sdf, read_sdf, read_text_table
-from treelens.graphs.targets import as_target, is_missing
-
-_ROWS_IN_A_MESSAGE = 20
 
 
-def read_smiles(
-    path: str | Path,
-    smiles: str = "smiles",
-    target: str | None = "label",
-    *,
-    names: str | None = None,
-    on_invalid: str = "raise",
-    on_missing: str = "raise",
-    hydrogens: bool = False,
-    atom_label: AtomLabel = "element",
-    bond_label: str = "order",
-    standardize: bool | str | Sequence[str] = False,
-    atom_attributes: AtomAttributes | None = None,
-) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
-    """Read molecules and their classes from a file, row by row.
-
-    :func:`read_table` also finds columns, merges repeated molecules and knows units. Atoms become
-    nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds
-    become edges with the labels ``-``, ``=``, ``#`` and ``:`` (aromatic).
-
-    Parameters
-    ----------
-    path : str or Path
-        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), a ``.smi``
-        file without one (its columns are ``smiles`` and ``name``), each also with ``.gz``;
-        ``.xlsx``, ``.parquet``; or ``.sdf``, also with ``.gz``, where ``target`` and ``names`` are
-        properties of the records (``names="name"``: their first lines).
-        A ``.gz`` may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment
-        variable ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
-    smiles : str, default="smiles"
-        The column with the SMILES; not used for ``.sdf``.
-    target : str or None, default="label"
-        The column with the class or value to learn. None: ``y`` is None.
-    names : str, optional
-        A column to take the names of the graphs from.
-    on_invalid : {"raise", "skip"}, default="raise"
-        What to do about rows that RDKit cannot parse: an error that lists them, or leave them
-        out with a warning that lists them.
-    on_missing : {"raise", "skip"}, default="raise"
-        The same about rows without a target.
-    hydrogens : bool, default=False
-        Whether to add the hydrogens as nodes, after the heavy atoms.
-    atom_label : str or callable, default="element"
-        What nodes are labelled by: any of element, charge, aromatic, hydrogens, ring, degree,
-        isotope and chirality, with + between. ``"element"``: ``"N"``; ``"element+charge"``:
-        ``"N+1"``; ``"element+aromatic"``: ``"n"`` in an aromatic ring. A function takes an RDKit
-        atom and returns its label; a model file keeps its name only.
-    bond_label : {"order", "order+stereo"}, default="order"
-        Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
-    standardize : bool or sequence of str, default=False
-        What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
-        and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
-        True: all of these, in this order.
-    atom_attributes : list of str or callable, optional
-        Numbers of the atoms as node attributes, beside the labels: of ``"gasteiger"`` (partial
-        charges), ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and
-        ``"labute"`` (to the polar and the whole surface) and ``"estate"``. A function takes an
-        RDKit molecule and returns a dict from names to an array with a number for each atom, NaN
-        where it has none; a model file keeps its name only.
-
-    Returns
-    -------
-    graphs : GraphCollection
-        ``graphs.graph_data["row"]`` is the row of each molecule, counted from 0 without
-        the header; ``graphs.graph_data["smiles"]`` the SMILES as given (``"mol"``, an RDKit
-        molecule, for ``.sdf``), or where molecules were standardised the SMILES of that,
-        ``"smiles_given"`` as given, and ``"standardized"`` the steps that changed it.
-        ``graphs.recipe`` records how they were read: a fitted model reads new SMILES and molecules
-        in the same way, and refuses graphs that were read in another.
-    y : ndarray or None
-        Integers where all targets are whole numbers, floats where all are numbers, else strings.
-        Numbers are read strictly: one target like ``01`` or ``1_0`` makes all of them strings, so
-        that ``01`` and ``1`` stay two classes.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "drinks.csv")
-    >>> _ = path.write_text("smiles,label\\nCCO,1\\nO,0\\n")
-    >>> graphs, y = read_smiles(path)
-    >>> graphs[0].node_labels, graphs[0].edge_labels, y.tolist()
-    (('C', 'C', 'O'), ('-', '-'), [1, 0])
-    """
-    check_choice("on_invalid", on_invalid, ("raise", "skip"))
-    check_choice("on_missing", on_missing, ("raise", "skip"))
-    path = Path(path).expanduser()
-    reader = "sdf" if is_sdf(path) else "smiles"
-    recipe = GraphRecipe.of_molecules(
-        reader, atom_label, hydrogens, bond_label, standardize, atom_attributes
-    )
-    if reader == "sdf":
-        mols, table = read_sdf(path, keep_hydrogens=hydrogens)
-        data: dict[str, Sequence[Any]] = {"mol": mols}
-    else:
-        table = read_text_table(path)
-        data = {"smiles": table.column(smiles, "smiles")}
-    return molecules_of_table(
-        table, data, target, names, on_invalid=on_invalid, on_missing=on_missing, recipe=recipe
-    )
-
-
-def molecules_of_table(
-    table: Table,
-    data: Mapping[str, Sequence[Any]],
-    target: str | None,
-    names: str | None = None,
-    *,
-    recipe: GraphRecipe,
-    on_invalid: str | None,
-    on_missing: str = "raise",
-    may_be_empty: bool = False,
-) -> tuple[GraphCollection, np.ndarray | None]:
-    """Return the molecules in ``data`` ("smiles" or "mol", aligned with the rows) and targets."""
-    targets = None if target is None else table.column(target, "target")
-    graph_names = None if names is None else table.column(names, "names")
-    smiles = data.get("smiles")
-    molecules = data["mol"] if smiles is None else map(smiles_parser(keep=True), smiles)
-    collected = Molecules(recipe).extend(molecules)
-    kept = collected.kept
-    if collected.invalid:
-        listed = unreadable_rows(table.place, smiles, collected.invalid)
-        found = (
-            f"{table.source}: {len(collected.invalid)} of {len(table.rows)} molecules cannot be "
-            f"read by RDKit: {listed}."
-        )
-        none_left = not kept and not may_be_empty
-        _leave_out(found, "on_invalid", on_invalid, none_left, InvalidMoleculesWarning)
-    if not kept and may_be_empty:
-        return smiles_by_recipe(["C"], recipe)[:0], None if targets is None else as_target([])
-    graphs = collected.build(
-        {key: [values[i] for i in kept] for key, values in data.items()}
-        | {"row": [table.first_row + i for i in kept]},
-        None if graph_names is None else [graph_names[i] for i in kept],
-    )
-    if targets is None:
-        return graphs, None
-    missing = [i for i in kept if is_missing(targets[i])]
-    if missing:
-        listed = first_few([table.place(row) for row in missing], _ROWS_IN_A_MESSAGE)
-        found = (
-            f"{table.source}: the target {target!r} is missing in {len(missing)} rows: {listed}."
-        )
-        none_left = len(missing) == len(kept) and not may_be_empty
-        _leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
-        have = [k for k, i in enumerate(kept) if not is_missing(targets[i])]
-        graphs, kept = graphs[have], [kept[k] for k in have]
-    return graphs, as_target([targets[i] for i in kept])
-
-
-def _leave_out(
+def leave_out(
     found: str, option: str, choice: str | None, none_left: bool, category: type[Warning]
 ) -> None:
     """Raise an error about rows, or warn that they were left out; None: there is no option."""
@@ -216,13 +69,13 @@ def smiles_by_recipe(
 ) -> GraphCollection:
     """Return a collection of SMILES strings, read by a recipe; by default all must be readable."""
     collected = Molecules(recipe).extend(map(smiles_parser(keep=True), smiles))
-    kept = collected.kept
     if collected.invalid:
-        listed = unreadable_rows("graph {}".format, smiles, collected.invalid)
-        found = f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read by RDKit: "
-        found = f"{found}{listed}."
-        _leave_out(found, "on_invalid", on_invalid, not kept, InvalidMoleculesWarning)
-    return collected.build({"smiles": [smiles[i] for i in kept], "row": kept})
+        found = (
+            f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read by RDKit: "
+            f"{unreadable_rows('graph {}'.format, smiles, collected.invalid)}."
+        )
+        leave_out(found, "on_invalid", on_invalid, not collected.kept, InvalidMoleculesWarning)
+    return collected.build({"smiles": smiles})
 
 
 def molecules_to_collection(molecules: Sequence[Any], **settings: Any) -> GraphCollection:
@@ -244,7 +97,7 @@ def molecules_by_recipe(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphC
         )
     if not recipe.hydrogens and not recipe.standardize:
         collected.recipe = replace(recipe, hydrogens=_hydrogens_in(molecules))
-    return collected.build({"mol": list(molecules), "row": collected.kept})
+    return collected.build({"mol": molecules})
 
 
 def _hydrogens_in(molecules: Sequence[Any]) -> bool | None:
@@ -282,3 +135,206 @@ def made_smiles(graphs: GraphCollection) -> dict[str, list[Any]]:
     if "smiles" in known:
         return {name: list(known["smiles"])}
     return {name: [rdkit().MolToSmiles(molecule) for molecule in known["mol"]]}
+
+
+# --- from atoms and bonds to the arrays of a collection ------------------------------------------
+
+MOST_ATOMS_IN_A_MATRIX = 500  # RDKit's bond matrix is dense: 2 MB; 2 GB for 16,000 atoms
+_BOND_SYMBOLS = {1.0: "-", 1.5: ":", 2.0: "=", 3.0: "#", 4.0: "$"}
+_SIDES = {"STEREOE": 1, "STEREOZ": 2}
+_SIDE_NAMES = ("", "E", "Z")
+_SIDE = 64  # added to the order of a bond, which is far smaller
+_NO_INVARIANT = 1 << 32  # added to the key of an atom whose invariant is not used
+_MOST_CIP_STEPS = 200_000  # a cage of rings may take RDKit hours
+
+
+class Molecules:
+    """Collects atoms and bonds of many molecules and builds one collection from them.
+
+    Visiting every atom is slow, since each becomes a Python object. For molecules that were just
+    parsed, one call returns the connectivity invariants of all atoms (hashes of element, neighbours
+    and hydrogens together, hydrogens, charge, isotope and ring), and only one atom of each
+    invariant is visited; aromatic atoms are those with an aromatic bond. Every atom is visited
+    where this may fail: invariants do not separate hydrogens that are atoms from others, and
+    molecules of the user may be partly kekulised.
+    """
+
+    def __init__(self, recipe: GraphRecipe) -> None:
+        self.chem = rdkit()
+        from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
+        from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
+
+        self.recipe = recipe
+        own = recipe.atom_function
+        self.parts = frozenset() if own else atom_parts(recipe.atom_label or "element")
+        self.atom_key = own or (fine_key if self.parts <= FINE_PARTS else full_key)
+        parsed_here = recipe.reader != "rdkit" or bool(recipe.standardize)
+        self.by_invariant = parsed_here and not recipe.hydrogens and self.atom_key is fine_key
+        self.invariants, self.label_stereo = GetConnectivityInvariants, AssignCIPLabels
+        self.key_of: dict[int, int] = {}  # from invariants
+        self.with_sides = recipe.bond_label == "order+stereo"
+        self.needs_stereo = self.with_sides or "chirality" in self.parts
+        self.standardizer = standardizer(recipe.standardize) if recipe.standardize else None
+        self.attributes: AtomTable | None = None
+        if recipe.atom_attributes:
+            self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)
+        self.kept: list[int] = []
+        self.invalid: list[int] = []
+        self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, steps that changed it
+        self.sizes: list[int] = []
+        self.atoms: list[Any] = []  # invariants, or what atom_key returned
+        # Bonds as flat positions in the (n_atoms, n_atoms) matrix of their molecule.
+        self.bonds: list[np.ndarray] = []
+        self.bond_orders: list[np.ndarray] = []
+
+    def extend(self, molecules: Iterable[Any]) -> Molecules:
+        with quiet():
+            for position, molecule in enumerate(molecules):
+                if molecule is not None and self.standardizer is not None:
+                    molecule = self._standardized(molecule)
+                if molecule is None or molecule.GetNumAtoms() == 0:
+                    self.invalid.append(position)
+                else:
+                    self.kept.append(position)
+                    self._add(position, molecule)
+        return self
+
+    def _standardized(self, molecule: Any) -> Any:
+        """Return the standard form, parsed from its SMILES, which sets the order of its atoms."""
+        assert self.standardizer is not None
+        smiles, changes = self.standardizer(molecule)
+        molecule = None if smiles is None else self.chem.MolFromSmiles(smiles)
+        if smiles is not None and molecule is not None and molecule.GetNumAtoms():
+            self.standard.append((smiles, molecule, changes))
+        return molecule
+
+    def _add(self, position: int, given: Any) -> None:
+        try:
+            molecule = self.chem.AddHs(given) if self.recipe.hydrogens else given
+            if self.needs_stereo:
+                molecule = self.chem.Mol(molecule)
+                with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
+                    self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
+            n_atoms = molecule.GetNumAtoms()
+            if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
+                found = self.invariants(molecule)
+                if not self.key_of.keys() >= set(found):
+                    self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
+            else:  # iterating over GetAtoms() takes twice as long
+                found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
+                if self.by_invariant:
+                    found = [key + _NO_INVARIANT for key in found]
+                    self.key_of |= {number: number - _NO_INVARIANT for number in found}
+            self.atoms += found
+        except RuntimeError as error:
+            if _is_sanitized(given):  # raised by a function of the user's, for example
+                raise
+            raise GraphDataError(
+                f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
+                "and rings are unknown. Call Chem.SanitizeMol on it first."
+            ) from error
+        if self.attributes is not None:
+            self.attributes.add(molecule, position)
+        self.sizes.append(n_atoms)
+        if n_atoms <= MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
+            orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
+            bonds = orders.nonzero()[0]
+            # dative and zero-order bonds are in the matrix on one side only, or not at all
+            if len(bonds) == 2 * molecule.GetNumBonds():
+                self.bonds.append(bonds)
+                self.bond_orders.append(orders[bonds])
+                return
+        bonds, orders = _bonds_one_by_one(molecule, self.with_sides)
+        self.bonds.append(bonds)
+        self.bond_orders.append(orders)
+
+    def build(
+        self, data: Mapping[str, Sequence[Any]], names: Any = None, first_row: int = 0
+    ) -> GraphCollection:
+        """Return the collection; ``data`` and ``names`` have a value for each molecule given."""
+        if not self.sizes:
+            raise GraphDataError("There is no molecule to read: expected at least one.")
+        graph_data: dict[str, Any] = {key: [x[i] for i in self.kept] for key, x in data.items()}
+        graph_data["row"] = [first_row + i for i in self.kept]
+        names = None if names is None else [names[i] for i in self.kept]
+        sizes = np.array(self.sizes)
+        n_arcs = [len(bonds) for bonds in self.bonds]
+        start, end = np.divmod(np.concatenate(self.bonds), np.repeat(sizes, n_arcs))
+        start += np.repeat(np.cumsum(sizes) - sizes, n_arcs)
+        # The arcs are in canonical order, each once: no need of build_collection.
+        degrees = np.bincount(start, minlength=len(self.atoms))
+        half_orders = np.rint(2 * np.concatenate(self.bond_orders)).astype(np.intp)
+        edge_codes, edge_alphabet = _bond_labels(half_orders)
+        if self.standardizer is not None:
+            smiles, molecules, changes = zip(*self.standard, strict=True)
+            if "smiles" in graph_data:
+                graph_data |= {"smiles": smiles, "smiles_given": graph_data["smiles"]}
+            else:
+                graph_data["mol"] = molecules
+            graph_data["standardized"] = changes
+        return GraphCollection(
+            np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),
+            end, edge_codes=edge_codes, edge_alphabet=edge_alphabet, names=names,
+            graph_data=graph_data, recipe=self.recipe,
+            **self._node_labels(start[half_orders == 3]),
+            **({} if self.attributes is None else self.attributes.arguments()),
+        )  # fmt: skip
+
+    def _node_labels(self, aromatic: np.ndarray) -> dict[str, Any]:
+        """Labels and, unless a function of the user's made them, fine labels that imply them."""
+        if self.recipe.atom_function is not None:
+            codes, alphabet = encode_labels(self.atoms)
+            return {"node_codes": codes, "node_alphabet": alphabet}
+        keys = np.array(self.atoms)
+        if self.by_invariant:
+            known = np.array(sorted(self.key_of.items()))  # (n_different, 2)
+            keys = known[np.searchsorted(known[:, 0], keys), 1] & ~AROMATIC
+            keys[aromatic] |= AROMATIC
+        keys, which = np.unique(keys, return_inverse=True)
+        symbol = self.chem.GetPeriodicTable().GetElementSymbol
+        codes, alphabet = names_of_keys(keys, self.parts, symbol)
+        fine_codes, fine_alphabet = names_of_keys(keys, FINE_PARTS | self.parts, symbol, False)
+        return {
+            "node_codes": codes[which], "node_alphabet": alphabet,
+            "fine_codes": fine_codes[which], "fine_alphabet": fine_alphabet,
+        }  # fmt: skip
+
+
+def _is_sanitized(molecule: Any) -> bool:
+    try:
+        molecule.GetRingInfo().NumRings()
+    except RuntimeError:
+        return False
+    return not molecule.NeedsUpdatePropertyCache()
+
+
+def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Codes and names of bonds, given twice their orders (and sides)."""
+    different = np.flatnonzero(np.bincount(half_orders))
+    names = []
+    for code in different.tolist():
+        side, half = divmod(code, 2 * _SIDE)
+        names.append(_BOND_SYMBOLS.get(half / 2, f"order {half / 2:g}") + _SIDE_NAMES[side])
+    codes, alphabet = encode_labels(names)
+    table = np.zeros(different.max(initial=0) + 1, dtype=np.int32)
+    table[different] = codes
+    return table[half_orders], alphabet
+
+
+def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return both directions of every bond, as ascending positions in the matrix, and the orders.
+
+    A dative bond counts as a single one; a bond of order zero is kept, with that order.
+    """
+    n_atoms = molecule.GetNumAtoms()
+    order_at = {}
+    for bond in molecule.GetBonds():
+        u, v, order = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondTypeAsDouble()
+        if with_sides:
+            side = _SIDES.get(str(bond.GetStereo()), 0)
+            if not side and bond.HasProp("_CIPCode"):  # only cis or trans
+                side = _SIDES.get(f"STEREO{bond.GetProp('_CIPCode')}", 0)
+            order += _SIDE * side
+        order_at[u * n_atoms + v] = order_at[v * n_atoms + u] = order
+    positions = sorted(order_at)
+    return np.array(positions, dtype=np.int64), np.array([order_at[p] for p in positions])

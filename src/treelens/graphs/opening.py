@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -30,14 +30,6 @@ SMALL_ENOUGH_BYTES = 8 * 2**20  # the ratio does not matter below this
 LIMIT_VARIABLE = "TREELENS_MAX_UNPACKED"
 LONGEST_LINE = 10 * 2**20  # one endless line would fill memory
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
 
 def check_regular(path: Path) -> None:
     """Raise unless this is a regular file, or a link to one: reading a pipe may never end."""
@@ -48,7 +40,7 @@ def check_regular(path: Path) -> None:
     except (OSError, ValueError) as error:  # not there, a loop of links, an impossible name
         raise GraphFileNotFoundError(f"{path} is not a file that exists.") from error
     if not stat.S_ISREG(mode):
-        kind = next((words for is_kind, words in _KINDS if is_kind(mode)), "something else")
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
         raise GraphDataError(
             f"{path} is {kind}; expected a regular file. Write the data to one and give its path."
         )
@@ -106,16 +98,6 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
         ) from error
 
 
-@contextmanager
-def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
-    """Open a UTF-8 file of any size, to be read with ``bounded_lines``."""
-    with (
-        open_unpacked(path) as file,
-        io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="") as text,
-    ):
-        yield text
-
-
 def unpacked_limit(packed_bytes: int) -> int:
     """How many bytes a packed file may unpack to; ``TREELENS_MAX_UNPACKED`` overrides it."""
     chosen = os.environ.get(LIMIT_VARIABLE)
@@ -165,19 +147,15 @@ def is_number(text: str) -> bool:
     return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
 
 
-def integer_table(
-    data: bytes, place: str, columns: int | None = None, first_line: int = 1
-) -> np.ndarray:
+def integer_table(data: bytes, place: str, columns: int | None = None) -> np.ndarray:
     """Return the integers of lines of text, shape (n_lines, n_columns)."""
     table = _parsed_at_once(data)
     if table is None or (columns is not None and table.shape[1] != columns):
-        table = _parsed_by_line(data, place, columns, first_line)
+        table = _parsed_by_line(data, place, columns)
     return table
 
 
-def float_table(
-    data: bytes, place: str, columns: int | None = None, first_line: int = 1
-) -> np.ndarray:
+def float_table(data: bytes, place: str, columns: int | None = None) -> np.ndarray:
     """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
     try:
         table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
@@ -186,7 +164,7 @@ def float_table(
     # loadtxt leaves blank lines out
     complete = len(table) == data.count(b"\n") + 1 and columns in (None, table.shape[1])
     if not complete or np.isinf(table).any():
-        table = _parsed_by_line(data, place, columns, first_line, np.float64)
+        table = _parsed_by_line(data, place, columns, np.float64)
     return table
 
 
@@ -211,13 +189,13 @@ def _parsed_at_once(data: bytes) -> np.ndarray | None:
 
 
 def _parsed_by_line(
-    data: bytes, place: str, columns: int | None, first_line: int = 1, dtype: Any = np.int64
+    data: bytes, place: str, columns: int | None, dtype: Any = np.int64
 ) -> np.ndarray:
     """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
     what = "integer" if dtype is np.int64 else "number"
     rows: list[list[float]] = []
     lines = data.decode("utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, first_line):
+    for number, line in enumerate(lines, 1):
         fields = _SEPARATOR.split(line.strip())
         columns = columns or len(fields)
         good = is_integer if dtype is np.int64 else _FLOAT.fullmatch

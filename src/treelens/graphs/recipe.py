@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.atoms import (
+from treelens.graphs.chem import (
     AtomAttributes,
     AtomLabel,
     atom_parts,
@@ -112,6 +112,11 @@ def learned_transform(recipe: Any) -> Transform | None:
     """Return the transform in the record of a recipe; None where there is none."""
     table = None if recipe is None else recipe.table
     return None if table is None else transform_named(table.transform)
+
+
+def noun_of(recipe: Any) -> str:
+    """Return what graphs are called, by their recipe: molecules or graphs."""
+    return "molecules" if recipe is not None and recipe.is_molecular else "graphs"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Synthetic graphs: the eight-substructure study, data flows, random graphs for timing.
+"""Synthetic graphs: the eight-substructure study.
 
 Each of the eight small graphs is a star hung on a tail. The star has a centre and three leaves with
 the labels 0, 0, 1, 2; with a 0 in the centre it is the pattern ``1-0(-2)-0`` (a node labelled 0
@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.build import build_collection
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.foreign import from_treelens
@@ -80,9 +79,8 @@ def make_synthetic(
 
     Each copy gets some random nodes, one after another, each with a random label and one edge to a
     random node already there, and then some random edges between nodes not joined before. In the
-    end its nodes are put in random order. By default *no noisy edge may change which nodes carry
-    the pattern* ``1-0(-2)-0``; everything else may change, in both classes. Labels are drawn
-    before places, so the label counts do not depend on the class.
+    end its nodes are put in random order. Labels are drawn before places, so the label counts do
+    not depend on the class.
 
     Parameters
     ----------
@@ -95,16 +93,15 @@ def make_synthetic(
     random_state : int, Generator or None
         The same int gives the same graphs.
     protect_pattern : bool
-        Whether to leave out noise that would change which nodes carry the pattern. Without it, a
-        "positive" graph may lose the pattern, and a negative one may get it.
+        Whether to leave out noise that would change which nodes carry the pattern
+        ``1-0(-2)-0``. Without it, a "positive" graph may lose it, and a negative one may get it.
 
     Returns
     -------
     graphs : GraphCollection
         The copies of each substructure together, in the order of ``substructures``. Their
         ``graph_data`` has ``"substructure"``, the number 1 to 8, and ``"planted"``: the pattern's
-        nodes, its centre and then the neighbours labelled 0, 1 and 2, or ``()``. Without
-        protection noise may have joined other nodes to that centre.
+        nodes, its centre and then the neighbours labelled 0, 1 and 2, or ``()``.
     y : ndarray of int, shape (n_graphs,)
         +1 or -1.
 
@@ -122,8 +119,9 @@ def make_synthetic(
             "n_per_substructure must be 1 or more and substructures of 1 to 8; they are "
             f"{n_per_substructure} and {substructures}."
         )
-    _check_range("noise_nodes", noise_nodes)
-    _check_range("noise_edges", noise_edges)
+    for name, (fewest, most) in (("noise_nodes", noise_nodes), ("noise_edges", noise_edges)):
+        if not 0 <= fewest <= most:
+            raise GraphDataError(f"{name} must be (fewest, most), 0 or more; it is {fewest, most}.")
     rng = np.random.default_rng(random_state)
     numbers = np.repeat(np.asarray(substructures, dtype=np.int64), n_per_substructure)
     copies = []
@@ -136,13 +134,6 @@ def make_synthetic(
         copies.append(growing.shuffled(SUBSTRUCTURES[k].data, rng))
     y = np.array([SUBSTRUCTURES[k].data["class"] for k in numbers.tolist()], dtype=np.int64)
     return from_treelens(copies), y
-
-
-def _check_range(name: str, bounds: tuple[int, int], at_least: int = 0) -> None:
-    if not at_least <= bounds[0] <= bounds[1]:
-        raise GraphDataError(
-            f"{name} must be (fewest, most) with {at_least} <= fewest <= most; it is {bounds}."
-        )
 
 
 class _GrowingGraph:
@@ -199,100 +190,3 @@ class _GrowingGraph:
         planted = tuple(number[node] for node in data["planted"])
         facts = {"substructure": data["substructure"], "planted": planted}
         return Graph(tuple(labels), tuple(edges), data=facts)
-
-
-# --- directed graphs --------------------------------------------------------------------------
-
-_STEPS = ("parse", "sort", "cache", "log", "merge")
-
-
-def make_data_flows(
-    n_graphs: int = 200,
-    n_steps: tuple[int, int] = (6, 12),
-    random_state: int | np.random.Generator | None = None,
-) -> tuple[GraphCollection, np.ndarray]:
-    """Return directed graphs of programs, data flowing along the edges, and their classes.
-
-    In a safe program the input is checked on its way to where it is written, ``input -> check ->
-    write``; in an unsafe one the check comes after the write, ``input -> check <- write``. All have
-    another check that leads to a write and one that follows a write, joined to them by one step,
-    and ``n_steps`` (fewest and most) more steps, each joined to one before it. The directions of
-    these edges are random. Without directions, both classes are the same random graphs.
-
-    Returns
-    -------
-    graphs : GraphCollection
-        ``graph_data["planted"]`` has the nodes of input, check and write.
-    y : ndarray of str, shape (n_graphs,)
-        ``"safe"`` or ``"unsafe"``.
-
-    Examples
-    --------
-    >>> graphs, y = make_data_flows(10, random_state=0)
-    >>> graphs.directed, sorted(set(y.tolist()))
-    (True, ['safe', 'unsafe'])
-    """
-    _check_range("n_steps", n_steps)
-    rng = np.random.default_rng(random_state)
-    y = np.where(np.arange(n_graphs) % 2, "unsafe", "safe")
-    copies = []
-    for kind in y:
-        labels = ["input", "check", "write", "check", "write", "write", "check"]
-        edges = [(0, 1), (1, 2) if kind == "safe" else (2, 1), (3, 4), (5, 6)]
-        n_more = int(rng.integers(n_steps[0], n_steps[1] + 1))
-        joined = [[rng.integers(3), 3 + rng.integers(2)], [rng.integers(3), 5 + rng.integers(2)]]
-        joined += [[len(labels) + k - rng.integers(1, 9)] for k in range(2, 2 + n_more)]
-        for others in joined:
-            node = len(labels)
-            labels.append(_STEPS[rng.integers(len(_STEPS))])
-            pairs = [(node, int(other)) for other in others]
-            edges += [pair if rng.random() < 0.5 else pair[::-1] for pair in pairs]
-        number = rng.permutation(len(labels)).tolist()
-        shuffled = [label for _, label in sorted(zip(number, labels, strict=True))]
-        moved = tuple((number[u], number[v]) for u, v in edges)
-        data = {"planted": tuple(number[:3])}
-        copies.append(Graph(tuple(shuffled), moved, data=data, directed=True))
-    return from_treelens(copies), y
-
-
-# --- random graphs of any number ------------------------------------------------------------
-
-# How far back along the numbering a node's parent lies, with probabilities: mostly chains, some
-# branches, and never more than four neighbours before rings are closed.
-_PARENT_STEPS, _PARENT_STEP_CHANCES = (1, 2, 3), (0.75, 0.15, 0.10)
-_RING_STEP = 5  # a node and the one five before it on a chain close a ring of six
-_RING_CHANCE = 0.12  # about three rings in a graph of 30 nodes
-
-
-def make_random_graphs(
-    n_graphs: int,
-    n_nodes: tuple[int, int] = (20, 30),
-    n_labels: int = 10,
-    label_skew: float = 2.0,
-    random_state: int | np.random.Generator | None = None,
-) -> GraphCollection:
-    """Return random sparse graphs that resemble molecules in size, rings and labels.
-
-    Each is a tree of chains with some branches and a few rings of about six nodes. Labels are
-    independent of the structure and skewed as chemical elements are: label ``k`` has a share
-    proportional to ``(k + 1) ** -label_skew``, so by default 65 % of the nodes have label 0.
-
-    ``n_nodes`` are the fewest and most nodes of a graph; every number between is as likely.
-    """
-    if n_graphs < 0 or n_labels < 1:
-        raise GraphDataError(
-            f"Need n_graphs >= 0 and n_labels >= 1; they are {n_graphs} and {n_labels}."
-        )
-    _check_range("n_nodes", n_nodes, at_least=1)
-    rng = np.random.default_rng(random_state)
-    sizes = rng.integers(n_nodes[0], n_nodes[1] + 1, size=n_graphs)  # (n_graphs,)
-    shares = np.arange(1.0, n_labels + 1) ** -label_skew
-    labels = rng.choice(n_labels, size=int(sizes.sum()), p=shares / shares.sum())
-    # an edge to the parent for every node but the first of each graph, and an edge for each ring
-    node = np.arange(sizes.sum())
-    place = node - np.repeat(np.cumsum(sizes) - sizes, sizes)  # number within the graph
-    steps = rng.choice(_PARENT_STEPS, size=len(node), p=_PARENT_STEP_CHANCES)
-    tree = np.column_stack([node - np.minimum(steps, place), node])[place > 0]
-    closes_ring = (place >= _RING_STEP) & (rng.random(len(node)) < _RING_CHANCE)
-    rings = np.column_stack([node - _RING_STEP, node])[closes_ring]
-    return build_collection(sizes, np.concatenate([tree, rings]), labels)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.graphs.atoms import AtomAttributes, AtomLabel, changes_in_words
-from treelens.graphs.chem import unreadable_rows
+from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, smiles_parser
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice, first_few
+from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import molecules_of_table
+from treelens.graphs.molecules import Molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import (
     Table,
-    find_column,
     id_columns,
     is_sdf,
+    listed,
     read_sdf,
     read_text_table,
     smiles_column,
@@ -31,8 +28,96 @@ from treelens.graphs.tables import (
 DESCRIPTORS = ("rdkit",)
 
 
-def read_table(
+def read_smiles(
     path: str | Path,
+    smiles: str = "smiles",
+    target: str | None = "label",
+    *,
+    names: str | None = None,
+    on_invalid: str = "raise",
+    on_missing: str = "raise",
+    hydrogens: bool = False,
+    atom_label: AtomLabel = "element",
+    bond_label: str = "order",
+    standardize: bool | str | Sequence[str] = False,
+    atom_attributes: AtomAttributes | None = None,
+) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
+    """Read molecules and their classes from a file, row by row.
+
+    :func:`read_table` also finds columns, merges repeated molecules and knows units. Atoms become
+    nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds
+    become edges with the labels ``-``, ``=``, ``#`` and ``:`` (aromatic).
+
+    Parameters
+    ----------
+    path : str or Path
+        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), a ``.smi``
+        file without one (its columns are ``smiles`` and ``name``), ``.xlsx``, ``.parquet``, or
+        ``.sdf``, where ``target`` and ``names`` are properties of the records (``names="name"``:
+        their first lines). All text files may be ``.gz``, within the limits of
+        :func:`read_tudataset`.
+    smiles : str, default="smiles"
+        The column with the SMILES; not used for ``.sdf``.
+    target : str or None, default="label"
+        The column with the class or value to learn. None: ``y`` is None.
+    names : str, optional
+        A column to take the names of the graphs from.
+    on_invalid, on_missing : {"raise", "skip"}, default="raise"
+        What to do about rows that RDKit cannot parse, and about rows without a target: an error
+        that lists them, or leave them out with a warning that lists them.
+    hydrogens : bool, default=False
+        Whether to add the hydrogens as nodes, after the heavy atoms.
+    atom_label : str or callable, default="element"
+        What nodes are labelled by: any of element, charge, aromatic, hydrogens, ring, degree,
+        isotope and chirality, with + between. ``"element+charge"``: ``"N+1"``;
+        ``"element+aromatic"``: ``"n"`` in an aromatic ring. A function takes an RDKit atom and
+        returns its label; a model file keeps its name only.
+    bond_label : {"order", "order+stereo"}, default="order"
+        Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
+    standardize : bool or sequence of str, default=False
+        What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
+        and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
+        True: all of these, in this order.
+    atom_attributes : list of str or callable, optional
+        Numbers of the atoms as node attributes: of ``"gasteiger"`` (partial charges),
+        ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and ``"labute"``
+        (to the polar and the whole surface) and ``"estate"``. A function takes an RDKit molecule
+        and returns a dict from names to arrays with a number (or NaN) for each atom; a model file
+        keeps its name only.
+
+    Returns
+    -------
+    graphs : GraphCollection
+        ``graph_data`` has ``"row"``, counted from 0 without the header, and ``"smiles"`` as given
+        (``"mol"``, an RDKit molecule, for ``.sdf``); where molecules were standardised, the SMILES
+        of that, ``"smiles_given"`` and ``"standardized"``, the steps that changed it. By
+        ``graphs.recipe`` a fitted model reads new molecules in the same way.
+    y : ndarray or None
+        Integers where all targets are whole numbers, floats where all are numbers, else strings.
+        Numbers are read strictly: one target like ``01`` or ``1_0`` makes all of them strings.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "drinks.csv")
+    >>> _ = path.write_text("smiles,label\\nCCO,1\\nO,0\\n")
+    >>> graphs, y = read_smiles(path)
+    >>> graphs[0].node_labels, graphs[0].edge_labels, y.tolist()
+    (('C', 'C', 'O'), ('-', '-'), [1, 0])
+    """
+    check_choice("on_invalid", on_invalid, ("raise", "skip"))
+    check_choice("on_missing", on_missing, ("raise", "skip"))
+    path = Path(path).expanduser()
+    recipe = GraphRecipe.of_molecules(
+        "sdf" if is_sdf(path) else "smiles", atom_label, hydrogens, bond_label, standardize,
+        atom_attributes,
+    )  # fmt: skip
+    read = rows_of_table(*_table_in(path, hydrogens), recipe, smiles, names or "none")
+    return read.labelled(target, on_invalid, on_missing)
+
+
+def read_table(
+    path: str | Path | Table,
     *,
     smiles: str | None = None,
     target: str | None = None,
@@ -59,9 +144,9 @@ def read_table(
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or Table
         ``.csv``, ``.tsv``, ``.txt``, ``.smi`` (each also with ``.gz``), ``.xlsx``, ``.parquet`` or
-        ``.sdf``.
+        ``.sdf``; or a table that was read already.
     smiles : str, optional
         The column with the SMILES; by default the one that is called so.
     target : str or None
@@ -119,22 +204,21 @@ def read_table(
     """
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
-    path = Path(path).expanduser()
+    given = path if isinstance(path, Table) else None
+    place = Path(path.source if isinstance(path, Table) else path).expanduser()
+    from_sdf = given is None and is_sdf(place)
     own = recipe_for(
-        "sdf" if is_sdf(path) else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
+        "sdf" if from_sdf else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
         atom_attributes,
     )  # fmt: skip
     known = None if recipe is None else recipe.table
-    if not is_sdf(path):
-        table, molecules = read_text_table(path), None
-    elif smiles is not None:
+    if from_sdf and smiles is not None:
         raise GraphDataError(
             f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
         )
-    else:
-        molecules, table = read_sdf(path, keep_hydrogens=bool(own.hydrogens))
+    table, molecules = (given, None) if given is not None else _table_in(place, bool(own.hydrogens))
     if not table.rows:
-        raise GraphDataError(f"{path} has column names but no rows: there is nothing to read.")
+        raise GraphDataError(f"{place} has column names but no rows: there is nothing to read.")
     read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
     read.notes.extend(about_standardizing(read.graphs))
     check_unreadable(read, on_invalid, max_invalid)
@@ -149,6 +233,13 @@ def read_table(
     )  # fmt: skip
 
 
+def _table_in(path: Path, hydrogens: bool) -> tuple[Table, Sequence[Any] | None]:
+    if not is_sdf(path):
+        return read_text_table(path), None
+    molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
+    return table, molecules
+
+
 def rows_of_table(
     table: Table,
     molecules: Sequence[Any] | None,
@@ -157,44 +248,40 @@ def rows_of_table(
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
     known: TableRecord | None = None,
-    may_be_empty: bool = False,
 ) -> MoleculeTable:
     """Return the molecules of a table, or of a block of one, without targets."""
     notes: list[str] = []
-    data: dict[str, Any] = {"mol": molecules}
-    column = None
+    column, texts = None, None
     if molecules is None:
         column = smiles_column(table, smiles, None if known is None else known.smiles, notes)
-        data = {"smiles": table.column(column, "smiles")}
+        texts = table.column(column, "smiles")
     ids = id_columns(
         table.columns, names, () if known is None else known.ids, [column], table.source
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InvalidMoleculesWarning)  # the caller reports them
-        graphs, _ = molecules_of_table(
-            table, data, None, ids[0] if ids else None, recipe=recipe, on_invalid="skip",
-            may_be_empty=may_be_empty,
-        )  # fmt: skip
+    parse = smiles_parser(keep=True)
+    collected = Molecules(recipe).extend((molecules or ()) if texts is None else map(parse, texts))
+    if collected.invalid and not collected.kept:
+        graphs = smiles_by_recipe(["C"], recipe)[:0]
+    else:
+        data: dict[str, Any] = {"mol": molecules} if texts is None else {"smiles": texts}
+        graph_names = table.column(ids[0], "names") if ids else None
+        graphs = collected.build(data, graph_names, table.first_row)
     rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
     own = [n for n in covariates if n not in DESCRIPTORS and not n.startswith(PREFIX)]
-    if set(table.columns) <= {"smiles", "name"} and (lacking := set(own) - set(table.columns)):
+    if known is not None and (missing := [name for name in own if name not in table.columns]):
         raise GraphDataError(
-            f"{table.source} has SMILES only, and the covariates "
-            f"{', '.join(repr(name) for name in own if name in lacking)} are needed beside them: "
-            "give a table with these columns."
+            f"{table.source} has no column {missing[0]!r} (covariates), which the model was fitted "
+            f"with: give a table that has it. {listed(table.columns)}"
         )
-    columns = {
-        name: table.column(find_column(table.columns, name, "covariates", table.source), name)
-        for name in own
-    }
+    columns = {name: table.column(name, "covariates") for name in own}
     if columns:
         graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
-    unreadable = np.setdiff1d(np.arange(len(table.rows)), rows)
-    counts = {"rows without a readable molecule": len(unreadable)} if len(unreadable) else {}
+    invalid = np.array(collected.invalid, dtype=np.int64)
+    counts = {"rows without a readable molecule": len(invalid)} if len(invalid) else {}
     return MoleculeTable(
         table.source, graphs, None, rows, len(table.rows), covariates=list(covariates), notes=notes,
         counts=counts, ids={name: table.column(name, "names") for name in ids}, smiles=column,
-        table=table, texts=data.get("smiles"), unreadable=unreadable,
+        table=table, texts=texts, unreadable=invalid,
     )  # fmt: skip
 
 
@@ -204,21 +291,14 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
     n = len(table.unreadable)
     if not n:
         return
-    share = n / table.n_rows
-    names = next(iter(table.ids.values()), [])
-    assert table.table is not None
-    listed = unreadable_rows(table.table.place, table.texts, table.unreadable.tolist(), names)
-    found = (
-        f"{table.source}: {n} of {table.n_rows} rows ({100 * share:.0f} %) hold no molecule that "
-        f"RDKit can read: {listed}."
-    )
+    share, found = n / table.n_rows, table.about_unreadable()
     if on_invalid == "raise":
         raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
-    if share > max_invalid:
+    if share > max_invalid or share == 1.0:
+        skip = f", or leave them out with max_invalid={share + 0.01:.2f}" if share < 1.0 else ""
         raise GraphDataError(
             f"{found} With so many, the column or the file is probably not the right one. Correct "
-            "them, name another column with smiles=COLUMN, or leave them out with "
-            f"max_invalid={min(1.0, share + 0.01):.2f}."
+            f"them, name another column with smiles=COLUMN{skip}."
         )
     table.notes.append(f"{found} They were left out.")
 
@@ -266,40 +346,14 @@ def covariate_names(
 
 # --- notes ----------------------------------------------------------------------------------------
 
-_IN_BRACKETS = re.compile(r"\[\d*([A-Z][a-z]?)")
-_COUNTER_IONS = {"Li", "Na", "K", "Rb", "Cs", "Mg", "Ca", "Sr", "Ba"}
-_NO_METALS = {
-    "H", "He", "B", "C", "N", "O", "F", "Ne", "Si", "P", "S", "Cl", "Ar", "Ge", "As", "Se", "Br",
-    "Kr", "Sb", "Te", "I", "Xe", "At", "Rn",
-}  # fmt: skip
-
 
 def about_standardizing(graphs: GraphCollection) -> list[str]:
-    """How many molecules standardising changed, and metals that were lost by it."""
-    data = graphs.graph_data
-    if "standardized" not in data:
+    """How many molecules standardising changed."""
+    if "standardized" not in graphs.graph_data:
         return []
-    changes = data["standardized"]
+    changes = graphs.graph_data["standardized"]
     words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
-    n_changed = sum(bool(text) for text in changes)
-    note = f"standardising changed {n_changed} of {len(graphs)} molecules: {words}."
-    rows, metals = [], set()
-    for row, before, standard in zip(
-        data["row"], data.get("smiles_given", ()), data.get("smiles", ()), strict=False
-    ):
-        gone = _metals_in(before) - _metals_in(standard)
-        rows += [row] if gone else []
-        metals |= gone
-    if rows:
-        note += (
-            f" {len(rows)} lost a metal ({', '.join(sorted(metals))}), the first in row "
-            f"{rows[0] + 1}: is what is left what was measured?"
-        )
-    return [note]
-
-
-def _metals_in(smiles: str) -> set[str]:
-    return set(_IN_BRACKETS.findall(smiles)) - _NO_METALS - _COUNTER_IONS
+    return [f"standardising changed {sum(map(bool, changes))} of {len(graphs)} molecules: {words}."]
 
 
 def about_salts(graphs: GraphCollection) -> list[str]:
@@ -337,9 +391,9 @@ def about_shared_names(
     shown = []
     for some, own in zip(several, np.split(groups, ends[:-1]), strict=True):
         if len(np.unique(own)) > 1:
-            listed = ", ".join(str(int(rows[graph]) + 1) for graph in some[:4])
+            numbers = ", ".join(str(int(rows[graph]) + 1) for graph in some[:4])
             more = ", ..." if len(some) > 4 else ""
-            shown.append(f"{names[int(rows[some[0]])][:40]!r} (rows {listed}{more})")
+            shown.append(f"{names[int(rows[some[0]])][:40]!r} (rows {numbers}{more})")
     if not shown:
         return []
     return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]

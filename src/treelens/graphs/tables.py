@@ -20,14 +20,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treelens.graphs.chem import quiet, rdkit, smiles_parser
+from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import (
     bounded_lines,
     check_regular,
     check_unpacked,
     open_unpacked,
-    read_bytes,
     read_lines,
 )
 
@@ -70,6 +69,11 @@ class Table(NamedTuple):
         number = self.first_row + row + 1
         return f"row {number}" + ("" if self.lines is None else f" (line {self.lines[row]})")
 
+    def part(self, some: slice) -> Table:
+        """Return some of the rows, which know where they stand in the whole table."""
+        lines = None if self.lines is None else self.lines[some]
+        return self._replace(rows=self.rows[some], lines=lines, first_row=some.start)
+
 
 def inner_suffix(path: Path) -> str:
     """Return the ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
@@ -93,7 +97,8 @@ def read_text_table(path: Path) -> Table:
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
     # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
-    columns, rows = _rows(path, io.StringIO(_decoded(data, path), newline=""))
+    text = data.decode(_encoding_of([data], path), errors="replace")
+    columns, rows = _rows(path, io.StringIO(text, newline=""))
     return _as_table(path, columns, list(rows))
 
 
@@ -116,10 +121,6 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
 def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
     fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
     return Table(str(path), columns, fields, lines, first_row)
-
-
-def _decoded(data: bytes, path: Path) -> str:
-    return data.decode(_encoding_of([data], path), errors="replace")
 
 
 def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
@@ -158,46 +159,42 @@ def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
         parts = ((n, line.strip().replace("\t", " ")) for n, line in enumerate(lines, 1))
         split = ((n, text.partition(" ")) for n, text in parts if text)
         return ["smiles", "name"], ((n, [smiles, name.strip()]) for n, (smiles, _, name) in split)
-    lines, n_before = iter(lines), 0
-    for first_line in lines:
-        if first_line.strip():
-            break
-        n_before += 1
-    else:
+    rows = _csv_rows(path, lines)
+    header = next(rows, None)
+    if header is None:
         raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
-    separator = max(_SEPARATORS, key=first_line.count)
-    rows = _csv_rows(path, chain([first_line], lines), separator, n_before)
-    columns = [name.strip() for name in next(rows)[1]]
-
-    def checked() -> Iterator[Row]:
-        for line, fields in rows:
-            if len(fields) != len(columns):
-                raise GraphDataError(
-                    f"{path}, line {line}: expected {len(columns)} fields ({', '.join(columns)}), "
-                    f"found {len(fields)}. Correct the line, or fetch the file again."
-                )
-            yield line, fields
-
-    return columns, checked()
+    return [name.strip() for name in header[1]], rows
 
 
-def _csv_rows(path: Path, lines: Iterable[str], separator: str, n_before: int) -> Iterator[Row]:
-    """Yield the rows, each with the line that it begins on.
+def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
+    """Yield the column names and then the rows, each with the line that it begins on.
 
     A quote that is never closed takes the rows after it for text. ``strict`` finds it where the
     next quote opens, or at the end of the file; the message names the line where the row began.
     """
-    reader = csv.reader(lines, delimiter=separator, strict=True)
-    last_line = 0
+    lines, start = iter(lines), [""]
+    while not start[-1].strip() and (line := next(lines, None)) is not None:
+        start.append(line)
+    separator = max(_SEPARATORS, key=start[-1].count)
+    reader = csv.reader(chain(start[1:], lines), delimiter=separator, strict=True)
+    columns, last_line = None, 0
     try:
         for fields in reader:
-            line, last_line = last_line + 1, reader.line_num  # a quoted field may span lines
-            if any(map(str.strip, fields)):  # spreadsheets write lines of nothing but separators
-                yield n_before + line, fields
+            first_line, last_line = last_line + 1, reader.line_num  # a field may span lines
+            if not any(map(str.strip, fields)):  # spreadsheets write nothing but separators
+                continue
+            columns = columns or fields
+            if len(fields) != len(columns):
+                raise GraphDataError(
+                    f"{path}, line {first_line}: expected {len(columns)} fields "
+                    f"({', '.join(map(str.strip, columns))}), found {len(fields)}. Correct the "
+                    "line, or fetch the file again."
+                )
+            yield first_line, fields
     except csv.Error as error:
         raise GraphDataError(
-            f"{path}, line {n_before + last_line + 1}: a quote in this row is not closed as it "
-            f"should be (line {n_before + reader.line_num}: {error}). Close it, or remove it."
+            f"{path}, line {last_line + 1}: a quote in this row is not closed as it should be "
+            f"(line {reader.line_num}: {error}). Close it, or remove it."
         ) from error
 
 
@@ -268,11 +265,9 @@ def _read_parquet(path: Path) -> Table:
     import pandas as pd
 
     check_regular(path)
-    packed = path.suffix.lower() == ".gz"
-    source: Any = io.BytesIO(read_bytes(path)) if packed else path
     try:
         # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
-        frame = pd.read_parquet(source, engine="pyarrow", dtype_backend="numpy_nullable")
+        frame = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
     except ImportError as error:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
@@ -306,7 +301,7 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
     supplier = rdkit().SDMolSupplier()
     if not data.strip():
         raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
-    text = _decoded(data, path)
+    text = data.decode(_encoding_of([data], path), errors="replace")
     with quiet():
         supplier.SetData(text, removeHs=not keep_hydrogens)
         molecules = list(supplier)
@@ -334,16 +329,14 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
 DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
 # Names without capitals, blanks and punctuation, the surest first.
 _SMILES_NAMES = (
-    "smiles", "canonicalsmiles", "smi", "isomericsmiles", "smilesstring", "molsmiles", "structure",
-    "structures", "mol", "molecule", "molecules",
+    "smiles", "canonicalsmiles", "smi", "isomericsmiles", "smilesstring", "molsmiles",
 )  # fmt: skip
-_SURE_NAMES = 6  # so many of them promise SMILES; under the others there may be names
+_STRUCTURE_NAMES = ("structure", "structures", "mol", "molecule", "molecules")
 _ID_NAMES = (
     "id", "compoundid", "moleculeid", "molid", "cmpdid", "chemblid", "moleculechemblid",
     "pubchemcid", "cid", "sampleid", "identifier", "name", "compoundname", "moleculename",
     "molname", "cmpdname", "compound", "title", "cas", "casnumber", "casrn", "key", "code",
 )  # fmt: skip
-_ROWS_TRIED = 20
 
 
 def smiles_column(table: Table, wanted: str | None, known: str | None, notes: list[str]) -> str:
@@ -352,10 +345,9 @@ def smiles_column(table: Table, wanted: str | None, known: str | None, notes: li
         return find_column(table.columns, wanted, "smiles", table.source)
     if known is not None and known in table.columns:
         return known
-    found = [[c for c in table.columns if _bare(c) == name] for name in _SMILES_NAMES]
-    sure = [c for group in found[:_SURE_NAMES] for c in group]
+    sure = [c for name in _SMILES_NAMES for c in table.columns if _bare(c) == name]
     near = [c for c in table.columns if "smiles" in c.casefold()]
-    maybe = [c for group in found[_SURE_NAMES:] for c in group if _holds_molecules(table, c)]
+    maybe = [c for name in _STRUCTURE_NAMES for c in table.columns if _bare(c) == name]
     candidates = sure[:1] or near or maybe[:1]
     if len(candidates) != 1:
         raise GraphDataError(
@@ -441,11 +433,3 @@ def unit_in(column: str | None) -> str | None:
 
 def _bare(column: str) -> str:
     return re.sub(r"[^a-z0-9]", "", column.casefold())
-
-
-def _holds_molecules(table: Table, column: str) -> bool:
-    """Whether most of the first cells of a column are SMILES."""
-    cells = [text for text in table.column(column, "smiles") if text][:_ROWS_TRIED]
-    parse = smiles_parser()
-    with quiet():
-        return 2 * sum(parse(text) is not None for text in cells) > len(cells)

@@ -29,11 +29,9 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")  # 1,240 or 1,2
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+")
 _DIGITS = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _UNITS = r"(?:[pnuµμmk]?(?:M|g|L|l|mol|s)|min|h|d|%|°C|K|eV|Da)"
-# What may stand beside a number in a cell.
-_BESIDE_NUMBERS = {
-    "an error": re.compile(rf"{_DIGITS}\s*(?:±|\+/-|\+-).*"),
-    "a unit": re.compile(rf"{_DIGITS}(?:\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"),
-}
+_WITH_UNIT_OR_ERROR = re.compile(
+    rf"{_DIGITS}(?:\s*(?:±|\+/-|\+-).*|\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"
+)
 _APPROXIMATE = ("~", "≈", "~=")
 _SIGNS = {
     **dict.fromkeys((">", ">=", "=>", "≥", ">>"), 1),
@@ -133,11 +131,9 @@ def check_kind(y: Any) -> None:
     if kind is None:
         with suppress(ValueError):  # no array: another check says so
             kind = np.asarray(y).dtype.kind
-    names = {"c": "complex numbers", "M": "dates", "m": "time spans"}
-    if kind in names:
-        raise GraphDataError(
-            f"y holds {names[kind]}: expected real numbers or classes. Convert them first."
-        )
+    if kind in ("c", "M", "m"):
+        what = "complex numbers" if kind == "c" else "dates or time spans"
+        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
 
 
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
@@ -283,16 +279,12 @@ def note_qualifier_columns(table: Table, notes: list[str]) -> None:
 
 def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] = ()) -> str:
     """Return how many values are limits, and which ones."""
-    parts: list[str] = []
-    for sign, kind, mark in ((1, "a lower", ">"), (-1, "an upper", "<")):
+    parts = []
+    for sign, kind, mark in ((1, "lower", ">"), (-1, "upper", "<")):
         counted = Counter(y[signs == sign].tolist()).most_common()
-        shown = ", ".join(f"{mark}{value:.10g}" for value, _ in counted[:3])
-        shown += ", ..." if len(counted) > 3 else ""
-        n = int((signs == sign).sum())
-        if n:
-            of = "" if parts else f" of {len(y)} values"
-            what = f"are {kind.split()[1]} limits" if n > 1 else f"is {kind} limit"
-            parts.append(f"{n}{of} {what} ({shown})")
+        if counted:
+            shown = first_few([f"{mark}{value:.10g}" for value, _ in counted], 3)
+            parts.append(f"{(signs == sign).sum()} of {len(y)} values are {kind} limits ({shown})")
     words = f"{' and '.join(parts)}: used as limits."
     n_approximate = sum(text in _APPROXIMATE for text in qualifiers)
     return words + (f" {n_approximate} marked ~ count as exact." if n_approximate else "")
@@ -331,29 +323,20 @@ def _without_remarks(
     """Return which rows stay when remarks between measured numbers are skipped."""
     numeric = np.array([is_number(text) for text in texts], dtype=bool)
     where = np.flatnonzero(labelled & ~numeric).tolist()
-    remarks = [texts[k] for k in where]
-    beside = [
-        what for what, pattern in _BESIDE_NUMBERS.items() if any(map(pattern.fullmatch, remarks))
-    ]
-    if not all(any(p.fullmatch(text) for p in _BESIDE_NUMBERS.values()) for text in remarks):
-        beside = []
-    few = len(remarks) <= (1 - _MOSTLY) * labelled.sum()
+    few = len(where) <= (1 - _MOSTLY) * labelled.sum()
     measured = few and looks_measured(as_target(list(compress(texts, labelled & numeric))))
-    kind = f"{' or '.join(beside)} beside the number" if beside else "something else"
-    if beside and not measured:
+    beside = all(_WITH_UNIT_OR_ERROR.fullmatch(texts[k]) for k in where)
+    if not measured and not beside:
+        return np.ones(len(texts), dtype=bool)
+    kind = "a unit or an error beside the number" if beside else "something else"
+    found = f"column {column!r} holds numbers, but {kind} in {len(where)} of {labelled.sum()} rows"
+    shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
+    if not measured:
         raise GraphDataError(
-            f"column {column!r} has {kind} in {len(remarks)} of {int(labelled.sum())} cells, such "
-            f"as {remarks[0][:20]!r}: write the number alone, in one unit. To learn these texts as "
+            f"{found}: {shown}. Write the number alone, in one unit. To learn these texts as "
             "classes: task='classification'."
         )
-    if not measured:
-        return np.ones(len(texts), dtype=bool)
-    shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
-    notes.append(
-        f"column {column!r} holds numbers, but {kind} in {len(remarks)} "
-        f"row{'s' if len(remarks) > 1 else ''}: {shown}. These count as missing."
-        + (" To use them, write the number alone, in one unit." if beside else "")
-    )
+    notes.append(f"{found}: {shown}. These count as missing.")
     return numeric
 
 

@@ -6,16 +6,14 @@ import codecs
 import difflib
 import io
 import os
-import stat
 import struct
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -36,12 +34,11 @@ from treelens.graphs.opening import (
 )
 from treelens.graphs.recipe import GraphRecipe
 
-TU_RECIPE = GraphRecipe("tudataset")
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
 PARTS = REQUIRED_PARTS + OPTIONAL_PARTS
-UNUSED_PARTS = ("graph_attributes",)
-
+_OF_EDGES = ("edge_labels", "edge_attributes")
+_UNUSED = "graph_attributes"
 _EDGES_ENDING = "_A.txt"
 _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
@@ -61,22 +58,21 @@ def read_tudataset(
 ) -> tuple[GraphCollection, np.ndarray]:
     """Read a data set in the TU format.
 
-    An edge of ``NAME_A.txt`` that is listed several times counts once. Nodes without edges and
-    graphs without nodes are kept. Without ``NAME_node_labels.txt`` each node is labelled with its
-    degree, and a warning says so. Labels with several columns become tuples. Attributes of nodes
-    and edges are named ``"attribute 1"``, ``"attribute 2"``, ...; ``nan`` is a missing value; those
-    of an edge that is listed in both directions are averaged. Labels are read strictly: ``01``,
-    ``1_0`` and ``1.0`` are errors, not 1 and 10. What contradicts itself is an error; what files
-    rarely have (very few edges listed in one direction only, a last graph without nodes) is a
-    ``DamagedFileWarning``.
+    An edge that is listed several times counts once. Nodes without edges and graphs without nodes
+    are kept. Without node labels each node is labelled with its degree, and a warning says so.
+    Labels with several columns become tuples. Attributes are named ``"attribute 1"``,
+    ``"attribute 2"``, ...; ``nan`` is a missing value; those of an edge that is listed in both
+    directions are averaged. Labels are read strictly: ``01``, ``1_0`` and ``1.0`` are errors. What
+    files rarely have (very few edges listed in one direction only, a last graph without nodes) is
+    a ``DamagedFileWarning``.
 
     Parameters
     ----------
     path : str or Path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ``NAME_graph_labels.txt`` and
-        perhaps ``NAME_node_labels.txt``, ``NAME_edge_labels.txt``, ``NAME_node_attributes.txt``
-        and ``NAME_edge_attributes.txt``; a folder with such a folder in it; or a zip of either,
-        which is read in place and never unpacked to disk. A zip may unpack to 2 GiB, and above
+        perhaps files of labels and attributes of nodes and edges (``NAME_node_labels.txt``); a
+        folder with such a folder in it; or a zip of either, which is read in place and never
+        unpacked to disk. A zip may unpack to 2 GiB, and above
         8 MiB to 100 times its size; the environment variable ``TREELENS_MAX_UNPACKED`` (a number
         of bytes) takes the place of both limits.
     directed : bool, optional
@@ -89,11 +85,6 @@ def read_tudataset(
         Graph ``i`` of the collection is graph ``i + 1`` of the files.
     y : ndarray of int64, shape (n_graphs,)
         The class codes, as the file has them.
-
-    Raises
-    ------
-    GraphDataError
-        When something does not fit; the message names the file and the line.
 
     Examples
     --------
@@ -116,16 +107,8 @@ def collection_from_text(
     """Return the graphs and classes of the text files of one data set."""
     y = _table(files, "graph_labels", 1)[:, 0]
     graph_of = _table(files, "graph_indicator", 1)[:, 0]  # (n_nodes,), from 1
-    outside = np.flatnonzero((graph_of < 1) | (graph_of > len(y)))
-    if len(outside):
-        line = int(outside[0]) + 1
-        raise GraphDataError(
-            f"{files.places['graph_indicator']}, line {line}: node {line} belongs to graph "
-            f"{graph_of[line - 1]}, but {files.places['graph_labels']} has {len(y)} lines, so "
-            f"the graphs are 1 to {len(y)}. One of the two files is cut off or wrong."
-        )
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
-    _check_ends(files, edges, graph_of)
+    _check_numbers(files, y, graph_of, edges)
     one_way = listed_one_way(edges)
     if directed is None:
         directed = len(one_way) > _FEW * len(edges)
@@ -136,28 +119,58 @@ def collection_from_text(
                 UserWarning,
                 stacklevel=3,
             )
-
-    node_labels, numbers = (
-        _companion(files, part, "graph_indicator", len(graph_of))
-        for part in ("node_labels", "node_attributes")
-    )
-    by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
-    position = np.empty(len(graph_of), dtype=np.int64)
-    position[by_graph] = np.arange(len(graph_of))
-    graphs = build_tu(
-        np.bincount(graph_of - 1, minlength=len(y)),
-        position[edges - 1],
-        None if node_labels is None else node_labels[by_graph],
-        None if numbers is None else numbers[by_graph],
-        _companion(files, "edge_labels", "A", len(edges)),
-        _companion(files, "edge_attributes", "A", len(edges)),
-        files.places["edge_labels"],
-        directed,
-    )
-    warn_attributes(files.unused)
+    graphs = _build(files, edges, graph_of, len(y), directed)
+    if files.unused:
+        warnings.warn(
+            f"Ignored: {files.unused}. Attributes of nodes and edges are read, those of whole "
+            "graphs are not: pass them as covariates.",
+            IgnoredDataWarning,
+            stacklevel=3,
+        )
     few = one_way if len(one_way) <= _FEW * len(edges) else ()
     _warn_damaged(files, edges, graph_of, len(y), few)
     return graphs, y
+
+
+def _build(
+    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, directed: bool
+) -> GraphCollection:
+    by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
+    position = np.empty(len(graph_of), dtype=np.int64)
+    position[by_graph] = np.arange(len(graph_of))
+    found: dict[str, np.ndarray | None] = {}
+    for part in OPTIONAL_PARTS:
+        other, count = ("A", len(edges)) if part in _OF_EDGES else (
+            "graph_indicator", len(graph_of))  # fmt: skip
+        table = _table(files, part) if part in files.contents else None
+        if table is not None and len(table) != count:
+            raise GraphDataError(
+                f"{files.places[part]} has {len(table)} lines, {files.places[other]} has {count}: "
+                "they must have as many. One of them is cut off or wrong."
+            )
+        found[part] = table if table is None or part in _OF_EDGES else table[by_graph]
+
+    def labels(table: np.ndarray | None) -> Any:  # a label of several columns is a tuple
+        if table is None or table.shape[1] == 1:
+            return None if table is None else table[:, 0]
+        return [tuple(row) for row in table.tolist()]
+
+    numbers, edge_numbers = found["node_attributes"], found["edge_attributes"]
+    names, edge_names = (
+        () if table is None else numbered_names("attribute", table.shape[1])
+        for table in (numbers, edge_numbers)
+    )
+    sizes = np.bincount(graph_of - 1, minlength=n_graphs)
+    recipe = GraphRecipe("tudataset", node_attributes=names, edge_attributes=edge_names)
+    try:
+        return build_collection(
+            sizes, position[edges - 1], labels(found["node_labels"]), labels(found["edge_labels"]),
+            recipe=recipe, node_attributes=numbers, attribute_names=names,
+            edge_attributes=edge_numbers, edge_attribute_names=edge_names, directed=directed,
+        )  # fmt: skip
+    except GraphDataError as error:
+        place = files.places["edge_labels"]
+        raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
 
 
 def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarray:
@@ -168,69 +181,20 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
             f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
             "edge. The file is probably cut off."
         )
-    return parser_of(part)(data, files.places[part], columns)
-
-
-def parser_of(part: str) -> Callable[..., np.ndarray]:
-    """Return the function that reads the numbers of a file."""
-    return float_table if part.endswith("_attributes") else integer_table
-
-
-def build_tu(
-    sizes: np.ndarray,
-    edges: np.ndarray,
-    node_labels: np.ndarray | None,
-    node_attributes: np.ndarray | None,
-    edge_labels: np.ndarray | None,
-    edge_attributes: np.ndarray | None,
-    place: str,
-    directed: bool = False,
-) -> GraphCollection:
-    """Return the graphs; a label of several columns is a tuple, ``place`` is named in errors."""
-    names, edge_names = (
-        () if table is None else numbered_names("attribute", table.shape[1])
-        for table in (node_attributes, edge_attributes)
-    )
-    recipe = replace(TU_RECIPE, node_attributes=names, edge_attributes=edge_names)
-
-    def labels(table: np.ndarray | None) -> Any:
-        if table is None or table.shape[1] == 1:
-            return None if table is None else table[:, 0]
-        return [tuple(row) for row in table.tolist()]
-
-    nodes, arcs = labels(node_labels), labels(edge_labels)
-    try:
-        return build_collection(
-            sizes, edges, nodes, arcs, recipe=recipe, node_attributes=node_attributes,
-            attribute_names=names, edge_attributes=edge_attributes, edge_attribute_names=edge_names,
-            directed=directed,
-        )  # fmt: skip
-    except GraphDataError as error:
-        raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
-
-
-def warn_attributes(names: Iterable[str]) -> None:
-    """Warn about files of attributes, which are not read."""
-    if names := sorted(names):
-        warnings.warn(
-            f"Ignored: {', '.join(names)}. Attributes of nodes and edges are read, those of whole "
-            "graphs are not: pass them as covariates.",
-            IgnoredDataWarning,
-            stacklevel=4,
-        )
+    parse = float_table if part.endswith("_attributes") else integer_table
+    return parse(data, files.places[part], columns)
 
 
 # --- where the files are ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TextFiles:
+class TextFiles(NamedTuple):
     """The text files of one TU data set, by part ("A", "graph_indicator", ...)."""
 
     name: str  # the NAME in NAME_A.txt
     contents: Mapping[str, bytes]
     places: Mapping[str, str]  # names of files in errors, also of those that are missing
-    unused: tuple[str, ...] = ()  # names of files of attributes
+    unused: str | None = None  # a file that is not read
 
 
 def read_text_files(path: str | Path) -> TextFiles:
@@ -253,26 +217,24 @@ def _text_files(
     name: str, place: str, beside: Sequence[str], read: Callable[[str], bytes]
 ) -> TextFiles:
     """Read the parts of a set; ``beside`` are the names of all files in its folder."""
-    parts = {part: f"{name}_{part}.txt" for part in PARTS + UNUSED_PARTS}
+    parts = {part: f"{name}_{part}.txt" for part in PARTS}
     missing = [parts[part] for part in REQUIRED_PARTS if parts[part] not in beside]
     if missing:
         needed = ", ".join(parts[part] for part in REQUIRED_PARTS)
         raise GraphFileNotFoundError(
             f"{place}{missing[0]} is missing: a TU data set needs {needed}."
         )
-    for file in beside:  # a name that is nearly that of a part
-        folded = {other.casefold(): other for other in parts.values()}
-        near = difflib.get_close_matches(file.casefold(), folded, 1, _SIMILAR_NAMES)
-        meant = folded[near[0]] if near and file not in parts.values() else file
-        if meant != file and meant not in beside and meant != parts[UNUSED_PARTS[0]]:
+    unused = f"{name}_{_UNUSED}.txt"
+    lacking = {file.casefold(): file for file in parts.values() if file not in beside}
+    for file in set(beside) - {*parts.values(), unused}:  # a name that is nearly that of a part
+        if near := difflib.get_close_matches(file.casefold(), lacking, 1, _SIMILAR_NAMES):
             raise GraphDataError(
-                f"{file} beside {place}{parts['A']} is not read, but {meant} would be: rename it, "
-                "or move it away if it is no part of the data set."
+                f"{file} beside {place}{parts['A']} is not read, but {lacking[near[0]]} would be: "
+                "rename it, or move it away if it is no part of the data set."
             )
-    contents = {part: read(parts[part]) for part in PARTS if parts[part] in beside}
-    places = {part: f"{place}{parts[part]}" for part in PARTS}
-    unused = tuple(parts[part] for part in UNUSED_PARTS if parts[part] in beside)
-    return TextFiles(name, contents, places, unused)
+    contents = {part: read(file) for part, file in parts.items() if file in beside}
+    places = {part: place + file for part, file in parts.items()}
+    return TextFiles(name, contents, places, unused if unused in beside else None)
 
 
 def _from_zip(path: Path) -> TextFiles:
@@ -338,26 +300,20 @@ def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -
 
 
 def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the files in the zip by name, once the whole archive has been found harmless."""
+    """Return the files in the zip by name; nothing of them was unpacked yet."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
-        name, method = info.filename.replace("\\", "/"), info.compress_type
-        problems = {
-            "has no name": not name,
-            "has an absolute path": name.startswith("/") or name[1:2] == ":",
-            "has a path that climbs out of the archive": ".." in name.split("/"),
-            "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
-            "is encrypted": info.flag_bits & 0x1,
-            f"is packed in an unusual way (method {method}; pack it anew as .zip)": (
-                method not in _COMPRESSIONS
-            ),
-            "is there twice": info.filename in members,
-        }
-        problem = next((words for words, there in problems.items() if there), None)
+        problem = None
+        if info.flag_bits & 0x1:
+            problem = "is encrypted"
+        elif info.compress_type not in _COMPRESSIONS:
+            problem = f"is packed in an unusual way (method {info.compress_type})"
+        elif info.filename in members:
+            problem = "is there twice"
         if problem is not None:
             raise GraphDataError(
                 f"{path} was refused, nothing of it was read: its member {info.filename!r} "
-                f"{problem}. Get the archive from a source you trust."
+                f"{problem}. Pack it anew as .zip, or give the unpacked folder."
             )
         if not info.is_dir():
             members[info.filename] = info
@@ -370,41 +326,26 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
 # --- consistency of the files ----------------------------------------------------------------
 
 
-def _check_ends(files: TextFiles, edges: np.ndarray, graph_of: np.ndarray) -> None:
-    """Every edge must join two nodes that exist, of the same graph."""
-    n_nodes = len(graph_of)
-    outside = np.flatnonzero(((edges < 1) | (edges > n_nodes)).any(axis=1))
-    if len(outside):
-        u, v = edges[outside[0]].tolist()
-        raise GraphDataError(
-            f"{files.places['A']}, line {outside[0] + 1}: the edge {u} - {v} leads to node "
-            f"{v if 1 <= u <= n_nodes else u}, which does not exist: "
-            f"{files.places['graph_indicator']} has {n_nodes} lines, so the nodes are 1 to "
-            f"{n_nodes}."
-        )
-    ends = graph_of[edges - 1]
-    across = np.flatnonzero(ends[:, 0] != ends[:, 1])
-    if len(across):
-        line = int(across[0])
-        (u, v), (of_u, of_v) = edges[line].tolist(), ends[line].tolist()
-        raise GraphDataError(
-            f"{files.places['A']}, line {line + 1}: the edge {u} - {v} joins two graphs: node {u} "
-            f"lies in graph {of_u}, index {of_u - 1}, node {v} in graph {of_v}. Both ends of an "
-            "edge must lie in one graph."
-        )
-
-
-def _companion(files: TextFiles, part: str, other: str, count: int) -> np.ndarray | None:
-    """Return the numbers of a part, if it is there, one line for each of another part."""
-    if part not in files.contents:
-        return None
-    table = _table(files, part)
-    if len(table) != count:
-        raise GraphDataError(
-            f"{files.places[part]} has {len(table)} lines, {files.places[other]} has {count}: they "
-            "must have as many. One of them is cut off or wrong."
-        )
-    return table
+def _check_numbers(
+    files: TextFiles, y: np.ndarray, graph_of: np.ndarray, edges: np.ndarray
+) -> None:
+    """Every node must lie in a graph that exists, every edge join two nodes of one graph."""
+    n_nodes, n_graphs = len(graph_of), len(y)
+    ends = graph_of[np.clip(edges, 1, n_nodes) - 1]
+    nodes = graph_of[:, None]
+    for part, table, wrong, expected in (
+        ("graph_indicator", nodes, (nodes < 1) | (nodes > n_graphs),
+         f"a graph of 1 to {n_graphs}, the lines of {files.places['graph_labels']}"),
+        ("A", edges, (edges < 1) | (edges > n_nodes),
+         f"nodes of 1 to {n_nodes}, the lines of {files.places['graph_indicator']}"),
+        ("A", edges, ends[:, :1] != ends[:, 1:], "two nodes of one graph"),
+    ):  # fmt: skip
+        if wrong.any():
+            line = int(wrong.any(axis=1).argmax())
+            raise GraphDataError(
+                f"{files.places[part]}, line {line + 1}: expected {expected}, found "
+                f"{', '.join(map(str, table[line]))}. One of the files is cut off or wrong."
+            )
 
 
 def _warn_damaged(

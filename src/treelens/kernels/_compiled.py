@@ -81,11 +81,9 @@ def sum_rows(first, last, step, base, upper, row_offsets, row_patterns, row_valu
 def gather_rows(first, last, step, base, matrix, row_offsets, row_patterns, row_values,
                 list_offsets, list_graphs, list_values, dense_of_pattern, dense, minimum, head,
                 lanes, gradient):  # fmt: skip
-    """Add ``sum_{j >= i} matrix[i - base, j] combine(a_iv, a_jv)`` to ``gradient[v]``.
-
-    For graphs ``i = first, first + step, ...`` before ``last`` of one collection with itself; see
-    :func:`sum_rows`. ``lanes`` (2, LANES) is room to work in.
-    """
+    """Add ``sum_{j >= i} matrix[i - base, j] combine(a_iv, a_jv)`` to ``gradient[v]``."""
+    # For graphs `i = first, first + step, ...` before `last` of one collection with itself; see
+    # `sum_rows`. `lanes` (2, LANES) is room to work in.
     l0, l1 = lanes[0], lanes[1]
     for i in range(first, last, step):
         row = matrix[i - base]

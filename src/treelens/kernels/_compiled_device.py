@@ -21,10 +21,8 @@ TILE = 5888  # columns in shared memory: with one number per thread 48 KiB, what
 @cuda.jit
 def sums_of_minima(row_offsets, row_patterns, row_counts, weights,
                    list_starts, list_graphs, list_counts, out):  # fmt: skip
-    """``out[i, j] = sum_v weights_v min(count_iv, count_jv)``; a block is a row and a tile.
-
-    ``list_starts`` (n_patterns, n_tiles + 1): where each pattern's list enters each tile.
-    """
+    """``out[i, j] = sum_v weights_v min(count_iv, count_jv)``; a block is a row and a tile."""
+    # `list_starts` (n_patterns, n_tiles + 1): where each pattern's list enters each tile.
     row, tile, thread = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
     sums = cuda.shared.array(TILE, float64)
     first = tile * TILE
@@ -60,11 +58,9 @@ def mixture(sums, left_diagonal, right_diagonal, gamma, rho, amplitude, share, o
 
 @cuda.jit
 def mixture_slopes(sums, diagonal, gamma, rho, amplitude, share, alpha, matrix, totals):
-    """Overwrite an inverse covariance with slopes in the sums of pairs; a block is a row.
-
-    ``matrix`` (n, n) is symmetric. ``totals`` (n, 5) are a row's slopes in the graph's own sum, in
-    log gamma, log rho, log amplitude and the share; every pair stands in the matrix twice.
-    """
+    """Overwrite an inverse covariance with slopes in the sums of pairs; a block is a row."""
+    # `matrix` (n, n) is symmetric. `totals` (n, 5) are a row's slopes in the graph's own sum, in
+    # log gamma, log rho, log amplitude and the share; every pair stands in the matrix twice.
     row, thread = cuda.blockIdx.x, cuda.threadIdx.x
     partial = cuda.shared.array((5, THREADS), float64)
     n_columns = alpha.shape[1]
@@ -113,10 +109,8 @@ def mixture_slopes(sums, diagonal, gamma, rho, amplitude, share, alpha, matrix, 
 @cuda.jit
 def gather_minima(row_offsets, row_patterns, row_counts,
                   list_starts, list_graphs, list_counts, matrix, gathered):  # fmt: skip
-    """``gathered[e] += sum_j matrix[i, j] min(count_e, count_jv)`` for every entry of a row.
-
-    An entry ``e`` is a pattern ``v`` with its count in graph ``i``; a block is a row.
-    """
+    """``gathered[e] += sum_j matrix[i, j] min(count_e, count_jv)`` for every entry of a row."""
+    # An entry `e` is a pattern `v` with its count in graph `i`; a block is a row.
     row, thread = cuda.blockIdx.x, cuda.threadIdx.x
     group, lane = thread // GROUP, thread % GROUP
     values = cuda.shared.array(TILE, float64)

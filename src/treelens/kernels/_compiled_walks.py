@@ -28,10 +28,8 @@ class WalkedGraphs(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def matching_nodes(left, i, right, j):
-    """For each left node the block of right nodes with its label, and where its entries start.
-
-    Returns (first, last, starts): ``starts`` has one entry more, the size of the product.
-    """
+    """For each left node the block of right nodes with its label, and where its entries start."""
+    # Returns (first, last, starts): `starts` has one entry more, the size of the product.
     left_codes = left.node_codes[left.node_offsets[i] : left.node_offsets[i + 1]]
     right_codes = right.node_codes[right.node_offsets[j] : right.node_offsets[j + 1]]
     n = len(left_codes)
@@ -51,10 +49,8 @@ def matching_nodes(left, i, right, j):
 
 @njit(cache=True, nogil=True)
 def walk_step(left, i, right, j, n_edge_labels, matching, x, out):
-    """``out = W x``: ``x`` summed over the neighbours of each left node, then of right nodes.
-
-    Edge codes from ``n_edge_labels`` on are unknown to one of the sides.
-    """
+    """``out = W x``: ``x`` summed over the neighbours of each left node, then of right nodes."""
+    # Edge codes from `n_edge_labels` on are unknown to one of the sides.
     first, last, starts = matching
     u0, v0 = left.node_offsets[i], right.node_offsets[j]
     row = np.empty(right.node_offsets[j + 1] - v0)
@@ -77,11 +73,9 @@ def walk_step(left, i, right, j, n_edge_labels, matching, x, out):
 
 @njit(cache=True, nogil=True)
 def bounded_sum(left, i, right, j, n_edge_labels, max_length, decay):
-    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps of two graphs.
-
-    ``W`` is symmetric, so ``1' W^(a + b) 1`` is the dot product of ``W^a 1`` and ``W^b 1``, and
-    half the length is far enough.
-    """
+    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps of two graphs."""
+    # `W` is symmetric, so `1' W^(a + b) 1` is the dot product of `W^a 1` and `W^b 1`, and
+    # half the length is far enough.
     matching = matching_nodes(left, i, right, j)
     shorter = np.ones(matching[2][-1])
     longer = shorter
@@ -98,11 +92,9 @@ def bounded_sum(left, i, right, j, n_edge_labels, max_length, decay):
 
 @njit(cache=True, nogil=True)
 def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
-    """``1' x`` for ``(I - decay W) x = 1``, by conjugate gradients; nan if they do not converge.
-
-    The right-hand side is also what the solution is summed with, so the error of the result is
-    of the order of the squared residual.
-    """
+    """``1' x`` for ``(I - decay W) x = 1``, by conjugate gradients; nan if they do not converge."""
+    # The right-hand side is also what the solution is summed with, so the error of the result is
+    # of the order of the squared residual.
     matching = matching_nodes(left, i, right, j)
     n = matching[2][-1]
     x, residual, direction, image = np.zeros(n), np.ones(n), np.ones(n), np.empty(n)

@@ -13,10 +13,7 @@ import numpy as np
 
 from treelens.kernels.mixture import MixtureScales
 from treelens.patterns.histograms import SparseRows
-
-
-class DeviceMemoryError(MemoryError):
-    """The problem does not fit on the device."""
+from treelens.patterns.vocabulary import offsets_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,16 @@ class Device:
             )
         if getattr(config, "ENABLE_CUDASIM", False):
             return cls(name, np)
-        cupy, position = _cupy(), int(number or 0)
+        try:
+            import cupy
+        except ImportError as error:
+            raise ImportError(
+                "Work on a GPU needs CuPy and numba-cuda: pip install cupy-cuda12x "
+                "'numba-cuda[cu12]' (for CUDA 13: cupy-cuda13x 'numba-cuda[cu13]')."
+            ) from error
+        if not hasattr(np, "row_stack"):  # NumPy 2.5 removed it, and numba-cuda up to 0.30 needs it
+            raise ImportError("numba-cuda does not work with this NumPy: pip install 'numpy<2.5'.")
+        position = int(number or 0)
         try:
             n_devices = int(cupy.cuda.runtime.getDeviceCount())
         except cupy.cuda.runtime.CUDARuntimeError:
@@ -63,7 +69,7 @@ class Device:
         """Raise, before any work, where the device has too little memory."""
         free = self.free_bytes()
         if free is not None and needed > free:
-            raise DeviceMemoryError(
+            raise MemoryError(
                 f"{what} need {needed / 2**30:.1f} GiB on {self.name}, which has "
                 f"{free / 2**30:.1f} GiB free: {advice}"
             )
@@ -98,23 +104,16 @@ class DeviceLists:
     counts: Any  # (n_entries,) int32
     n_graphs: int
 
-    @property
-    def n_tiles(self) -> int:
-        return int(self.starts.shape[1]) - 1
-
 
 def put_rows(device: Device, rows: SparseRows, support: np.ndarray, least: int = 1) -> DeviceRows:
-    """Counts by graph, without patterns of less than ``least`` support on the other side.
-
-    Entries stand in the order of their support, so that threads that work side by side have about
-    as much to do.
-    """
+    """Counts by graph, without patterns of less than ``least`` support on the other side."""
+    # Entries stand in the order of their support, so that threads that work side by side have about
+    # as much to do.
     graph = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
     kept = np.flatnonzero(support[rows.indices] >= least)
     kept = kept[np.lexsort((-support[rows.indices[kept]], graph[kept]))]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(graph[kept], minlength=len(rows)))])
     return DeviceRows(
-        device.put(offsets, np.int64),
+        device.put(offsets_of(np.bincount(graph[kept], minlength=len(rows)))),
         device.put(rows.indices[kept], np.int32),
         device.put(rows.values[kept], np.int32),
     )
@@ -147,7 +146,7 @@ def device_sums(
     if out is None:
         out = device.arrays.empty((rows.n_graphs, lists.n_graphs))
     if rows.n_graphs and lists.n_graphs:
-        grid = (rows.n_graphs, lists.n_tiles)
+        grid = (rows.n_graphs, lists.starts.shape[1] - 1)
         compiled.sums_of_minima[grid, compiled.THREADS](
             rows.offsets, rows.patterns, rows.counts, device.put(weights, np.float64),
             lists.starts, lists.graphs, lists.counts, out,
@@ -176,16 +175,3 @@ def device_or_cpu(name: str) -> str:
         return Device.open(name).name
     except (ImportError, RuntimeError):
         return "cpu"
-
-
-def _cupy() -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise ImportError(
-            "Work on a GPU needs CuPy and numba-cuda: pip install cupy-cuda12x 'numba-cuda[cu12]' "
-            "(for CUDA 13: cupy-cuda13x 'numba-cuda[cu13]')."
-        ) from error
-    if not hasattr(np, "row_stack"):  # NumPy removed it in 2.5, and numba-cuda up to 0.30 needs it
-        raise ImportError("numba-cuda does not work with this NumPy: pip install 'numpy<2.5'.")
-    return cupy

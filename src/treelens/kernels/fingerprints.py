@@ -19,6 +19,7 @@ from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
 
 Environment = tuple[int, int, int]  # bit, radius, count
+_FOLDED_SIZE = 2048
 
 
 def molecules_behind(graphs: GraphCollection) -> list[Any]:
@@ -42,21 +43,12 @@ def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
 
 
 def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_array:
-    """Unfolded counts of circular environments, shape (n_molecules, n_environments).
+    """Unfolded counts of circular environments, shape (n_molecules, n_environments)."""
+    # Radius 2 is ECFP4, 3 is ECFP6. The columns are in the order in which environments are met.
+    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
-    Radius 2 is ECFP4, 3 is ECFP6. The columns are in the order in which environments are met.
-
-    Examples
-    --------
-    >>> fingerprint_counts(parsed_smiles(["CCC", "CCCC"]), radius=0).toarray().tolist()
-    [[1.0, 2.0], [2.0, 2.0]]
-    """
-    from rdkit import rdBase
-    from rdkit.Chem import rdFingerprintGenerator
-
-    make = rdFingerprintGenerator.GetMorganGenerator(radius=radius)
-    with rdBase.BlockLogs():
-        found = [make.GetSparseCountFingerprint(m).GetNonzeroElements() for m in molecules]
+    make = GetMorganGenerator(radius=radius)
+    found = [make.GetSparseCountFingerprint(m).GetNonzeroElements() for m in molecules]
     columns = {bit: k for k, bit in enumerate(dict.fromkeys(chain.from_iterable(found)))}
     rows = np.repeat(np.arange(len(found)), [len(counts) for counts in found])
     places = (rows, [columns[bit] for counts in found for bit in counts])
@@ -76,18 +68,9 @@ class EnvironmentCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FingerprintForest:
-    """Unfolded ECFP counts as levels of patterns, in place of a Weisfeiler-Lehman forest.
+    """Unfolded ECFP counts as levels of patterns, in place of a Weisfeiler-Lehman forest."""
 
-    A level is a radius: a Gaussian process can weigh radii as it weighs depths. Up to radius 2 this
-    is ECFP4, up to 3 ECFP6.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> forest, counts = FingerprintForest.fit(as_graph_collection(["CCC", "CCCC"]), 1)
-    >>> forest.count(counts).to_sparse().toarray().astype(int).tolist()
-    [[1, 2, 1, 2, 0], [2, 2, 0, 2, 2]]
-    """
+    # A level is a radius: a Gaussian process can weigh radii as it weighs depths.
 
     columns: tuple[dict[int, int], ...]  # by radius: column of each environment of the training set
 
@@ -177,30 +160,24 @@ class FingerprintForest:
 
 def _environments(molecules: Sequence[Any], radius: int) -> list[list[Environment]]:
     """Bit, radius and count of the environments of each molecule."""
-    from rdkit import rdBase
-    from rdkit.Chem import rdFingerprintGenerator
+    from rdkit.Chem.rdFingerprintGenerator import AdditionalOutput, GetMorganGenerator
 
-    make = rdFingerprintGenerator.GetMorganGenerator(radius=radius)
-    output = rdFingerprintGenerator.AdditionalOutput()
+    make, output, found = GetMorganGenerator(radius=radius), AdditionalOutput(), []
     output.CollectBitInfoMap()
-    found = []
-    with rdBase.BlockLogs():
-        for molecule in molecules:
-            make.GetSparseCountFingerprint(molecule, additionalOutput=output)
-            centres = output.GetBitInfoMap()
-            found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
+    for molecule in molecules:
+        make.GetSparseCountFingerprint(molecule, additionalOutput=output)
+        centres = output.GetBitInfoMap()
+        found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
     return found
 
 
-def folded_counts(molecules: Sequence[Any], radius: int = 2, size: int = 2048) -> np.ndarray:
-    """Counts folded to a fixed length, shape (n_molecules, size)."""
-    from rdkit import rdBase
-    from rdkit.Chem import rdFingerprintGenerator
+def folded_counts(molecules: Sequence[Any]) -> np.ndarray:
+    """ECFP4 counts folded to a fixed length, shape (n_molecules, 2048)."""
+    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
-    make = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=size)
-    with rdBase.BlockLogs():
-        rows = [make.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
-    return np.array(rows, dtype=np.int64).reshape(-1, size)
+    make = GetMorganGenerator(radius=2, fpSize=_FOLDED_SIZE)
+    rows = [make.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
+    return np.array(rows, dtype=np.int64).reshape(-1, _FOLDED_SIZE)
 
 
 def presence(counts: Any) -> Any:
@@ -211,13 +188,7 @@ def presence(counts: Any) -> Any:
 def tanimoto_matrix(
     left: sparse.csr_array, right: sparse.csr_array | None = None, n_jobs: int = 1
 ) -> np.ndarray:
-    """Tanimoto (min-max) similarities of counts, or of bits, shape (n_left, n_right).
-
-    Examples
-    --------
-    >>> tanimoto_matrix(sparse.csr_array(np.array([[2.0, 1.0], [1.0, 0.0]]))).round(3).tolist()
-    [[1.0, 0.333], [0.333, 1.0]]
-    """
+    """Tanimoto (min-max) similarities of counts, or of bits, shape (n_left, n_right)."""
     rows, columns = (
         PairFeatures.of_rows(table.astype(float), np.array([0, table.shape[1]]), True)
         for table in (left, left if right is None else right)

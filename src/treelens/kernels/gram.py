@@ -102,10 +102,8 @@ def pair_sums(
 
 
 def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.ndarray:
-    """Return ``sum_{i <= j} matrix[i, j] combine(a_iv, a_jv)`` of every pattern ``v``.
-
-    ``matrix`` (n_graphs, n_graphs); the lists are those of one collection with itself.
-    """
+    """Return ``sum_{i <= j} matrix[i, j] combine(a_iv, a_jv)`` of every pattern ``v``."""
+    # `matrix` (n_graphs, n_graphs); the lists are those of one collection with itself.
     gradients = np.zeros((N_SHARES, len(lists.dense_of_pattern)))
 
     def gather(k: int) -> None:
@@ -136,11 +134,6 @@ def normalize_kernel(
     ``"cosine"``: ``k(x, y) / sqrt(k(x, x) k(y, y))``. ``"tanimoto"`` (also called min-max on
     intersections of counts): ``k(x, y) / (k(x, x) + k(y, y) - k(x, y))``. Two graphs that share
     nothing, empty ones included, get 0. None: no normalisation.
-
-    Examples
-    --------
-    >>> normalize_kernel(np.array([[1.0]]), np.array([2.0]), np.array([2.0]), "tanimoto")
-    array([[0.33333333]])
     """
     if how is None:
         return kernel

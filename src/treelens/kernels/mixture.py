@@ -71,14 +71,15 @@ def mixture_kernel(
     *,
     out: np.ndarray | None = None,
     upper: bool = False,
-    covariates: tuple[CovariateScales, np.ndarray] | None = None,
+    covariates: Covariates | None = None,
+    kept: Kept | None = None,
     n_jobs: int = 1,
 ) -> np.ndarray:
     """Turn weighted sums of minima (n_left, n_right) into kernel values.
 
     The diagonals are the sums of each graph with itself. Without ``out`` the sums are overwritten;
     with ``upper`` only the upper triangle is filled. ``covariates`` are the scales of a kernel to
-    add, and squared distances (n_left, n_right).
+    add, and squared distances (n_left, n_right). What slopes need again is put into ``kept``.
 
     Examples
     --------
@@ -91,14 +92,15 @@ def mixture_kernel(
 
     def fill(rows: slice) -> None:
         columns = slice(rows.start if upper else 0, None)
-        *_, near, far = _Block.of(
-            scales, sums[rows, columns], left_diagonal[rows], right_diagonal[columns]
+        block = MixtureBlock.of(
+            scales, sums, left_diagonal, right_diagonal, rows, columns, covariates, kept
         )
-        near *= scales.amplitude * scales.share
-        far *= scales.amplitude * (1.0 - scales.share)
-        np.add(near, far, out=out[rows, columns])
+        values, scratch = out[rows, columns], block.scratch
+        np.multiply(block.near, scales.amplitude * scales.share, out=values)
+        np.multiply(block.far, scales.amplitude * (1.0 - scales.share), out=scratch)
+        values += scratch
         if covariates is not None:
-            out[rows, columns] += covariates[0].of_squares(covariates[1][rows, columns].copy())
+            values += block.beside
 
     in_threads(fill, row_blocks(*sums.shape), n_jobs)
     return out
@@ -110,7 +112,7 @@ def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-class _Block(NamedTuple):
+class MixtureBlock(NamedTuple):
     """What the kernel values of some pairs are made of, arrays of one shape."""
 
     union: np.ndarray  # left + right - sums, or one where both graphs are empty
@@ -118,24 +120,51 @@ class _Block(NamedTuple):
     gap: np.ndarray  # minus the L1 distance
     near: np.ndarray  # exp(-gamma (1 - tanimoto))
     far: np.ndarray  # exp(-rho distance)
+    beside: np.ndarray  # the kernel of covariates, where there are any
+    scratch: np.ndarray
 
     @classmethod
     def of(
-        cls, scales: MixtureScales, sums: np.ndarray, left: np.ndarray, right: np.ndarray
-    ) -> _Block:
-        union = left[:, None] + right
+        cls,
+        scales: MixtureScales,
+        sums: np.ndarray,
+        left_diagonal: np.ndarray,
+        right_diagonal: np.ndarray,
+        rows: slice,
+        columns: slice,
+        covariates: Covariates | None,
+        kept: Kept | None,
+    ) -> MixtureBlock:
+        sums, left, right = sums[rows, columns], left_diagonal[rows], right_diagonal[columns]
+        # One array for all: the allocator would return several large ones to the system each time.
+        block = (kept or {}).get(rows.start)
+        block = block or cls(*np.empty((len(cls._fields), *sums.shape)))
+        if kept is not None:
+            kept[rows.start] = block
+        union, tanimoto, gap, near, far, beside, _ = block
+        np.add(left[:, None], right, out=union)
         union -= sums
-        gap = np.minimum(sums - union, 0.0)
+        np.subtract(sums, union, out=gap)
+        np.minimum(gap, 0.0, out=gap)
         empty = None if left.min() > 0.0 else union <= 0.0
         if empty is not None:
             union[empty] = 1.0
-        tanimoto = sums / union
+        np.divide(sums, union, out=tanimoto)
         if empty is not None:  # two graphs without any pattern are the same graph
             tanimoto[empty] = 1.0
-        near = tanimoto - 1.0
+        np.subtract(tanimoto, 1.0, out=near)
         near *= scales.gamma
-        far = gap * scales.rho
-        return cls(union, tanimoto, gap, np.exp(near, out=near), np.exp(far, out=far))
+        np.exp(near, out=near)
+        np.multiply(gap, scales.rho, out=far)
+        np.exp(far, out=far)
+        if covariates is not None:
+            beside[...] = covariates[1][rows, columns]
+            covariates[0].of_squares(beside)
+        return block
+
+
+Covariates = tuple[CovariateScales, np.ndarray]  # with squared distances (n_left, n_right)
+Kept = dict[int, MixtureBlock]  # by the number of the first row
 
 
 class MixtureSlopes(NamedTuple):
@@ -153,7 +182,8 @@ def mixture_slopes(
     inverse: np.ndarray,
     alpha: np.ndarray,
     *,
-    covariates: tuple[CovariateScales, np.ndarray] | None = None,
+    covariates: Covariates | None = None,
+    kept: Kept | None = None,
     n_jobs: int = 1,
 ) -> MixtureSlopes:
     """Return derivatives of the log marginal likelihood, with the sign changed.
@@ -162,24 +192,25 @@ def mixture_slopes(
     ``inverse_ij - mean over columns of alpha_i alpha_j``.
 
     ``inverse`` (n, n) is the upper triangle of the inverse covariance, overwritten with the
-    derivatives in the sums; ``alpha`` (n, n_columns) is ``inverse @ targets``.
+    derivatives in the sums; ``alpha`` (n, n_columns) is ``inverse @ targets``. ``kept`` is what
+    :func:`mixture_kernel` put there for the same parameters; it is used up.
     """
 
     def slopes_of(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         columns = slice(rows.start, None)
+        block = (kept or {}).get(rows.start) or MixtureBlock.of(
+            scales, sums, diagonal, diagonal, rows, columns, covariates, None
+        )
+        union, tanimoto, gap, near, far, beside, scratch = block
         pull = inverse[rows, columns]
-        pull -= (alpha[rows] / alpha.shape[1]) @ alpha[columns].T
+        pull -= np.matmul(alpha[rows] / alpha.shape[1], alpha[columns].T, out=scratch)
         n_rows = rows.stop - rows.start
-        pull[:, :n_rows] = np.triu(pull[:, :n_rows], 1)
+        np.copyto(pull[:, :n_rows], 0.0, where=np.tri(n_rows, dtype=bool))
         in_covariates = np.zeros(2)
         if covariates is not None:
-            own, squares = covariates[0], covariates[1][rows, columns]
-            values = own.of_squares(squares.copy())
-            values *= pull
-            in_covariates[:] = values.sum(), np.vdot(values, squares) / own.length**2
-        union, tanimoto, gap, near, far = _Block.of(
-            scales, sums[rows, columns], diagonal[rows], diagonal[columns]
-        )
+            beside *= pull
+            by_length = np.vdot(beside, covariates[1][rows, columns]) / covariates[0].length ** 2
+            in_covariates[:] = beside.sum(), by_length
         near *= pull
         far *= pull
         near_total, far_total = near.sum(), far.sum()
@@ -191,8 +222,7 @@ def mixture_slopes(
         np.multiply(near, tanimoto, out=tanimoto)
         near += tanimoto
         near += far
-        near += far
-        pull[...] = near
+        np.add(near, far, out=pull)
         tanimoto += far
         totals = scales.amplitude * np.array(
             [

@@ -99,11 +99,9 @@ def nearest_graphs(
     left_out: np.ndarray | None = None,
     n_jobs: int = 1,
 ) -> Nearest:
-    """Return the ``k`` most similar of ``others``, or all of them where there are fewer.
-
-    Of others that are as similar the first comes first. ``left_out`` (n_graphs,) is the position of
-    each graph among the others, if it is one of them: it is not its own neighbour.
-    """
+    """Return the ``k`` most similar of ``others``, or all of them where there are fewer."""
+    # Of others that are as similar the first comes first. `left_out` (n_graphs,) is the position of
+    # each graph among the others, if it is one of them: it is not its own neighbour.
     similarity = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
     k = min(k, similarity.shape[1] - (left_out is not None))
     near = np.empty((len(similarity), k), dtype=np.int64)

@@ -1,19 +1,161 @@
-"""What all fitted models have in common, and their predictions."""
+"""What all fitted models have in common: the graphs they were fitted to, and their predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import check_graphs
+from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.duplicates import stereo_matters
+from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
-from treelens.models.training import TrainingGraphs
-from treelens.patterns.features import Features, RefinedGraphs
+from treelens.patterns.features import Features, RefinedGraphs, graph_keys
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingGraphs:
+    """Counts and targets of the training graphs."""
+
+    histograms: PatternHistograms  # of the depths in use
+    targets: np.ndarray  # (n_graphs,) class codes, or values
+    n_in_all: int | None = None  # that the model was fitted to, where these are a sample
+    # Of the training graphs, empty where one has none; None where none has any, or where they were
+    # left out on purpose.
+    names: tuple[str, ...] | None = None
+    smiles: tuple[str, ...] | None = None
+    limits: np.ndarray | None = None  # (n_graphs,) 1: a lower limit, -1: an upper one, 0: exact
+
+    def validate(self) -> None:
+        for what in (self.names, self.smiles):
+            if what is not None and len(what) != len(self.targets):
+                raise ValueError("names and SMILES must be one per training graph")
+
+    def with_identity(self, graphs: GraphCollection) -> TrainingGraphs:
+        """Return the same with the names and SMILES of the graphs."""
+        return replace(self, names=names_of(graphs), smiles=smiles_of(graphs))
+
+    def without_identity(self) -> TrainingGraphs:
+        """Return the same without names and SMILES: counts and targets, which models need."""
+        return replace(self, names=None, smiles=None)
+
+    def called(self, index: int) -> str | None:
+        """Return the name of a training graph, else its SMILES, else None."""
+        for texts in (self.names, self.smiles):
+            if texts is not None and texts[index]:
+                return texts[index]
+        return None
+
+    def restored(self, recipe: GraphRecipe | None) -> GraphCollection | None:
+        """Return the training molecules, read again; None where the model does not keep them."""
+        if self.smiles is None or recipe is None or not all(self.smiles):
+            return None
+        try:
+            graphs = check_graphs(list(self.smiles), recipe)
+        except (GraphDataError, ImportError):  # made by a function of the user's, or no RDKit
+            return None
+        if not np.array_equal(graphs.sizes, self.histograms.n_nodes):
+            return None
+        return graphs if self.names is None else graphs.with_names(self.names)
+
+    def extended(self, graphs: GraphCollection, targets: np.ndarray) -> TrainingGraphs:
+        """Return targets, names and SMILES with those of more graphs; ``targets`` are of all."""
+        none = ("",) * len(graphs)
+        names, smiles = self.names, self.smiles
+        return replace(
+            self,
+            targets=targets,
+            names=None if names is None else names + (names_of(graphs) or none),
+            smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
+            limits=None if self.limits is None else np.append(self.limits, [0] * len(graphs)),
+        )
+
+    @property
+    def exact(self) -> np.ndarray | slice:
+        """Which values are measured, not limits: the graphs that scores are about."""
+        return slice(None) if self.limits is None else self.limits == 0
+
+    def sign(self, index: int) -> str:
+        """``">"`` or ``"<"`` where the value of a graph is a limit, else empty."""
+        return "" if self.limits is None else ("", ">", "<")[self.limits[index]]
+
+    @cached_property
+    def usual_out_of_vocabulary(self) -> float:
+        """The out-of-vocabulary fraction that a graph like these rarely exceeds."""
+        return usual_out_of_vocabulary(self.histograms)
+
+
+def names_of(graphs: GraphCollection) -> tuple[str, ...] | None:
+    """Names of graphs as texts; None where they have none."""
+    if graphs.names is None:
+        return None
+    return tuple("" if name is None else str(name) for name in graphs.names.tolist())
+
+
+def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
+    """SMILES of molecules as they were read; None where graphs are no molecules."""
+    if "smiles" in graphs.graph_data:
+        return tuple(str(text or "") for text in graphs.graph_data["smiles"].tolist())
+    if "mol" not in graphs.graph_data:
+        return None
+    from rdkit import Chem
+
+    return tuple(Chem.MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())
+
+
+def known_graphs(
+    model: Any, graphs: GraphCollection, seen: RefinedGraphs
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each graph is in the training data, and whether it repeats an earlier one.
+
+    Graphs that no pattern distinguishes are compared by their canonical SMILES, where these are
+    known of all of them; patterns that training never saw distinguish other graphs.
+    """
+    training, own = model.training, smiles_of(graphs)
+    unseen = seen.histograms.unseen.sum(axis=1).tolist()
+    covariates = getattr(model, "covariates", None)
+    names = [] if covariates is None else covariates.table.names
+    plain = all(name.startswith(PREFIX) for name in names)  # nothing but descriptors
+    same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
+    for side, features in ((-1, model.training_graphs), (1, seen.features)):
+        features = features._replace(covariates=None) if plain else features
+        for k, key in enumerate(graph_keys(features)):
+            apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
+            same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
+    stereo, canonical = stereo_matters(graphs), dict[str, str]()
+
+    def as_read(k: int) -> str:
+        return own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
+
+    def written(text: str) -> str:
+        if text not in canonical:
+            molecule = parsed_smiles([text])[0]
+            found = rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
+            canonical[text] = found
+        return canonical[text]
+
+    measured, repeated = np.zeros((2, len(graphs)), dtype=bool)
+    for members in same.values():
+        by_smiles = own and (members[0] >= 0 or training.smiles)
+        by_smiles = by_smiles and len(set(map(as_read, members))) > 1  # else all are equal
+        trained, taken = set(), set()
+        for k in members if members[-1] >= 0 else ():
+            text = written(as_read(k)) if by_smiles else ""
+            if k < 0:
+                trained.add(text)
+            else:
+                measured[k], repeated[k] = text in trained, text in taken
+                taken.add(text)
+    return measured, repeated
 
 
 @dataclass(frozen=True, eq=False)

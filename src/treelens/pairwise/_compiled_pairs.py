@@ -86,11 +86,9 @@ def slopes_of_rows(first, sums, scale, codes, b, alpha1, alpha2, sigma, differen
 
 @njit(cache=True, nogil=True)
 def _shared_patterns(pairs, i, j, entry_of_pattern, patterns, products):
-    """The patterns that two graphs share and ``Z(i, j)`` there; returns their number.
-
-    Graph ``i`` leaves the places of its entries in a table over all patterns, graph ``j`` looks
-    them up. What earlier graphs left there needs no clearing: their places are not among ``i``'s.
-    """
+    """The patterns that two graphs share and ``Z(i, j)`` there; returns their number."""
+    # Graph `i` leaves the places of its entries in a table over all patterns, graph `j` looks
+    # them up. What earlier graphs left there needs no clearing: their places are not among `i`'s.
     row_patterns, row_values = pairs.row_patterns, pairs.row_values
     start, stop = pairs.row_offsets[i], pairs.row_offsets[i + 1]
     for a in range(start, stop):
@@ -134,11 +132,9 @@ def rescale_level(state, level, start, stop):
 
 @njit(cache=True, nogil=True)
 def _project_touched(state, level, radius, patterns, start, stop, low, low_patterns):
-    """Project on the ball cut by the orthant: shrink by one divisor, zero what stays below.
-
-    The divisor is found as in :func:`treelens.pairwise.constraints.project_ball`, by trying how
-    many weights end at zero: ``low`` is how far below 1 those are that may, farthest first.
-    """
+    """Project on the ball cut by the orthant: shrink by one divisor, zero what stays below."""
+    # The divisor is found as in `treelens.pairwise.objective.project_ball`, by trying how
+    # many weights end at zero: `low` is how far below 1 those are that may, farthest first.
     n_low = 0
     for a in range(start, stop if radius > 1.0 else start):
         below = -state.scale[level] * state.u[patterns[a]]

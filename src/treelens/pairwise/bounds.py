@@ -5,15 +5,11 @@ loss is at most ``max ||Z||`` (the Lipschitz constant), and its second derivativ
 ``max ||Z||² / sigma`` (the smoothness).
 
 Stability. Run the stochastic algorithm twice with the same draws, once with one of the n graphs
-replaced. A step on a pair without that graph brings the two runs no farther apart, as long as it is
-at most ``2 / smoothness``: the loss is convex and smooth, and projections do not expand. A step on
-a pair with it, which happens with probability at most ``2 / n``, adds at most twice the step times
-the Lipschitz constant. So after all steps
-
-    E ||W - W'||  <=  (4 / n) * (sum of the steps) * lipschitz.
-
-That holds for steps of any order and size up to the limit, and for the mean of iterates instead of
-the last one.
+replaced. A step on a pair without that graph, if it is at most ``2 / smoothness``, brings the two
+runs no farther apart: the loss is convex and smooth, and projections do not expand. A step on a
+pair with it, which has probability at most ``2 / n``, adds at most twice the step times the
+Lipschitz constant. So ``E ||W - W'|| <= (4 / n) * (sum of the steps) * lipschitz``, for the last
+iterate and for the mean of them.
 
 Generalisation. Two bounds of the gap ``R(W) - R_n(W)``: the paper's, from stability, and one for
 the weights of any solver, since it holds for all weights of the constraint at once. Both hold with
@@ -46,11 +42,6 @@ _ROUNDING = 1e-12
 # For a solver that takes no single-pair steps, the stability bound is that of a stochastic run
 # which in expectation keeps this share of the decrease in the objective that the solver reached.
 KEPT_SHARE = 0.9
-MEANING = (
-    "With probability 1 - delta over the draw of the training graphs, the mean pair loss (smoothed "
-    "hinges of the learned distance) over pairs of new graphs is at most 'loss' + 'gap'. It is no "
-    "bound on the classification error."
-)
 
 # --- constants --------------------------------------------------------------------------------
 
@@ -95,11 +86,9 @@ def constants_of(
 
 
 def reachable_similarity(features: PairFeatures, radii: np.ndarray) -> float:
-    """Return the maximum of ``<W, Z>`` over these graphs and all weights of the constraint.
-
-    For weights that are not negative ``<W, Z>`` is a kernel, so no pair exceeds the largest
-    ``<W, Z(i, i)>``; and per depth ``<w, z> <= ||z||_1 + radius ||z||_2`` in the ball.
-    """
+    """Return the maximum of ``<W, Z>`` over these graphs and all weights of the constraint."""
+    # For weights that are not negative `<W, Z>` is a kernel, so no pair exceeds the largest
+    # `<W, Z(i, i)>`; and per depth `<w, z> <= ||z||_1 + radius ||z||_2` in the ball.
     n_depths = len(features.level_offsets) - 1
     rows = features.rows
     graph = np.repeat(np.arange(features.n_graphs), np.diff(rows.offsets))
@@ -110,36 +99,6 @@ def reachable_similarity(features: PairFeatures, radii: np.ndarray) -> float:
     sums = np.bincount(cell, weights=diagonal, minlength=n_cells).reshape(-1, n_depths)
     squares = np.bincount(cell, weights=diagonal**2, minlength=n_cells).reshape(-1, n_depths)
     return float((sums.sum(axis=1) + np.sqrt(squares) @ radii).max(initial=0.0))
-
-
-def largest_pair_factor(codes: np.ndarray, balance: bool) -> float:
-    """Return the largest weight of a pair relative to the plain mean over ordered pairs.
-
-    1 without balancing; with it the rarer kind of pair counts more.
-    """
-    return 0.5 * float(len(codes)) ** 2 * max(pair_weights(codes, balance))
-
-
-def mean_pair_loss(
-    features: PairFeatures,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    margins: Margins,
-    *,
-    balance: bool = False,
-    diagonal: bool = True,
-) -> float:
-    """Return the mean loss over ordered pairs of graphs: the measured side of the bounds.
-
-    With ``diagonal`` a graph with itself is a pair, as in the learner's objective; for the loss on
-    new pairs, of two independent graphs, leave them out (without ``balance``).
-    """
-    mean = AllPairsObjective(features, codes, margins, balance).value(weights)
-    if diagonal:
-        return mean
-    n_graphs = features.n_graphs
-    own = smooth_hinge_same(margins.b - features.diagonal(weights), margins.alpha2, margins.sigma)
-    return float((n_graphs * mean - own.mean()) / (n_graphs - 1))
 
 
 # --- stability --------------------------------------------------------------------------------
@@ -200,7 +159,6 @@ def stability_gap(n_graphs: int, k_n: float, loss_bound: float, delta: float = 0
     were pairs of two graphs, which can cost ``M / n``; the difference between the two logarithms,
     which a one-sided inequality would save, pays for that from 14 graphs on at ``delta = 0.05``.
     """
-    _check_delta(delta)
     spread = math.sqrt(2.0 / n_graphs * math.log(2.0 / delta))
     return 2.0 * k_n + (n_graphs * k_n + loss_bound) * spread
 
@@ -222,15 +180,9 @@ def any_solver_gap(
     by ``radius L / sqrt(m)``. Replacing a graph changes the largest gap by at most ``2 M / n``:
     McDiarmid's inequality gives the last term. Pairs of a graph with itself add ``M / n``.
     """
-    _check_delta(delta)
     complexity = 2.0 * radius * lipschitz / math.sqrt(n_graphs // 2)
     spread = math.sqrt(2.0 / n_graphs * math.log(1.0 / delta))
     return complexity + loss_bound / n_graphs + loss_bound * spread
-
-
-def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
 
 
 # --- learned weights --------------------------------------------------------------------------
@@ -243,17 +195,16 @@ def fitted_bound(
     learned: LearnedWeights,
     delta: float = 0.05,
 ) -> dict[str, Any]:
-    """Return bounds of the generalisation gap of learned weights, as plain data.
-
-    ``features`` and ``codes`` are those of the training graphs. For the dictionary see
-    :meth:`treelens.GraphSVC.generalization_bound`.
-    """
-    n_graphs = features.n_graphs
-    factor = largest_pair_factor(codes, settings.balance)
-    constants = constants_of(features, learned.margins, learned.radii, pair_factor=factor)
-    loss = mean_pair_loss(
-        features, codes, learned.weights, learned.margins, balance=settings.balance
-    )
+    """Return bounds of the generalisation gap of learned weights, as plain data."""
+    # `features` and `codes` are those of the training graphs. For the dictionary see
+    # `treelens.GraphSVC.generalization_bound`.
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
+    n_graphs, margins, balance = features.n_graphs, learned.margins, settings.balance
+    # The largest weight of a pair relative to the plain mean: balanced, the rarer kind counts more.
+    factor = 0.5 * float(n_graphs) ** 2 * max(pair_weights(codes, balance))
+    constants = constants_of(features, margins, learned.radii, pair_factor=factor)
+    loss = AllPairsObjective(features, codes, margins, balance).value(learned.weights)
     stability = _stability(n_graphs, settings, learned, constants, delta)
     radius = float(np.linalg.norm(learned.radii))
     gap = any_solver_gap(n_graphs, radius, constants.lipschitz, constants.loss_bound, delta)
@@ -267,7 +218,7 @@ def fitted_bound(
             "Margins or smoothing come from the training distances; the theorems take them as "
             "fixed beforehand."
         )
-    if settings.balance:
+    if balance:
         caveats.append("Pairs are balanced by the training classes, whose shares count as known.")
     return {
         "gap": gap,
@@ -279,7 +230,11 @@ def fitted_bound(
         "any_solver": any_solver,
         "constants": {**asdict(constants), "pair_factor": factor},
         "caveats": caveats,
-        "meaning": MEANING,
+        "meaning": (
+            "With probability 1 - delta over the draw of the training graphs, the mean pair loss "
+            "(smoothed hinges of the learned distance) over pairs of new graphs is at most 'loss' "
+            "+ 'gap'. It is no bound on the classification error."
+        ),
     }
 
 

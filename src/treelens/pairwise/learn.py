@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from treelens.array_checks import check_array, check_positive
 from treelens.graphs.targets import check_classes
-from treelens.pairwise.constraints import CENTER, BallConstraint
 from treelens.pairwise.objective import (
+    CENTER,
     AllPairsObjective,
+    BallConstraint,
     Margins,
     choose_margins,
     curvature_guess,
@@ -97,21 +98,22 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
         )  # fmt: skip
     objective = AllPairsObjective(features, codes, margins, settings.balance, settings.n_jobs)
     constraint = BallConstraint(features.level_offsets, radii)
-    step_size = settings.step_size
-    if settings.solver == "stochastic" and step_size is None:  # the first steps cross the ball
+    stochastic = settings.solver == "stochastic"
+    if stochastic and settings.step_size is None:  # the first steps cross the ball
         step_size = float(radii.max()) / max(pair_norm, np.finfo(float).tiny)
+        settings = replace(settings, step_size=step_size)
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
     with one_blas_thread():
-        weights, certificate, n_iter = _solve(objective, constraint, features, settings, step_size)
+        weights, certificate, n_iter = _solve(objective, constraint, settings)
     moved = [np.linalg.norm(w - CENTER) for w in np.split(weights, features.level_offsets[1:-1])]
     learned = LearnedWeights(
         weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
         n_iter, margins, np.array(moved), radii, pair_norm, settings.solver,
-        step_size if settings.solver == "stochastic" else None,
+        settings.step_size if stochastic else None,
     )  # fmt: skip
     if not learned.converged and len(learned.gaps):
-        limit = "n_steps" if settings.solver == "stochastic" else "max_iter"
+        limit = "n_steps" if stochastic else "max_iter"
         warnings.warn(
             f"The {settings.solver} solver stopped after {learned.n_iter} iterations at a relative "
             f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol, of "
@@ -123,28 +125,20 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
 
 
 def _solve(
-    objective: AllPairsObjective,
-    constraint: BallConstraint,
-    features: PairFeatures,
-    settings: LearnerSettings,
-    step_size: float | None,
+    objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
 ) -> tuple[np.ndarray, Certificate, int]:
     """Run the chosen solver from uniform weights; return weights, certificate, iterations."""
     if settings.solver == "stochastic":
-        assert step_size is not None
-        return stochastic_gradient(
-            objective, constraint, n_steps=settings.n_steps, step_size=step_size,
-            halvings=settings.halvings, average=settings.average, n_checks=settings.n_checks,
-            tol=settings.tol, rng=np.random.default_rng(settings.random_state),
-        )  # fmt: skip
-    start = np.full(features.n_patterns, CENTER)
+        return stochastic_gradient(objective, constraint, settings)
+    start = np.full(objective.features.n_patterns, CENTER)
     limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
     if settings.solver == "batch":
+        limits["step_size"] = settings.step_size
         weights, certificate = projected_gradient(
-            objective.value_and_gradient, constraint, start, step_size=step_size, **limits
+            objective.value_and_gradient, constraint, start, **limits
         )
     else:
-        metric = curvature_guess(features)
+        metric = curvature_guess(objective.features)
         weights, certificate = projected_quasi_newton(
             objective.value_and_gradient, constraint, start, metric, **limits
         )

@@ -1,4 +1,4 @@
-"""The objective of learning: smoothed hinges, margins, and their mean over all pairs of graphs.
+"""The problem of learning: smoothed hinges over all pairs of graphs, and the constraint set.
 
 Two graphs with different labels should be at least ``alpha1`` apart (V1), two with the same label
 at most ``alpha2`` (V2). Both hinges are one function of how deep a pair lies on the wrong side of
@@ -9,6 +9,10 @@ learned depends on where the margins lie among the distances, which varies with 
 data. So the default margins are quantiles of the training distances under uniform weights.
 
 Pairs are visited in blocks of rows, so nothing of size n² is ever stored.
+
+The constraint set of the weights is, per depth, a ball around 1, intersected with ``w >= 0``, which
+keeps the kernel positive semi-definite. There are its exact projection and the exact minimiser of a
+linear function, which the solvers' certificate needs.
 """
 
 from __future__ import annotations
@@ -49,33 +53,18 @@ class Margins:
 
 
 def smooth_hinge_different(distance: np.ndarray, alpha1: float, sigma: float) -> np.ndarray:
-    """Return V1, the smoothed loss of pairs with different labels.
-
-    Examples
-    --------
-    >>> smooth_hinge_different(np.array([0.5, 2.0, 3.0]), alpha1=3.0, sigma=1.0).tolist()
-    [2.0, 0.5, 0.0]
-    """
+    """Return V1, the smoothed loss of pairs with different labels."""
     return _smooth(alpha1 - np.asarray(distance), sigma)
 
 
 def smooth_hinge_same(distance: np.ndarray, alpha2: float, sigma: float) -> np.ndarray:
-    """Return V2, the smoothed loss of pairs with the same label.
-
-    Examples
-    --------
-    >>> smooth_hinge_same(np.array([1.0, 2.0, 3.5]), alpha2=1.0, sigma=1.0).tolist()
-    [0.0, 0.5, 2.0]
-    """
+    """Return V2, the smoothed loss of pairs with the same label."""
     return _smooth(np.asarray(distance) - alpha2, sigma)
 
 
 def _smooth(inside: np.ndarray, sigma: float) -> np.ndarray:
-    """Return the loss of pairs that lie ``inside`` deep on the wrong side of their margin.
-
-    With ``inside`` clipped to [0, sigma] as ``t``, all three pieces are
-    ``t (inside - t / 2) / sigma``.
-    """
+    """Return the loss of pairs that lie ``inside`` deep on the wrong side of their margin."""
+    # With `inside` clipped to [0, sigma] as `t`, all three pieces are `t (inside - t / 2) / sigma`.
     cut = np.clip(inside, 0.0, sigma)
     return cut * (inside - 0.5 * cut) / sigma
 
@@ -131,11 +120,9 @@ def over_blocks(
     work: Callable[[int, int, np.ndarray], None],
     n_jobs: int,
 ) -> None:
-    """Run ``work(share, first, sums)`` on blocks of rows of ``<W, Z>``, share by share.
-
-    ``sums`` (n_rows, n_graphs) are those of the graphs from ``first`` on; only columns from the
-    diagonal on are filled.
-    """
+    """Run ``work(share, first, sums)`` on blocks of rows of ``<W, Z>``, share by share."""
+    # `sums` (n_rows, n_graphs) are those of the graphs from `first` on; only columns from the
+    # diagonal on are filled.
     lists, n = PairLists.of(features, features, weights), features.n_graphs
     size = max(1, _BLOCK // n)
 
@@ -159,10 +146,7 @@ def choose_margins(
     features: PairFeatures,
     n_jobs: int = 1,
 ) -> Margins:
-    """Return the margins, with ``"quantile"`` and ``"auto"`` replaced by numbers.
-
-    Those come from the distances ``b - <1, Z>`` of all pairs.
-    """
+    """Return the margins, ``"quantile"`` and ``"auto"`` replaced by numbers from all distances."""
     if isinstance(margins, str) or isinstance(sigma, str):
         # No pair is more similar than the graph that is most similar to itself.
         largest = float(features.diagonal().max(initial=0.0)) or 1.0
@@ -193,11 +177,9 @@ def distance_quantiles(
 
 
 def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
-    """Return the weight of an unordered pair with different and with the same label.
-
-    It stands for two ordered pairs; the weights of all n² ordered pairs sum to 1. Balanced,
-    either kind has the total weight 1/2.
-    """
+    """Return the weight of an unordered pair with different and with the same label."""
+    # It stands for two ordered pairs; the weights of all n² ordered pairs sum to 1. Balanced,
+    # either kind has the total weight 1/2.
     n_pairs = float(len(codes)) ** 2
     n_same = float((np.bincount(codes).astype(float) ** 2).sum())
     if not balance:
@@ -206,11 +188,9 @@ def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
 
 
 def largest_pair_norm(features: PairFeatures) -> float:
-    """Return ``max ||Z(i, j)||_2`` over all pairs, the Lipschitz constant of the loss.
-
-    It is reached on the diagonal: ``combine(a, b)² <= combine(a, a) combine(b, b)`` for the
-    minimum and for the product, and then Cauchy-Schwarz.
-    """
+    """Return ``max ||Z(i, j)||_2`` over all pairs, the Lipschitz constant of the loss."""
+    # It is reached on the diagonal: `combine(a, b)² <= combine(a, a) combine(b, b)` for the
+    # minimum and for the product, and then Cauchy-Schwarz.
     values = features.rows.values if features.minimum else features.rows.values**2
     graph = np.repeat(np.arange(features.n_graphs), np.diff(features.rows.offsets))
     squares = np.bincount(graph, weights=values**2, minlength=features.n_graphs)
@@ -218,11 +198,125 @@ def largest_pair_norm(features: PairFeatures) -> float:
 
 
 def curvature_guess(features: PairFeatures) -> np.ndarray:
-    """Return the mean of ``Z(i, i)`` relative to its largest entry, shape (n_patterns,).
-
-    It varies over the patterns much as the objective's curvature does, and so preconditions it.
-    """
+    """Return the mean of ``Z(i, i)`` relative to its largest entry, shape (n_patterns,)."""
+    # It varies over the patterns much as the objective's curvature does, and so preconditions it.
     values = features.rows.values if features.minimum else features.rows.values**2
     values = values * np.repeat(features.scale**2, np.diff(features.rows.offsets))
     sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
     return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _MIN_CURVATURE)
+
+
+# --- the constraint set -------------------------------------------------------------------------
+
+CENTER = 1.0
+# A norm this little above the radius counts as on the sphere, so that projecting twice is
+# projecting once although norms are rounded.
+_ON_SPHERE = 1.0 + 1e-12
+_MAX_ROUNDS = 200
+_FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their squares would vanish
+
+
+@dataclass(frozen=True)
+class BallConstraint:
+    """Per depth a ball around 1, intersected with the non-negative orthant."""
+
+    level_offsets: np.ndarray  # (n_depths + 1,)
+    radii: np.ndarray  # (n_depths,)
+
+    def project(self, weights: np.ndarray) -> np.ndarray:
+        """Return the nearest point of the set."""
+        return self._by_level(project_ball, weights)
+
+    def project_in(self, metric: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the nearest point in the norm ``sum_v metric_v x_v²``."""
+        return self._by_level(project_ball_in, metric, weights)
+
+    def linear_minimizer(self, gradient: np.ndarray) -> np.ndarray:
+        """Return a point of the set that minimises ``<gradient, w>``."""
+        return self._by_level(ball_minimizer, gradient)
+
+    def _by_level(self, function: Callable[..., np.ndarray], *vectors: np.ndarray) -> np.ndarray:
+        parts = zip(self.level_offsets[:-1], self.level_offsets[1:], self.radii, strict=True)
+        return np.concatenate(
+            [function(*(vector[a:b] for vector in vectors), radius) for a, b, radius in parts]
+        )
+
+
+def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
+    """Return the nearest point with ``||w - 1|| <= radius`` and ``w >= 0``.
+
+    It is ``max(0, 1 + (v - 1) / t)`` with the smallest ``t >= 1`` that fits the ball: the
+    orthant alone if that suffices, else the ``t`` at which the norm is the radius. Coordinates
+    that end at zero are those farthest below 1, so ``t`` is found by trying how many they are.
+    """
+    if radius == 0:
+        return np.full_like(weights, CENTER)
+    shift = np.maximum(weights, 0.0) - CENTER
+    if _norm(shift) <= radius * _ON_SPHERE:
+        return np.maximum(weights, 0.0)
+    shift = weights - CENTER
+    return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+
+
+def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
+    """Return the nearest point with distances measured as ``sum_v metric_v x_v²``.
+
+    It is ``w = max(0, 1 + metric (v - 1) / (metric + multiplier))``. One over the norm is nearly
+    linear in the multiplier, so Newton's method on that finds it in a few rounds; a bracket guards
+    it where coordinates leave zero on the way.
+    """
+    if radius == 0:
+        return np.full_like(weights, CENTER)
+    shift = weights - CENTER
+    bent, multiplier, low, high = metric * shift, 0.0, 0.0, np.inf
+    for _ in range(_MAX_ROUNDS):
+        both = metric + multiplier
+        p = np.maximum(bent / both, -1.0)
+        free = p * (p > -1.0)
+        square, slope = float(p @ p), float(free @ (free / both))
+        norm = np.sqrt(square)
+        if norm <= radius * _ON_SPHERE and (multiplier == 0 or norm >= radius / _ON_SPHERE):
+            break
+        low, high = (multiplier, high) if norm > radius else (low, multiplier)
+        multiplier = multiplier + (norm / radius - 1.0) * square / slope if slope > 0 else high
+        if not low < multiplier < high:
+            multiplier = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low + 1.0
+    return np.maximum(CENTER + bent / (metric + multiplier), 0.0)
+
+
+def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:
+    """Return a point with ``||w - 1|| <= radius`` and ``w >= 0`` that minimises ``<gradient, w>``.
+
+    It is ``max(0, 1 - gradient / t)`` with the norm at the radius; or zero, when no slope is
+    negative and the ball reaches that far.
+    """
+    steepest = np.abs(gradient).max(initial=0.0)
+    if radius == 0 or steepest == 0:
+        return np.full_like(gradient, CENTER)
+    shift = -gradient / steepest
+    shift[np.abs(shift) < _FLAT] = 0.0
+    moving = shift != 0
+    if (shift <= 0).all() and np.sqrt(np.count_nonzero(moving)) <= radius:
+        return np.where(moving, 0.0, CENTER)
+    return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+
+
+def _divisor(shift: np.ndarray, radius: float) -> float:
+    """Return the ``t > 0`` with ``||max(-1, shift / t)|| == radius``."""
+    # With the `k` most negative coordinates at -1, `t_k² = (sum of the other squares) /
+    # (radius² - k)`; the right `k` is the one for which exactly those coordinates are below -t.
+    if radius <= CENTER:  # one coordinate alone fills the ball before it reaches -1
+        return _norm(shift) / radius
+    rising = np.maximum(shift, 0.0)
+    falling = np.sort(-shift[shift < 0])  # summed from the smallest up: nothing cancels
+    rest = float(rising @ rising) + np.concatenate([[0.0], np.cumsum(falling**2)])[::-1]
+    n_candidates = int(min(len(falling), np.ceil(radius**2 - 1)))
+    falling, rest = falling[::-1][:n_candidates], rest[: n_candidates + 1]
+    divisors = np.sqrt(rest / (radius**2 - np.arange(n_candidates + 1)))
+    # k fits when coordinate k (from 1) lies below -t_k and coordinate k + 1 does not.
+    enough = np.append(falling <= divisors[:-1], True)
+    return float(divisors[np.argmax(enough)])
+
+
+def _norm(vector: np.ndarray) -> float:
+    return float(np.sqrt(vector @ vector))

@@ -143,31 +143,23 @@ def solver_name(solver: Any) -> str:
     return next(name for name, kind in SOLVER_KINDS.items() if type(solver) is kind)
 
 
-def limited(learner: Any, **limits: float) -> Any:
-    """Return a copy of a learner with looser limits on its solver.
-
-    ``tol`` is raised to at least, ``max_iter`` and ``n_steps`` are lowered to at most the given
-    values, where the learner or its solver has such a parameter.
-    """
+def limited(learner: Any, tol: float, max_iter: int) -> Any:
+    """Return a copy of a learner whose solver, if it has one, stops at these limits or before."""
     learner = clone(learner)
-    own = learner.get_params(deep=False)
-    if isinstance(own.get("solver"), str) and not own.keys() & limits.keys():
-        learner.set_params(solver=as_solver(learner.solver))
-    changes = {}
-    for name, known in learner.get_params().items():
-        setting = name.removeprefix("solver__")
-        if setting in limits:
-            changes[name] = (max if setting == "tol" else min)(known, limits[setting])
-    return learner.set_params(**changes)
+    if hasattr(learner, "solver"):
+        learner.solver = solver = clone(as_solver(learner.solver))
+        solver.tol = max(solver.tol, tol)
+        if hasattr(solver, "max_iter"):
+            solver.max_iter = min(solver.max_iter, max_iter)
+    return learner
 
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """Settings of :func:`treelens.pairwise.learn.learn_weights`.
+    """Settings of :func:`treelens.pairwise.learn.learn_weights`."""
 
-    These are the parameters of :class:`treelens.PairwiseWeights` with those of the solvers beside
-    them; ``solver`` is a name.
-    """
+    # These are the parameters of `treelens.PairwiseWeights` with those of the solvers beside
+    # them; `solver` is a name.
 
     radius: float | Sequence[float] = 1.0
     solver: str = "quasi-newton"

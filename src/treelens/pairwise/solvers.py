@@ -20,8 +20,8 @@ import numpy as np
 
 from treelens.pairwise import _compiled_pairs
 from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
-from treelens.pairwise.constraints import CENTER, BallConstraint
-from treelens.pairwise.objective import AllPairsObjective, pair_weights
+from treelens.pairwise.objective import CENTER, AllPairsObjective, BallConstraint, pair_weights
+from treelens.pairwise.settings import LearnerSettings
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # weights to value and gradient
 Draw = tuple[np.ndarray, np.ndarray, np.ndarray]  # first graphs, second graphs, factors
@@ -44,11 +44,10 @@ _STALLED = 1e-15
 
 @dataclass
 class Certificate:
-    """Objective values, and upper bounds of their distance to the optimum.
+    """Objective values, and upper bounds of their distance to the optimum."""
 
-    A convex function lies above its tangent planes, so the minimum of a tangent plane over the
-    constraint set is a lower bound of the optimum. The best bound so far gives the gap.
-    """
+    # A convex function lies above its tangent planes, so the minimum of a tangent plane over the
+    # constraint set is a lower bound of the optimum. The best bound so far gives the gap.
 
     constraint: BallConstraint
     tol: float  # relative gap that counts as converged
@@ -132,11 +131,9 @@ def projected_quasi_newton(
     max_iter: int,
     tol: float,
 ) -> tuple[np.ndarray, Certificate]:
-    """Minimise by projected quasi-Newton steps; see :func:`projected_gradient`.
-
-    ``metric`` (n_patterns,) is positive: a guess at the curvature in every coordinate, up to a
-    common factor.
-    """
+    """Minimise by projected quasi-Newton steps; see :func:`projected_gradient`."""
+    # `metric` (n_patterns,) is positive: a guess at the curvature in every coordinate, up to a
+    # common factor.
     certificate = Certificate(constraint, tol)
     curvature = CurvatureModel(metric)
     weights = start
@@ -159,10 +156,9 @@ def projected_quasi_newton(
 
 
 class CurvatureModel:
-    """Limited-memory BFGS from the last steps and gradient changes.
+    """Limited-memory BFGS from the last steps and gradient changes."""
 
-    ``B = scale diag(metric) - directions^T middle directions``.
-    """
+    # `B = scale diag(metric) - directions^T middle directions`.
 
     def __init__(self, metric: np.ndarray) -> None:
         self.metric = metric
@@ -203,10 +199,7 @@ class CurvatureModel:
 
 
 def _next_target(
-    curvature: CurvatureModel,
-    weights: np.ndarray,
-    gradient: np.ndarray,
-    constraint: BallConstraint,
+    curvature: CurvatureModel, weights: np.ndarray, gradient: np.ndarray, constraint: BallConstraint
 ) -> np.ndarray:
     """Return the minimiser of the model over the set, by spectral projected gradient."""
     metric = curvature.metric
@@ -258,24 +251,16 @@ def _line_search(
 
 
 def stochastic_gradient(
-    objective: AllPairsObjective,
-    constraint: BallConstraint,
-    *,
-    n_steps: int,
-    step_size: float,
-    halvings: int,
-    average: bool,
-    n_checks: int,
-    tol: float,
-    rng: np.random.Generator,
+    objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
 ) -> tuple[np.ndarray, Certificate, int]:
-    """Take single-pair projected steps from uniform weights.
+    """Take single-pair projected steps from uniform weights, with a step size among the settings.
 
-    For the parameters see :class:`~treelens.pairwise.settings.StochasticGradient`. Returns the
-    weights, the certificate (one entry per check) and the number of steps, fewer than planned if
-    a check found the tolerance reached.
+    Returns the weights, the certificate (one entry per check) and the number of steps, fewer than
+    planned if a check found the tolerance reached.
     """
-    certificate = Certificate(constraint, tol)
+    n_steps, halvings, n_checks = settings.n_steps, settings.halvings, settings.n_checks
+    assert settings.step_size is not None
+    certificate = Certificate(constraint, settings.tol)
     features, margins = objective.features, objective.margins
     n_patterns, n_depths = features.n_patterns, len(constraint.radii)
     state = StepState(
@@ -284,7 +269,7 @@ def stochastic_gradient(
     )  # fmt: skip
     rules = StepRules(
         constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
-        margins.sigma, step_size,
+        margins.sigma, settings.step_size,
     )  # fmt: skip
     ends = stage_ends(n_steps, halvings)
     checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
@@ -298,7 +283,7 @@ def stochastic_gradient(
 
     if n_checks:
         check()
-    stops = {*ends, *checks.tolist()}
+    rng, stops = np.random.default_rng(settings.random_state), {*ends, *checks.tolist()}
     for first, second, factors in draw_pairs(objective, n_steps, rng, stops):
         while stage < halvings and n_done >= ends[stage]:
             stage, stage_start = stage + 1, n_done
@@ -310,7 +295,7 @@ def stochastic_gradient(
                 state, level, *constraint.level_offsets[level : level + 2]
             )
         n_done += len(first)
-        shift = state.total / (n_done - stage_start) if average else state.u
+        shift = state.total / (n_done - stage_start) if settings.average else state.u
         weights = constraint.project(CENTER + shift)  # projecting again only removes rounding
         if n_done in checks:
             check()
@@ -320,11 +305,9 @@ def stochastic_gradient(
 
 
 def stage_ends(n_steps: int, halvings: int) -> list[int]:
-    """Return the number of steps after which each stage ends.
-
-    Every stage has twice as many steps as the one before, so that the noise decays while the
-    weights can still get everywhere.
-    """
+    """Return the number of steps after which each stage ends."""
+    # Every stage has twice as many steps as the one before, so that the noise decays while the
+    # weights can still get everywhere.
     n_units = 2 ** (halvings + 1) - 1
     return [n_steps * (2**k - 1) // n_units for k in range(1, halvings + 2)]
 
@@ -332,10 +315,8 @@ def stage_ends(n_steps: int, halvings: int) -> list[int]:
 def draw_pairs(
     objective: AllPairsObjective, n_steps: int, rng: np.random.Generator, stops: set[int]
 ) -> Iterator[Draw]:
-    """Draw ordered pairs with replacement, in chunks that end at each of the ``stops``.
-
-    The factors make the mean over drawn ordered pairs the weighted objective.
-    """
+    """Draw ordered pairs with replacement, in chunks that end at each of the ``stops``."""
+    # The factors make the mean over drawn ordered pairs the weighted objective.
     n_graphs = len(objective.codes)
     different, equal = (
         0.5 * float(n_graphs) ** 2 * np.array(pair_weights(objective.codes, objective.balance))

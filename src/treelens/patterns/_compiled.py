@@ -1,4 +1,7 @@
-"""Compiled loops of refinement and of cells. Plain-Python twins: ``tests/naive/patterns.py``."""
+"""Compiled loops of refinement, cells and shortest paths.
+
+Plain-Python twins: ``patterns.py``, ``cells.py`` and ``paths.py`` in ``tests/naive``.
+"""
 
 import numpy as np
 from numba import njit
@@ -8,10 +11,8 @@ UNSEEN = -1  # the colour of a pattern that is not in the vocabulary
 
 @njit(cache=True, nogil=True)
 def sort_runs(first, last, offsets, keys):
-    """Sort ``keys[offsets[k]:offsets[k + 1]]`` in place for runs ``first`` to ``last``.
-
-    Shell's sort: NumPy's would take seconds to compile, and most runs are of few keys.
-    """
+    """Sort ``keys[offsets[k]:offsets[k + 1]]`` in place for runs ``first`` to ``last``."""
+    # Shell's sort: NumPy's would take seconds to compile, and most runs are of few keys.
     for k in range(first, last):
         start, stop = offsets[k], offsets[k + 1]
         gap = stop - start
@@ -75,10 +76,8 @@ def number_patterns(
 def cells_of_nodes(
     first, last, values, offsets, attribute, threshold, missing, first_child, cells
 ):  # fmt: skip
-    """Fill ``cells`` (n_resolutions, n_nodes) with the way of each node down one tree.
-
-    ``values`` (n_nodes, n_columns); ``offsets`` (n_resolutions,) of the splits to each level.
-    """
+    """Fill ``cells`` (n_resolutions, n_nodes) with the way of each node down one tree."""
+    # `values` (n_nodes, n_columns); `offsets` (n_resolutions,) of the splits to each level.
     for node in range(first, last):
         cell = 0
         for level in range(len(offsets)):
@@ -92,3 +91,35 @@ def cells_of_nodes(
                 else:
                     cell += value > threshold[split]
             cells[level, node] = cell
+
+
+@njit(cache=True, nogil=True)
+def pair_keys(base, n, neighbor_offsets, neighbors, labels, n_labels, directed, keys):
+    """Write a key for every two connected nodes of one graph; return their number."""
+    # The key is `(distance * n_labels + smaller label) * n_labels + larger label`; in directed
+    # graphs pairs are ordered, and the label of the start stands first. `keys` has room for all.
+    distance = np.full(n, -1, np.int32)
+    queue = np.empty(n, np.int32)
+    used = 0
+    for source in range(n):
+        distance[source], queue[0] = 0, source
+        head, n_reached = 0, 1
+        while head < n_reached:  # breadth first
+            node = queue[head]
+            head += 1
+            for a in range(neighbor_offsets[base + node], neighbor_offsets[base + node + 1]):
+                other = neighbors[a]
+                if distance[other] < 0:
+                    distance[other] = distance[node] + 1
+                    queue[n_reached] = other
+                    n_reached += 1
+        own = np.int64(labels[base + source])
+        for k in range(n_reached):
+            node = queue[k]
+            if node > source or (directed and node != source):
+                other = np.int64(labels[base + node])
+                low, high = (own, other) if directed else (min(own, other), max(own, other))
+                keys[used] = (np.int64(distance[node]) * n_labels + low) * n_labels + high
+                used += 1
+            distance[node] = -1
+    return used

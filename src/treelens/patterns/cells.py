@@ -20,7 +20,7 @@ from treelens.array_checks import check_array, check_labels, check_offsets
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
-from treelens.patterns.refinement import offsets_of
+from treelens.patterns.vocabulary import offsets_of
 
 N_TREES = 8
 N_RESOLUTIONS = 6
@@ -101,10 +101,7 @@ class AttributeCells:
 
     @cached_property
     def parents(self) -> tuple[np.ndarray, ...]:
-        """For each level, the cell of the level before that each cell was split from.
-
-        At the first resolution -1.
-        """
+        """For each level, the cell of the level before that each cell was split from, or -1."""
         found = []
         for level in range(self.n_levels):
             splits = slice(*self.split_offsets[level : level + 2].tolist())
@@ -120,19 +117,12 @@ class AttributeCells:
         """Divide the attributes of edges themselves into two and then up to four cells."""
         values = graphs.edge_attributes
         assert values is not None
-        units = _spread(values)
-        units[units == 0.0] = 1.0
-        splits = _grow(values, units, N_EDGE_RESOLUTIONS, np.random.default_rng(_SEED), (0.5, 0.5))
+        rng = np.random.default_rng(_SEED)
+        splits = _grow(values, _spread(values), N_EDGE_RESOLUTIONS, rng, (0.5, 0.5))
         return cls._of_splits(splits, graphs.edge_attribute_names, (), (1, 0, N_EDGE_RESOLUTIONS))
 
     @classmethod
-    def fit(
-        cls,
-        graphs: GraphCollection,
-        depth: int,
-        n_trees: int = N_TREES,
-        n_resolutions: int = N_RESOLUTIONS,
-    ) -> AttributeCells | None:
+    def fit(cls, graphs: GraphCollection, depth: int) -> AttributeCells | None:
         """Find thresholds from the nodes of training graphs; None where nothing has attributes."""
         given = graphs.node_attributes is not None or graphs.edge_attributes is not None
         if not given or not graphs.n_nodes:
@@ -144,21 +134,14 @@ class AttributeCells:
             values = values[np.sort(order[:_MOST_NODES])]
         n_attributes = values.shape[1] // (n_steps + 1)
         units = np.tile(_spread(values[:, :n_attributes]), n_steps + 1)
-        units[units == 0.0] = 1.0
-        splits = [
-            level
-            for step in range(n_steps + 1)
-            for tree in range(n_trees)
-            for known in [slice(0, (step + 1) * n_attributes)]
-            for level in _grow(
-                values[:, known],
-                units[known],
-                n_resolutions,
-                np.random.default_rng((_SEED, tree, step)),
-            )
-        ]
+        splits = []
+        for step in range(n_steps + 1):
+            known = slice(0, (step + 1) * n_attributes)
+            for tree in range(N_TREES):
+                rng = np.random.default_rng((_SEED, tree, step))
+                splits += _grow(values[:, known], units[known], N_RESOLUTIONS, rng)
         names, edge_names = graphs.attribute_names, graphs.edge_attribute_names
-        return cls._of_splits(splits, names, edge_names, (n_trees, n_steps, n_resolutions))
+        return cls._of_splits(splits, names, edge_names, (N_TREES, n_steps, N_RESOLUTIONS))
 
     @classmethod
     def _of_splits(
@@ -194,15 +177,9 @@ class AttributeCells:
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
         """Return the cell of every node at every level, shape (n_levels, n_nodes)."""
         graphs = check_attributes(graphs, self.names, self.edge_names)
-        return self._cells_of(means_over_steps(graphs, self.n_steps), n_jobs)
+        return self.cells_of(means_over_steps(graphs, self.n_steps), n_jobs)
 
-    def codes_of_edges(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
-        """Return the cell of every entry of ``graphs.neighbors``, after :meth:`of_edges`."""
-        graphs = check_attributes(graphs, graphs.attribute_names, self.names)
-        assert graphs.edge_attributes is not None
-        return self._cells_of(graphs.edge_attributes, n_jobs)
-
-    def _cells_of(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
+    def cells_of(self, values: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """The cell of every row of a table at every level, shape (n_levels, n_rows)."""
         cells = np.empty((self.n_levels, len(values)), dtype=np.int32)
         values = np.ascontiguousarray(values)
@@ -221,11 +198,9 @@ class AttributeCells:
     # --- reading ----------------------------------------------------------------------------
 
     def bounds(self, level: int, cell: int) -> dict[str, tuple[float, float] | bool]:
-        """Return what a cell asks of each attribute.
-
-        An interval ``low < value <= high``, or True where the value must be missing. Nodes without
-        a value that is asked for are in the cells of low values, unless they have one of their own.
-        """
+        """Return what a cell asks of each attribute."""
+        # An interval `low < value <= high`, or True where the value must be missing. Nodes without
+        # a value are in the cells of low values, unless they have one of their own.
         found: dict[str, tuple[float, float] | bool] = {}
         for split, second in self._path(level, cell):
             name = self.columns[self.attribute[split]]
@@ -238,14 +213,11 @@ class AttributeCells:
                 found[name] = (threshold, high) if second else (low, threshold)
         return found
 
-    def asked(self, level: int, cell: int) -> list[int]:
-        """Return the columns that a cell asks for, each once."""
-        return sorted({int(self.attribute[split]) for split, _ in self._path(level, cell)})
-
-    def attribute_and_step(self, column: int) -> tuple[str, int]:
-        """Return the attribute that a column is about, and the steps that it is a mean over."""
+    def asked(self, level: int, cell: int) -> list[tuple[str, int]]:
+        """Return the attributes that a cell asks for, each with the steps it is a mean over."""
+        columns = sorted({int(self.attribute[split]) for split, _ in self._path(level, cell)})
         own = (*self.names, *self.edge_names)
-        return own[column % len(own)], column // len(own)
+        return [(own[column % len(own)], column // len(own)) for column in columns]
 
     def text(self, level: int, cell: int) -> str:
         """Return a cell in words: ``"charge <= -0.1, x > 0.52 (mean over 1 step)"``."""
@@ -258,10 +230,10 @@ class AttributeCells:
                 condition = f"{bound[0]:.3g} < {name} <= {bound[1]:.3g}"
             elif np.isfinite(bound[0]):
                 condition = f"{name} > {bound[0]:.3g}"
+            elif np.isfinite(bound[1]):
+                condition = f"{name} <= {bound[1]:.3g}"
             else:
-                condition = (
-                    f"{name} <= {bound[1]:.3g}" if np.isfinite(bound[1]) else f"{name} known"
-                )
+                condition = f"{name} known"
             parts.append(condition + mean + steps)
         return ", ".join(parts) or "any value"
 
@@ -320,6 +292,7 @@ def _grow(
     quantiles: tuple[float, float] = _QUANTILES,
 ) -> list[list[Split]]:
     """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
+    units = np.where(units == 0.0, 1.0, units)
     cells, levels = [np.arange(len(values))], []
     for _ in range(n_resolutions):
         splits, children = [], []
@@ -339,10 +312,7 @@ def _grow(
 
 
 def _choose_split(
-    inside: np.ndarray,
-    units: np.ndarray,
-    rng: np.random.Generator,
-    quantiles: tuple[float, float],
+    inside: np.ndarray, units: np.ndarray, rng: np.random.Generator, quantiles: tuple[float, float]
 ) -> Split:
     """Split a cell along one of the attributes that vary most in it, at a random quantile."""
     n_attributes = len(units)

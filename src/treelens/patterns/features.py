@@ -64,19 +64,9 @@ class PatternExtractor:
         counts = self.forest.count(colors)
         return counts.select_levels(np.arange(counts.n_depths) >= self.first_depth)
 
-    def histograms(self, graphs: GraphCollection, n_jobs: int = 1) -> PatternHistograms:
-        """Return histograms of new graphs over the patterns of the forest."""
-        return self.count(self.forest.transform(graphs, n_jobs))
-
     def pairs(self, histograms: PatternHistograms) -> PairFeatures:
         """Return pair features without scaling: ``<1, Z>`` is the kernel itself."""
         return PairFeatures.from_histograms(histograms, self.kind, unit=False)
-
-    def features(
-        self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
-    ) -> Features:
-        """Return features of new graphs."""
-        return self.refine(graphs, weights, n_jobs).features
 
     def refine(
         self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
@@ -85,14 +75,12 @@ class PatternExtractor:
         colors = self.forest.transform(graphs, n_jobs)
         histograms = self.count(colors)
         pairs = self.pairs(histograms)
-        unseen = self.unseen_diagonal(graphs, histograms)
+        unseen = self._unseen_sums(graphs, histograms)
         return RefinedGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
 
-    def unseen_diagonal(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
-        """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one.
-
-        They match no training graph, but count in a graph's similarity with itself.
-        """
+    def _unseen_sums(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
+        """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one."""
+        # They match no training graph, but count in a graph's similarity with itself.
         unseen = histograms.unseen.sum(axis=1)
         if not unseen.any():
             return np.zeros(histograms.n_graphs)

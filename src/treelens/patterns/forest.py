@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from treelens.array_checks import check_array
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.refinement import offsets_of
-from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
 
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
@@ -34,7 +33,6 @@ TREES = {
 # Edge labels that are cells of the attributes of edges: at which resolution.
 EDGE_CELLS = {"labels+coarse edge cells": 0, "labels+edge cells": 1}
 ATTRIBUTES = "attributes"  # the name of the cells where others have that of a tree
-_PLAIN = tuple(tree for tree, (_, edges) in TREES.items() if not edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +43,6 @@ class PatternForest:
     two are the same. A vocabulary is a forest of one tree; see :meth:`of_vocabulary`. Roots are,
     for each colour of a tree at the first depth in use, the colours of the same nodes at the level
     before (see ``level_before``).
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> forest, colors = PatternForest.fit(graphs, depth=1, trees=("structure", "labels"))
-    >>> forest.texts(range(forest.n_patterns))
-    ['*', '*(*)', '*(*,*)', 'C', 'O', 'C(C)', 'C(C,O)', 'O(C)']
-    >>> forest.parents.tolist()
-    [-1, 0, 0, 0, 0, 3, 3, 4]
     """
 
     trees: tuple[str, ...]  # keys of TREES
@@ -65,14 +53,10 @@ class PatternForest:
     level_offsets: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        sizes = [
-            len(self.vocabularies[tree].levels[depth - 1]) if depth
-            else len(self.vocabularies[tree].node_alphabet)
-            for tree, depth in self._label_levels
-        ]  # fmt: skip
+        of_trees = [np.diff(vocabulary.level_offsets) for vocabulary in self.vocabularies]
+        sizes = [of_trees[tree][depth] for tree, depth in self._label_levels]
         sizes += [] if self.cells is None else self.cells.level_sizes.tolist()
-        offsets = offsets_of(sizes)
-        object.__setattr__(self, "level_offsets", offsets)
+        object.__setattr__(self, "level_offsets", offsets_of(sizes))
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless trees, vocabularies and roots belong together."""
@@ -101,29 +85,19 @@ class PatternForest:
         *,
         attributes: bool = False,
     ) -> tuple[PatternForest, NodeColors]:
-        """Refine a collection for every tree; return the forest and the colours of the nodes.
-
-        With ``attributes`` those of nodes and edges, if there are any, are divided into cells:
-        patterns of their own, and edge labels of two trees more.
-        """
+        """Refine a collection for every tree; return the forest and the colours of the nodes."""
+        # With `attributes` those of nodes and edges, if there are any, are divided into cells:
+        # patterns of their own, and edge labels of two trees more.
         cells = AttributeCells.fit(graphs, depth) if attributes else None
         edge_cells = None
         if cells is not None and graphs.edge_attributes is not None and len(graphs.neighbors):
             edge_cells = AttributeCells.of_edges(graphs)
             trees = (*trees, *EDGE_CELLS)
         if depth == 0:  # edge labels matter from depth 1 on
-            trees = tuple(t for t in trees if t.partition("+")[0] not in trees or t in _PLAIN)
-        fitted = [
-            PatternVocabulary.fit(
-                labelled_for(graphs, tree, edge_cells), depth, TREES[tree][1], n_jobs
-            )
-            for tree in trees
-        ]
-        vocabularies = tuple(vocabulary for vocabulary, _ in fitted)
-        none = tuple(np.empty(0, np.int64) for _ in trees)
-        plain = cls(trees, vocabularies, none, cells, edge_cells)
-        colors = plain._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
-        return replace(plain, roots=plain._find_roots(colors)), colors
+            trees = tuple(t for t in trees if not TREES[t][1] or t.partition("+")[0] not in trees)
+        vocabularies = tuple(PatternVocabulary.empty(depth, TREES[tree][1]) for tree in trees)
+        roots = (np.empty(0, np.int64),) * len(trees)
+        return cls(trees, vocabularies, roots, cells, edge_cells).extend(graphs, n_jobs)
 
     @classmethod
     def of_vocabulary(
@@ -143,10 +117,8 @@ class PatternForest:
         return self._stacked(colors, graphs, n_jobs)
 
     def extend(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[PatternForest, NodeColors]:
-        """Return the forest with the patterns of these graphs added, and their colours.
-
-        As in :meth:`PatternVocabulary.extend`, known colours do not change within a level.
-        """
+        """Return the forest with the patterns of these graphs added, and their colours."""
+        # As in `PatternVocabulary.extend`, known colours do not change within a level.
         fitted = [
             vocabulary.extend(labelled_for(graphs, tree, self.edge_cells), n_jobs)
             for tree, vocabulary in zip(self.trees, self.vocabularies, strict=True)
@@ -215,15 +187,11 @@ class PatternForest:
 
     @cached_property
     def level_groups(self) -> np.ndarray:
-        """A number per level that levels with a common weight share: those of all trees of cells.
-
-        Shape (n_levels,).
-        """
-        n_labels = len(self._label_levels)
-        groups = np.arange(n_labels)
+        """A number per level, shape (n_levels,); trees of cells share it and have one weight."""
+        groups = np.arange(len(self._label_levels))
         if self.cells is None:
             return groups
-        return np.concatenate([groups, n_labels + self.cells.level_groups])
+        return np.concatenate([groups, len(groups) + self.cells.level_groups])
 
     @property
     def n_deviating(self) -> int:
@@ -262,11 +230,9 @@ class PatternForest:
 
     @cached_property
     def level_before(self) -> np.ndarray:
-        """The level that each one refines, -1 for the first, shape (n_levels,).
-
-        One depth less in the same tree; where a tree begins, the same depth of the twin without
-        edge labels, or of the next coarser tree.
-        """
+        """The level that each one refines, -1 for the first, shape (n_levels,)."""
+        # One depth less in the same tree; where a tree begins, the same depth of the twin without
+        # edge labels, or of the next coarser tree.
         before = [
             level - 1 if depth > self._first_depth(tree) else self.coarser_level(tree, depth)
             for level, (tree, depth) in enumerate(self._label_levels)
@@ -321,11 +287,9 @@ class PatternForest:
     def unseen_sums(
         self, colors: NodeColors, log_weights: np.ndarray, level_weights: np.ndarray
     ) -> np.ndarray:
-        """Return the weighted sum of each graph's unseen patterns, shape (n_graphs,).
-
-        Such a pattern has the weight of its deepest known ancestor, at its own level.
-        ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
-        """
+        """Return the weighted sum of each graph's unseen patterns, shape (n_graphs,)."""
+        # Such a pattern has the weight of its deepest known ancestor, at its own level.
+        # `log_weights` (n_patterns,) are those without the `level_weights` (n_levels,).
         table = colors.colors[: len(self._label_levels)]  # cells are never unseen
         n_graphs = len(colors.node_offsets) - 1
         sums = np.zeros(n_graphs)
@@ -345,10 +309,8 @@ class PatternForest:
     # --- reading patterns -------------------------------------------------------------------
 
     def place(self, pattern: int) -> tuple[int, int]:
-        """Return the tree of a pattern, and its id in the vocabulary of that tree.
-
-        Cells have the tree after the last, and are numbered from 0 on.
-        """
+        """Return the tree of a pattern, and its id in the vocabulary of that tree."""
+        # Cells have the tree after the last, and are numbered from 0 on.
         if not 0 <= pattern < self.n_patterns:
             raise IndexError(
                 f"Pattern {pattern} does not exist: the forest has {self.n_patterns} patterns."
@@ -392,15 +354,15 @@ def labelled_for(
     graphs: GraphCollection, tree: str, edge_cells: AttributeCells | None = None
 ) -> GraphCollection:
     """Return the graphs with the labels that a tree uses."""
-    if tree not in TREES:
-        raise ValueError(f"trees must be among {', '.join(TREES)}; got {tree!r}.")
     if tree in EDGE_CELLS:
         if edge_cells is None:
             raise GraphDataError(f"The tree {tree!r} needs attributes of edges: omit this tree.")
         level = EDGE_CELLS[tree]
         alphabet = [edge_cells.text(level, k) for k in range(int(edge_cells.level_sizes[level]))]
-        codes = edge_cells.codes_of_edges(graphs)[level]
-        return graphs._replaced(edge_codes=codes, edge_alphabet=alphabet)
+        graphs = check_attributes(graphs, graphs.attribute_names, edge_cells.names)
+        assert graphs.edge_attributes is not None
+        codes = edge_cells.cells_of(graphs.edge_attributes)[level]
+        return replace(graphs, edge_codes=codes, edge_alphabet=tuple(alphabet))
     labels = TREES[tree][0]
     if labels == "labels":
         return graphs
@@ -415,11 +377,9 @@ def labelled_for(
 
 
 def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
-    """Return the default trees of a collection.
-
-    Molecules have trees of elements and of fine labels, and one with edge labels if their bonds
-    were read with stereochemistry; other graphs one of node labels and, if any, with edge labels.
-    """
+    """Return the default trees of a collection."""
+    # Molecules have trees of elements and of fine labels, and one with edge labels if their bonds
+    # were read with stereochemistry; other graphs one of node labels and, if any, with edge labels.
     if graphs.fine_codes is not None:
         sides = graphs.recipe is not None and graphs.recipe.bond_label == "order+stereo"
         return ("labels", "fine", "fine+edges") if sides else ("labels", "fine")

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import check_array, check_offsets
-from treelens.patterns.refinement import offsets_of
-from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
 
 
 @dataclass(frozen=True)

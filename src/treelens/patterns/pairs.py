@@ -6,13 +6,13 @@ only in the sparse vector ``Z(G, G')`` of a pair of graphs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.refinement import offsets_of
+from treelens.patterns.vocabulary import offsets_of
 
 PAIR_KINDS = ("wasserstein", "optimal-assignment", "subtree")
 
@@ -43,12 +43,23 @@ class PairFeatures:
         # The product carries the factor 1 / n_depths as two square roots.
         factor = histograms.entry_shares if minimum else np.sqrt(histograms.entry_shares)
         lists = histograms.by_pattern("frequencies" if kind == "wasserstein" else "counts", factor)
-        rows = lists.transposed(histograms.n_graphs)
-        plain = cls(lists, rows, histograms.level_offsets, minimum, np.ones(histograms.n_graphs))
+        plain = cls._of_lists(lists, histograms, minimum)
         if not unit or kind == "wasserstein":
             return plain
         norm = np.sqrt(np.maximum(plain.diagonal(), np.finfo(float).tiny))
-        return cls(lists, rows, histograms.level_offsets, minimum, 1.0 / norm)
+        return replace(plain, scale=1.0 / norm)
+
+    @classmethod
+    def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
+        """Return minima of counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
+        return cls._of_lists(histograms.by_pattern("counts"), histograms, True)
+
+    @classmethod
+    def _of_lists(
+        cls, lists: SparseRows, histograms: PatternHistograms, minimum: bool
+    ) -> PairFeatures:
+        n_graphs, levels = histograms.n_graphs, histograms.level_offsets
+        return cls(lists, lists.transposed(n_graphs), levels, minimum, np.ones(n_graphs))
 
     @classmethod
     def of_rows(
@@ -58,13 +69,6 @@ class PairFeatures:
         rows, n_patterns = SparseRows.of(table), table.shape[1]
         scale = np.ones(len(rows)) if scale is None else scale
         return cls(rows.transposed(n_patterns), rows, level_offsets, minimum, scale)
-
-    @classmethod
-    def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
-        """Return minima of counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
-        lists = histograms.by_pattern("counts")
-        rows = lists.transposed(histograms.n_graphs)
-        return cls(lists, rows, histograms.level_offsets, True, np.ones(histograms.n_graphs))
 
     @property
     def n_graphs(self) -> int:
@@ -77,13 +81,11 @@ class PairFeatures:
     def select_patterns(self, keep: np.ndarray) -> PairFeatures:
         """Return the features of the patterns of a boolean mask."""
         sizes = np.diff(self.lists.offsets)
-        kept, before = np.repeat(keep, sizes), np.concatenate([[0], np.cumsum(keep)])
+        kept, level_offsets = np.repeat(keep, sizes), offsets_of(keep)[self.level_offsets]
         offsets = offsets_of(sizes[keep])
         lists = SparseRows(offsets, self.lists.indices[kept], self.lists.values[kept])
-        return PairFeatures(
-            lists, lists.transposed(self.n_graphs), before[self.level_offsets], self.minimum,
-            self.scale,
-        )  # fmt: skip
+        rows = lists.transposed(self.n_graphs)
+        return PairFeatures(lists, rows, level_offsets, self.minimum, self.scale)
 
     def diagonal(self, weights: np.ndarray | None = None) -> np.ndarray:
         """Return ``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""

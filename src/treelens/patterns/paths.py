@@ -16,17 +16,15 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.parallel import run_in_shares
-from treelens.patterns import _compiled_paths
+from treelens.patterns import _compiled
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.refinement import offsets_of
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
 
 class LabelCodes(NamedTuple):
-    """Labels of a collection as codes, and the neighbours to step to, along directed edges only.
+    """Labels of a collection as codes, and the neighbours to step to, along directed edges only."""
 
-    Unseen labels have codes of their own.
-    """
+    # Unseen labels have codes of their own.
 
     nodes: np.ndarray  # (n_nodes,) int32
     neighbor_offsets: np.ndarray  # (n_nodes + 1,)
@@ -39,10 +37,8 @@ class LabelCodes(NamedTuple):
 def read_labels(
     graphs: GraphCollection, known: PatternVocabulary
 ) -> tuple[PatternVocabulary, LabelCodes]:
-    """Return the vocabulary (depth 0) extended by all labels, and the codes of the labels.
-
-    Codes in ``known`` do not change, so new labels get codes that no known pattern contains.
-    """
+    """Return the vocabulary (depth 0) extended by all labels, and the codes of the labels."""
+    # Codes in `known` do not change, so new labels get codes that no known pattern contains.
     extended, colors = known.extend(graphs)
     edges = np.zeros(len(graphs.neighbors), dtype=np.int32)
     if extended.edge_alphabet is not None and graphs.edge_codes is not None:
@@ -52,7 +48,7 @@ def read_labels(
     offsets, neighbors = graphs.neighbor_offsets, graphs.neighbors
     if graphs.directions is not None:
         out = graphs.directions == 0
-        offsets = np.concatenate([[0], np.cumsum(out)])[offsets]
+        offsets = offsets_of(out)[offsets]
         neighbors, edges = neighbors[out], edges[out]
     return extended, LabelCodes(
         colors.colors[0], offsets, neighbors, edges, len(extended.node_alphabet),
@@ -62,10 +58,9 @@ def read_labels(
 
 @dataclass(frozen=True)
 class PathCounts:
-    """Counts of the paths or walks of each graph, those outside the vocabulary included.
+    """Counts of the paths or walks of each graph, those outside the vocabulary included."""
 
-    The kernel is the sum of ``weight * count * count'``.
-    """
+    # The kernel is the sum of `weight * count * count'`.
 
     graphs: np.ndarray  # (n_entries,) graph of each entry
     patterns: np.ndarray  # (n_entries,) number of the path or walk; -1 if unseen
@@ -136,11 +131,9 @@ class ShortestPathVocabulary:
         return PathCounts(owners, patterns, counts, weights, levels, len(graphs))
 
     def _weights(self, keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
-        """Return the weight of a match of two node pairs: 1, or the number of ordered matches.
-
-        A pair with equal labels gives the same ordered triple twice, so two such pairs match 2 * 2
-        times; a pair with different labels gives two triples, which match once each.
-        """
+        """Return the weight of a match of two node pairs: 1, or the number of ordered matches."""
+        # A pair with equal labels gives the same ordered triple twice, so two such pairs match
+        # 2 * 2 times; one with different labels gives two triples, which match once each.
         if not ordered or self.labels.directed:
             return np.ones(len(keys))
         low, high, _ = _split_triples(keys, n_labels).T
@@ -167,7 +160,7 @@ def _count_triples(
         for graph in range(first, last):
             base, n = int(graphs.node_offsets[graph]), int(graphs.sizes[graph])
             room = np.empty(n * (n - 1) // (1 if graphs.directed else 2), dtype=np.int64)
-            used = _compiled_paths.pair_keys(
+            used = _compiled.pair_keys(
                 base, n, codes.neighbor_offsets, codes.neighbors, codes.nodes,
                 codes.n_node_labels, graphs.directed, room,
             )  # fmt: skip
@@ -221,11 +214,7 @@ class WalkVocabulary:
 
     @classmethod
     def fit(
-        cls,
-        graphs: GraphCollection,
-        max_length: int,
-        decay: float = 1.0,
-        edge_labels: bool = False,
+        cls, graphs: GraphCollection, max_length: int, decay: float = 1.0, edge_labels: bool = False
     ) -> tuple[WalkVocabulary, PathCounts]:
         """Return the vocabulary of a collection and the counts of its graphs."""
         import pandas as pd
@@ -258,8 +247,7 @@ class WalkVocabulary:
     @property
     def level_offsets(self) -> np.ndarray:
         """Sequences ``level_offsets[k]`` to ``level_offsets[k + 1]`` have ``k`` steps."""
-        sizes = [len(level.node) for level in self.levels]
-        return offsets_of(sizes)
+        return offsets_of([len(level.node) for level in self.levels])
 
     def feature_names(self) -> np.ndarray:
         """Return a text form of every sequence: ``"2:C-C-O"`` or ``"2:C-[1]-C-[2]-O"``."""
@@ -307,10 +295,8 @@ class _Walks(NamedTuple):
     n_steps: int  # along arcs, so far and to the next length
 
     def keys(self, numbers: list[np.ndarray], codes: LabelCodes) -> np.ndarray:
-        """Return keys of the sequences, given the numbers of the shorter ones.
-
-        The key is negative, hence unknown, if the prefix is unknown (number -1).
-        """
+        """Return keys of the sequences, given the numbers of the shorter ones."""
+        # The key is negative, hence unknown, if the prefix is unknown (number -1).
         if not numbers:
             return self.step_keys
         n_step_keys = codes.n_edge_labels * codes.n_node_labels
@@ -318,10 +304,9 @@ class _Walks(NamedTuple):
 
 
 def has_few_walks(
-    graphs: GraphCollection, max_length: int, edge_labels: bool, most_steps: int
+    graphs: GraphCollection, codes: LabelCodes, max_length: int, most_steps: int
 ) -> bool:
     """Return whether counting all walks takes at most so many steps along arcs."""
-    _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
     n_walks, bound = np.ones(graphs.n_nodes), 0.0  # that start in each node; of all lengths
     for _ in range(max_length):
         reached = np.append(0.0, np.cumsum(n_walks[_targets(graphs, codes)]))
@@ -342,11 +327,9 @@ def _targets(graphs: GraphCollection, codes: LabelCodes) -> np.ndarray:
 def _walks_by_length(
     graphs: GraphCollection, codes: LabelCodes, max_length: int, most_steps: float = np.inf
 ) -> Iterator[_Walks]:
-    """Count the walks of each length by the labels along them, all graphs at once.
-
-    Of every sequence only the nodes in which its walks end are kept, with the number of walks in
-    each. So each distinct sequence is met once. After ``most_steps`` nothing more is counted.
-    """
+    """Count the walks of each length by the labels along them, all graphs at once."""
+    # Of every sequence only the nodes in which its walks end are kept, with the number of walks in
+    # each. So each distinct sequence is met once. After `most_steps` nothing more is counted.
     n_step_keys = max(1, codes.n_edge_labels * codes.n_node_labels)
     degrees, targets = np.diff(codes.neighbor_offsets), _targets(graphs, codes)
     arc_keys = codes.edges.astype(np.int64) * codes.n_node_labels + codes.nodes[targets]

@@ -1,24 +1,136 @@
-"""The patterns of a training collection: what each is made of, and how to recognise it."""
+"""Weisfeiler-Lehman refinement with perfect hashing, and the vocabulary of patterns it gives.
+
+Colours are numbered per depth in order of first appearance; -1 is a colour that is not in the
+vocabulary. A node's own colour and its sorted *child keys*, which stand for the colours of its
+neighbours and the edges to them, are its pattern one depth further.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from treelens.array_checks import check_labels
+from treelens.array_checks import check_array, check_labels, check_offsets
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.graphs.errors import GraphDataError
-from treelens.patterns import _compiled, refinement
-from treelens.patterns.refinement import PatternLevel, offsets_of
+from treelens.parallel import run_in_shares
+from treelens.patterns import _compiled
 
 # The unfolded tree of a pattern grows exponentially with the depth: texts are cut at this length,
 # and trees beyond this many nodes are an error.
 LONGEST_TEXT = 240
 MOST_TREE_NODES = 100_000
+
+# Tests weaken the hash by this mask to force collisions; it never changes a result.
+HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def offsets_of(sizes: np.ndarray | list[int]) -> np.ndarray:
+    """Return where runs of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternLevel:
+    """The patterns of one depth: own colour and child keys, both one depth down."""
+
+    # Keys are `neighbour colour * n_edge_codes + edge code`, sorted within a pattern.
+
+    own: np.ndarray  # (n_colors,) int32
+    child_offsets: np.ndarray  # (n_colors + 1,) int64
+    child_keys: np.ndarray  # int64
+
+    @classmethod
+    def empty(cls) -> PatternLevel:
+        return cls(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @cached_property
+    def signatures(self) -> np.ndarray:
+        """A 64-bit hash of every pattern: own colour, number of children, sum of mixed keys."""
+        # A sum needs no sorting, and the mixing keeps its terms from cancelling.
+        sums = np.zeros(len(self.child_keys) + 1, dtype=np.uint64)  # they wrap around
+        np.cumsum(_mix(self.child_keys), out=sums[1:])
+        totals = sums[self.child_offsets[1:]] - sums[self.child_offsets[:-1]]
+        own = self.own.astype(np.int64) + 1 + (np.diff(self.child_offsets) << 32)
+        return _mix(totals ^ _mix(own)) & HASH_MASK
+
+    def sort_keys(self, n_jobs: int) -> None:
+        """Sort the child keys within each pattern, in place."""
+        run_in_shares(
+            lambda first, last: _compiled.sort_runs(
+                first, last, self.child_offsets, self.child_keys
+            ),
+            len(self), n_jobs,
+        )  # fmt: skip
+
+    def numbered(
+        self, others: PatternLevel, add: bool, n_jobs: int = 1
+    ) -> tuple[np.ndarray, PatternLevel]:
+        """Return the colours of other patterns, and the level with those that are new."""
+        # The patterns of this level differ, and have the colours 0, 1, ... A new pattern gets the
+        # next colour with `add`, else -1.
+        n_known, n = len(self), len(self) + len(others)
+        both = PatternLevel(
+            np.concatenate([self.own, others.own]),
+            np.concatenate([self.child_offsets, others.child_offsets[1:] + self.child_offsets[-1]]),
+            np.concatenate([self.child_keys, others.child_keys]),
+        )
+        signatures = np.concatenate([self.signatures, others.signatures])
+        room = n if add else n_known
+        slots = np.full(1 << max(4, int(2 * room - 1).bit_length()), _compiled.UNSEEN, np.int32)
+        founders, colors = np.empty(room, np.int32), np.empty(n, np.int32)
+
+        def number(first: int, last: int, n_founders: int, more: bool) -> int:
+            return _compiled.number_patterns(
+                first, last, more, n_founders, both.own, both.child_offsets, both.child_keys,
+                signatures, slots, founders, colors,
+            )  # fmt: skip
+
+        n_founders = number(0, n if add else n_known, 0, True)
+        if not add:
+            run_in_shares(
+                lambda first, last: number(n_known + first, n_known + last, n_founders, False),
+                len(others), n_jobs,
+            )  # fmt: skip
+        return colors[n_known:], both.take(founders[:n_founders]) if add else self
+
+    def check(self, n_below: int, n_edge_codes: int) -> None:
+        """Raise ``ValueError`` unless own colours and child keys exist one depth down."""
+        check_array(self.own, "own", np.int32, (None,), 0, n_below)
+        check_array(self.child_keys, "child_keys", np.int64, (None,), 0, n_below * n_edge_codes)
+        check_offsets(self.child_offsets, "child_offsets", len(self), len(self.child_keys))
+        if len(PatternLevel.empty().numbered(self, True)[1]) < len(self):
+            raise ValueError("the patterns of one depth must differ from each other")
+
+    def take(self, positions: np.ndarray) -> PatternLevel:
+        """Return some of the patterns."""
+        sizes = np.diff(self.child_offsets)[positions]
+        offsets = offsets_of(sizes)
+        entries = np.repeat(self.child_offsets[positions] - offsets[:-1], sizes)
+        entries += np.arange(offsets[-1])
+        return PatternLevel(self.own[positions], offsets, self.child_keys[entries])
+
+    def with_edge_labels(self, old: int, new: int) -> PatternLevel:
+        """Return the patterns with keys for ``new`` instead of ``old`` edge labels."""
+        if old == 0:  # no edge has been seen, so there are no keys
+            return self
+        keys = self.child_keys // old * new + self.child_keys % old
+        return PatternLevel(self.own, self.child_offsets, keys)
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Finaliser of the splitmix64 generator: a bijection of 64-bit words with good avalanche."""
+    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -172,7 +284,7 @@ class PatternVocabulary:
     def _refined(
         self, graphs: GraphCollection, extend: bool, n_jobs: int
     ) -> tuple[PatternVocabulary, NodeColors]:
-        colors = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
+        """Return the colours of every depth; new patterns are added with ``extend``, else -1."""
         edge_codes = None
         if self.edge_alphabet is not None and graphs.edge_codes is not None:
             edge_codes = translate_codes(
@@ -184,10 +296,21 @@ class PatternVocabulary:
             else:
                 both = 2 * edge_codes + graphs.directions
                 edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
-        refined, levels = refinement.refine(
-            graphs, colors, edge_codes, self.n_edge_codes, self.levels, extend, n_jobs
-        )
-        return replace(self, levels=levels), NodeColors(refined, graphs.node_offsets)
+        refined = np.empty((self.depth + 1, graphs.n_nodes), dtype=np.int32)
+        refined[0] = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
+        offsets, levels = graphs.neighbor_offsets, []
+        n_arcs = np.diff(offsets[graphs.node_offsets])  # of each graph
+        neighbors = graphs.neighbors + np.repeat(graphs.node_offsets[:-1], n_arcs)
+        for h, level in enumerate(self.levels):
+            keys = refined[h][neighbors].astype(np.int64)
+            if edge_codes is not None:
+                unseen = (keys < 0) | (edge_codes < 0)
+                keys = np.where(unseen, _compiled.UNSEEN, keys * self.n_edge_codes + edge_codes)
+            nodes = PatternLevel(refined[h], offsets, keys)
+            nodes.sort_keys(n_jobs)
+            refined[h + 1], wider = level.numbered(nodes, extend, n_jobs)
+            levels.append(wider)
+        return replace(self, levels=tuple(levels)), NodeColors(refined, graphs.node_offsets)
 
     def _check_kind(self, graphs: GraphCollection) -> None:
         if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
@@ -226,31 +349,25 @@ class PatternVocabulary:
         needed = [{color}]  # colours of each depth that the tree is made of, from 0 on
         for level in range(depth, 0, -1):
             needed.insert(0, {c for k in needed[0] for _, c in self.children(level, k)[1]})
-        sizes = dict.fromkeys(needed[0], 1)
-        for level in range(1, depth + 1):
-            sizes = {
-                k: 1 + sum(sizes[c] for _, c in self.children(level, k)[1]) for k in needed[level]
-            }
-        if sizes[color] > max_nodes:
-            n = sizes[color]  # beyond any float, perhaps
-            shown = f"{n:,}" if n < 10**9 else f"about 10^{len(str(n)) - 1}"
-            raise GraphDataError(
-                f"Pattern {pattern}, of depth {depth}, unfolds into a tree of {shown} nodes; the "
-                f"limit is {max_nodes:,}. texts() gives its beginning, and "
-                "treelens.explain.decode.unfold_within() its upper layers."
-            )
-        trees = {k: PatternTree(self.node_alphabet[k]) for k in needed[0]}
-        texts = {k: str(tree) for k, tree in trees.items()}
+        labels = {k: self.node_alphabet[k] for k in needed[0]}
+        found = {k: (PatternTree(label), str(label), 1) for k, label in labels.items()}
         for level in range(1, depth + 1):  # from the leaves up, children in the order of texts
-            deeper, longer = {}, {}
+            below, found = found, {}
             for k in needed[level]:
-                pairs = list(self.children(level, k)[1])
-                pairs.sort(key=lambda pair: _edge_text(pair[0]) + texts[pair[1]])
+                children = [(e, *below[c]) for e, c in self.children(level, k)[1]]
+                size = 1 + sum(n_nodes for *_, n_nodes in children)
+                if size > max_nodes:
+                    raise GraphDataError(
+                        f"Pattern {pattern}, of depth {depth}, unfolds into a tree of more than "
+                        f"{max_nodes:,} nodes. texts() gives its beginning, and "
+                        "treelens.explain.decode.unfold_within() its upper layers."
+                    )
+                children.sort(key=lambda child: _edge_text(child[0]) + child[2])
                 label = self._root_label(level, k)
-                deeper[k] = PatternTree(label, tuple((edge, trees[c]) for edge, c in pairs))
-                longer[k] = _composed(str(label), pairs, texts)
-            trees, texts = deeper, longer
-        return trees[color]
+                tree = PatternTree(label, tuple((e, subtree) for e, subtree, *_ in children))
+                text = _composed(str(label), [_edge_text(e) + text for e, _, text, _ in children])
+                found[k] = tree, text, size
+        return found[color][0]
 
     def truncated(self, depth: int) -> PatternVocabulary:
         """Return the vocabulary without the patterns deeper than ``depth``."""
@@ -265,10 +382,9 @@ class PatternVocabulary:
         """Return the text form of a pattern; those of its parts are kept."""
         pattern = int(self.level_offsets[depth]) + color
         if pattern not in self._texts:
-            pairs = list(self.children(depth, color)[1])
-            below = {child: self._text(depth - 1, child) for _, child in pairs}
-            root = str(self._root_label(depth, color))
-            text = _composed(root, pairs, below)
+            pairs = self.children(depth, color)[1]
+            below = [_edge_text(edge) + self._text(depth - 1, child) for edge, child in pairs]
+            text = _composed(str(self._root_label(depth, color)), below)
             cut = text[: LONGEST_TEXT - 1] + "…"
             self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut
         return self._texts[pattern]
@@ -313,21 +429,16 @@ class PatternVocabulary:
             )
 
 
-def _composed(
-    root: str, children: Iterable[tuple[Any, int]], below: Sequence[str] | Mapping[int, str]
-) -> str:
+def _composed(root: str, children: list[str]) -> str:
     """Return ``root(child,child,...)`` with sorted children."""
-    inside = ",".join(sorted(_edge_text(e) + below[c] for e, c in children))
-    return f"{root}({inside})" if inside else root
+    return f"{root}({','.join(sorted(children))})" if children else root
 
 
 def _extended(
     known: tuple[Any, ...], codes: np.ndarray | None, alphabet: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the known alphabet with new labels, in the order in which they first appear.
-
-    Labels count only where a node has them: a slice keeps the alphabet of its collection.
-    """
+    """Return the known alphabet with new labels, in the order in which they first appear."""
+    # Labels count only where a node has them: a slice keeps the alphabet of its collection.
     present, first = np.unique([] if codes is None else codes, return_index=True)
     labels = (alphabet[int(code)] for code in present[np.argsort(first)])
     return tuple(dict.fromkeys([*known, *labels]))

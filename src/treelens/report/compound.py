@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from treelens.explain.fragments import measured_with_and_without
-from treelens.explain.group_names import GROUPS, group_query, groups_of
+from treelens.explain.group_names import group_queries, groups_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import learned_transform
 from treelens.parallel import one_blas_thread
-from treelens.report.cards import card_section
 from treelens.report.formats import Units
 from treelens.report.predicted import PredictedGraphs, predict_graphs
 from treelens.report.render import Drawings
+from treelens.report.sections import card_section
 
 _MOST_GROUPS = 8
 
 
 def compound_card(
-    estimator: Any, graphs: GraphCollection, evidence: GroupEvidence | None = None
+    estimator: Any, graphs: GraphCollection, evidence: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return what a chemist reads about one molecule, with drawings as SVG; text is escaped.
 
@@ -31,8 +32,8 @@ def compound_card(
         Of molecules.
     graphs : GraphCollection
         Of the molecule, or of two: the molecule, and another one to compare it with.
-    evidence : GroupEvidence, optional
-        For what was measured of training molecules with and without each group.
+    evidence : dict, optional
+        Of :func:`group_evidence`: what was measured with and without each group.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def compound_card(
         groups.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
     groups = sorted(groups, key=lambda group: -abs(group["effect"]))[:_MOST_GROUPS]
     for group in groups:
-        group["measured"] = None if evidence is None else evidence.of(group["name"])
+        group["measured"] = (evidence or {}).get(group["name"])
     card = {name: row[name] for name in row if name not in ("drawing", "patterns", "kind")}
     card["neighbors"] = [
         {name: near[name] for name in near if name != "drawing"} | {"svg": draw.training(near)}
@@ -84,47 +85,37 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
     return {"probabilities": dict(zip(names, chances.tolist(), strict=True))}
 
 
-class GroupEvidence:
-    """What was measured of training molecules with and without a well-known group.
+def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
+    """Return what was measured of training molecules with and without well-known groups.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Whose training SMILES are known; else there is no evidence.
+    By name of the group, how many have it (``n``), and their mean value or the shares of classes
+    (``with``, ``without``). Groups that all or none have are left out; so are all groups where the
+    training SMILES are not known.
     """
+    training, classes = estimator.model_.training, estimator.model_.classes
+    scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()
+    if training.smiles is None:
+        return known
+    from rdkit import Chem, rdBase
+    from rdkit.Chem import rdSubstructLibrary
 
-    def __init__(self, estimator: Any) -> None:
-        training, classes = estimator.model_.training, estimator.model_.classes
-        scale = learned_transform(estimator.model_.recipe)
-        self._known: dict[str, dict[str, Any]] = {}
-        if training.smiles is None:
-            return
-        from rdkit import Chem, rdBase
-        from rdkit.Chem import rdSubstructLibrary
-
-        holders = rdSubstructLibrary.MolHolder(), rdSubstructLibrary.PatternHolder()
-        library, rows = rdSubstructLibrary.SubstructLibrary(*holders), []
-        with rdBase.BlockLogs():
-            for row, text in enumerate(training.smiles):
-                if text and (molecule := Chem.MolFromSmiles(text)) is not None:
-                    library.AddMol(molecule)
-                    rows.append(row)
-        for name in GROUPS:
-            found = library.GetMatches(group_query(name), numThreads=1, maxResults=-1)
-            has = np.array(rows, dtype=np.int64)[list(found)]
-            if not 0 < len(has) < len(training.targets):
-                continue
-            n_classes = None if classes is None else len(classes)
-            values: Any = measured_with_and_without(has, training.targets, n_classes)
-            if classes is not None:
-                values = [dict(zip(map(str, classes), x, strict=True)) for x in values]
-            elif scale is not None:  # means of logarithms: geometric means
-                values = scale.inverse(np.array(values)).tolist()
-            self._known[name] = {"n": len(has), "with": values[0], "without": values[1]}
-
-    def of(self, name: str) -> dict[str, Any] | None:
-        """Return how many training molecules have a group, and their mean value or class shares.
-
-        None where that is not known, or where all or none have it.
-        """
-        return self._known.get(name)
+    holders = rdSubstructLibrary.MolHolder(), rdSubstructLibrary.PatternHolder()
+    library, rows = rdSubstructLibrary.SubstructLibrary(*holders), []
+    with rdBase.BlockLogs():
+        for row, text in enumerate(training.smiles):
+            if text and (molecule := Chem.MolFromSmiles(text)) is not None:
+                library.AddMol(molecule)
+                rows.append(row)
+    for name, query in group_queries().items():
+        found = library.GetMatches(query, numThreads=1, maxResults=-1)
+        has = np.array(rows, dtype=np.int64)[list(found)]
+        if not 0 < len(has) < len(training.targets):
+            continue
+        n_classes = None if classes is None else len(classes)
+        values: Any = measured_with_and_without(has, training.targets, n_classes)
+        if classes is not None:
+            values = [dict(zip(map(str, classes), x, strict=True)) for x in values]
+        elif scale is not None:  # means of logarithms: geometric means
+            values = scale.inverse(np.array(values)).tolist()
+        known[name] = {"n": len(has), "with": values[0], "without": values[1]}
+    return known

@@ -16,11 +16,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from treelens.explain.decode import Occurrence, TreeNode
-from treelens.explain.draw import Style, draw_graph, tree_scene
-from treelens.explain.scene import LEGEND_HEIGHT, Scene
+from treelens.explain.draw import LEGEND_HEIGHT, Style, draw_graph, tree_scene
+from treelens.explain.scene import Scene
 from treelens.graphs.collection import Graph
-from treelens.report.charts import charts_of
-from treelens.report.formats import Units, counted, number, percent
+from treelens.report.formats import Units, charts_of, counted, number, percent
 from treelens.report.summary import summarize
 from treelens.storage.files import checked_target, csv_text, whole_file
 

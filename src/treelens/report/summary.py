@@ -1,7 +1,9 @@
-"""The content of the report on a fitted model, as plain data."""
+"""The content of the report on a fitted model, as plain data: the model, its graphs, checks."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,15 +12,27 @@ import treelens
 from treelens.explain.decode import LABEL_NAMES, named_forest
 from treelens.explain.draw import is_molecule
 from treelens.explain.scene import shortened
+from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
+from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
-from treelens.report.cards import card_section, pair_section, training_target
-from treelens.report.formats import plain_summary
-from treelens.report.fragments import fragment_section, pattern_section
-from treelens.report.predicted import PredictedGraphs, predict_graphs
-from treelens.report.scores import checks_of, scores_of_test_set, validation_scores
+from treelens.patterns.features import graph_keys, select_features
+from treelens.report.formats import counted, percent, plain_summary
+from treelens.report.predicted import (
+    PredictedGraphs,
+    predict_graphs,
+    scores_of_test_set,
+    validation_scores,
+)
+from treelens.report.sections import (
+    card_section,
+    fragment_section,
+    pair_section,
+    pattern_section,
+    training_target,
+)
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -30,6 +44,9 @@ _KINDS_OF_WEIGHTS = {
     "depths": "one weight per depth",
     "branches": "a weight per pattern",
 }
+_MOST_COMPARED = 400
+_UNUSUAL = 0.05  # of the training graphs
+_NOMINAL, _MARGIN = 0.9, 0.02
 _SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
 
 
@@ -309,3 +326,128 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         "quality": quality,
         "furthest": rows,
     }
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def checks_of(
+    model: Any,
+    given: PredictedGraphs | None,
+    validation: dict[str, Any] | None,
+    scores: dict[str, Any] | None,
+    noun: str,
+) -> list[dict[str, Any]]:
+    """Return sentences with a ``level``, "fine", "notice" or "alarm", the most serious first."""
+    found = list(_model_checks(model, noun))
+    if validation is not None:
+        if validation.get("names_one_class"):
+            text = f"In validation every training {noun} is put into the same class: the model "
+            found.append(("alarm", text + "does not separate the classes."))
+        found += coverage_check(validation, f"training {noun}s in leave-one-out")
+    if scores is not None:
+        found += coverage_check(scores, "the test set")
+    if given is not None:
+        found += _graph_checks(model, given, noun)
+    order = ("alarm", "notice", "fine")
+    rows = [{"level": level, "text": text} for level, text in found]
+    return sorted(rows, key=lambda row: order.index(row["level"]))  # the sort is stable
+
+
+def _model_checks(model: Any, noun: str) -> Iterator[tuple[str, str]]:
+    is_gp = isinstance(model, FittedGP)
+    search = model.record if is_gp else model.choice.learned
+    if search is not None and search.converged:
+        yield "fine", "The search for the weights converged."
+    elif is_gp and len(search.history) >= REFINE_MANY:
+        yield "fine", f"The search for the weights made all of its {len(search.history)} steps."
+    elif search is not None:
+        text = "The search for the weights stopped before it converged: more "
+        text += f"{'max_steps' if is_gp else 'iterations'} may change weights and predictions."
+        yield "alarm", text
+    if model.training.n_in_all is not None:
+        text = (
+            f"The model was fitted to {model.training.n_in_all:,} {noun}s in blocks. It keeps a "
+            f"sample of {len(model.training.targets):,} of them, which validation scores and "
+            f"neighbours come from; the other training {noun}s cannot be told from new ones."
+        )
+        yield "notice", text
+
+
+def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tuple[str, str]]:
+    n_all = len(given)
+
+    def share(n: int) -> str:
+        part = "under 1 %" if 0 < n < 0.01 * n_all else percent(n / n_all, 0)
+        return f"{n:,} of the {counted(n_all, noun)} ({part})"
+
+    def unusual(which: np.ndarray, text: str) -> tuple[str, str]:
+        """Twice as many unusual graphs as in training are worth a notice."""
+        n = int(which.sum())
+        level = "notice" if n > 2 * _UNUSUAL * n_all else "fine"
+        text = text.replace("{share}", share(n))
+        if n == 1:
+            text = text.replace(") are ", ") is ").replace(") have ", ") has ")
+        return "alarm" if n > 0.3 * n_all else level, text
+
+    n = int(given.in_training.sum())
+    if not n:
+        yield "fine", f"None of the {noun}s is a training {noun}."
+    else:
+        text = f"{share(n)} {given.trained_words}."
+        if given.truth is not None:
+            text += f" {'It is' if n == 1 else 'They are'} left out of the test scores."
+        yield "alarm" if given.truth is not None and n > 0.1 * n_all else "notice", text
+    if given.in_domain is not None:
+        yield unusual(
+            ~given.in_domain,
+            f"{{share}} are outside the domain of applicability: less similar to any training "
+            f"{noun}, or with a larger expected error, than nearly all training {noun}s.",
+        )
+    else:
+        train = model.training_graphs
+        chosen = np.random.default_rng(0).permutation(train.pairs.n_graphs)[:_MOST_COMPARED]
+        near = nearest_graphs(select_features(train, chosen), train, model.weights, 1, chosen)
+        limit = float(np.quantile(near.similarity[:, 0], _UNUSUAL))
+        yield unusual(
+            given.similarity < limit,
+            f"{{share}} are less similar to any training {noun} than 95 % of the training {noun}s "
+            f"are to another one (similarity below {limit:.2f}).",
+        )
+    limit = model.training.usual_out_of_vocabulary
+    yield unusual(
+        given.predictions.out_of_vocabulary > limit,
+        f"In {{share}} more than {percent(limit, 0)} of the patterns do not occur in the training "
+        f"{noun}s.",
+    )
+    if given.classes is None:
+        yield unusual(
+            given.std > np.quantile(model.record.left_out.std, 1.0 - _UNUSUAL),
+            f"{{share}} have wider intervals than 95 % of the training {noun}s in leave-one-out.",
+        )
+    elif given.truth is not None:
+        groups: dict[Any, list[int]] = defaultdict(list)
+        unseen = given.predictions.out_of_vocabulary.tolist()
+        keys = zip(unseen, graph_keys(given.predictions.graphs.features), strict=True)
+        for k, (any_unseen, key) in enumerate(keys):  # an unseen pattern equals none
+            groups[k if any_unseen else key].append(int(given.truth[k]))
+        conflicts = [codes for codes in groups.values() if len(set(codes)) > 1]
+        lost = sum(len(codes) - int(np.bincount(codes).max()) for codes in conflicts)
+        text = f"No two {noun}s with the same patterns are in different classes."
+        if conflicts:
+            text = f"{share(sum(map(len, conflicts)))} have the same patterns as one of another "
+            text += f"class: no weights can reach more than {percent(1.0 - lost / n_all)} accuracy."
+        yield "notice" if conflicts else "fine", text
+
+
+def coverage_check(scores: dict[str, Any], what: str) -> list[tuple[str, str]]:
+    """Return whether 90 % intervals hold what they promise; nothing for classes."""
+    if "coverage_interval" not in scores:
+        return []
+    low, high = scores["coverage_interval"]
+    text = f"contain {percent(scores['coverage'], 0)} of the measured values of {what}"
+    if high < _NOMINAL - _MARGIN:
+        return [("alarm", f"The 90 % intervals are too narrow: they {text}.")]
+    if low > _NOMINAL + _MARGIN:
+        return [("notice", f"The 90 % intervals are wider than necessary: they {text}.")]
+    return [("fine", f"The 90 % intervals {text}.")]

@@ -13,12 +13,12 @@ import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens.estimators.named_models import NamedModel, predict_molecules
+from treelens.estimators.posterior import learned_scale
 from treelens.graphs.chem import why_unreadable
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.recipe import Transform, learned_transform
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
-from treelens.report.compound import GroupEvidence, compound_card
+from treelens.report.compound import compound_card, group_evidence
 from treelens.report.formats import Units, plain_summary
 
 _CHUNK = 250  # rows between two looks at the clock
@@ -56,12 +56,12 @@ class Workbench:
         self.covariates = list(dict.fromkeys(n for each in models for n in _covariates(each)))
         # Estimators compute some parts when they are first needed, and RDKit's log is global.
         self._lock = threading.Lock()
-        self._evidence: dict[str, GroupEvidence] = {}
+        self._evidence: dict[str, dict[str, Any]] = {}
 
     def warm_up(self) -> None:
         """Compute and compile what the first request would wait for."""
         with self._lock:
-            self._evidence = {each.name: GroupEvidence(each.model) for each in self.models}
+            self._evidence = {each.name: group_evidence(each.model) for each in self.models}
         if not self.covariates:
             self.cards("CCO", None, {})
 
@@ -130,22 +130,17 @@ class Workbench:
         for start in range(0, len(table.rows), _CHUNK):
             _check_time(deadline)
             some = slice(start, start + _CHUNK)
-            lines = None if table.lines is None else table.lines[some]
-            part = table._replace(rows=table.rows[some], lines=lines, first_row=start)
             own = None if molecules is None else molecules[some]
             with self._lock:
-                frames.append(predict_molecules(self.models, part, own).frame)
+                frames.append(predict_molecules(self.models, table.part(some), own).frame)
         return pd.concat(frames, ignore_index=True)
 
     # --- cards ------------------------------------------------------------------------------------
 
     def cards(
-        self,
-        smiles: str,
-        previous: str | None,
-        covariates: Mapping[str, str],
+        self, smiles: str, previous: str | None, covariates: Mapping[str, str],
         deadline: float | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Return a card of one molecule by each model, with the difference from another one.
 
         The other molecule is left out where it cannot be read.
@@ -156,15 +151,12 @@ class Workbench:
             recipe = each.model.recipe_.for_new_molecules("smiles")
             with self._lock:
                 table = self._table_of_smiles(texts, covariates)
-                read = rows_of_table(
-                    table, None, recipe, "smiles", "none", _covariates(each), may_be_empty=True
-                )
+                read = rows_of_table(table, None, recipe, "smiles", "none", _covariates(each))
                 if 0 in read.unreadable:
                     text = table.rows[0][0]
                     raise ValueError(f"{text[:80]!r} cannot be read: {why_unreadable(text)}.")
                 card = compound_card(each.model, read.graphs, self._evidence.get(each.name))
-            scale = _scale(each)
-            if scale is not None:  # values in the units of the table
+            if (scale := learned_scale(each.model)[0]) is not None:  # back to units of the table
                 for row in (card, *card["neighbors"]):
                     for name in {"predicted", "lower_90", "upper_90", "value"} & row.keys():
                         row[name] = float(scale.inverse(row[name]))
@@ -182,14 +174,10 @@ def _covariates(each: NamedModel) -> list[str]:
     return [n for n in getattr(each.model, "covariates_", ()) if not n.startswith(PREFIX)]
 
 
-def _scale(each: NamedModel) -> Transform | None:
-    return learned_transform(each.model.recipe_) if is_regressor(each.model) else None
-
-
 def _facts(each: NamedModel) -> dict[str, Any]:
     model, record, numbers = each.model, each.record, is_regressor(each.model)
     targets, decimals = model.model_.training.targets, None
-    if numbers and _scale(each) is None:  # else three digits
+    if numbers and learned_scale(model)[0] is None:  # else three digits
         decimals = min(max(Units.of({"std": targets.std()}).decimals, 0), 6)
     return {
         "name": each.name,

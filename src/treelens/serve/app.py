@@ -5,26 +5,25 @@ postpone their evaluation.
 """
 
 import asyncio
-import socket
+import ipaddress
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import partial
 from importlib import resources
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from treelens import __version__
 from treelens.report.formats import plain_summary
 from treelens.report.render import report_asset
 from treelens.serve.answers import TooMuchError, Workbench
-from treelens.serve.guard import Guard
 from treelens.storage.files import csv_text
 
 _THREADS = 4  # that wait for the models; these answer one after the other
-_MOST_WAITING = 400
-_MOST_CONNECTIONS = 1000
+_MOST_CONNECTIONS = 400
 _IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
@@ -34,14 +33,7 @@ _FILE = {"requestBody": {"required": True, "content": {
 
 
 def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
-    """Return the ASGI application of some models.
-
-    Parameters
-    ----------
-    workbench : Workbench
-    hosts : tuple of str
-        Names of this machine that requests may use, beside localhost and addresses.
-    """
+    """Return the ASGI application; requests may use localhost, addresses and these names."""
     try:
         from fastapi import FastAPI
         from fastapi.exceptions import RequestValidationError
@@ -67,31 +59,22 @@ async def _invalid(request: Any, error: Any) -> Any:
     return JSONResponse(plain_summary({"detail": f"{place}: {first['msg']}"}), 422)
 
 
-class _Queue:
-    """Work done in threads within a time limit; errors become answers."""
+async def _answer(
+    pool: ThreadPoolExecutor, seconds: float, work: Callable[..., Any], *given: Any
+) -> Any:
+    """Do the work in a thread within a time limit; errors become answers."""
+    from fastapi import HTTPException
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.n_waiting = seconds, 0
-        self.pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="treelens")
-
-    async def answer(self, work: Callable[..., Any], *given: Any) -> Any:
-        from fastapi import HTTPException
-
-        if self.n_waiting >= _MOST_WAITING:
-            raise HTTPException(503, "Too many requests are waiting. Try again later.")
-        self.n_waiting += 1
-        try:
-            future = self.pool.submit(work, *given, time.monotonic() + self.seconds)
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
-        except (asyncio.TimeoutError, TimeoutError):
-            text = f"This took longer than {self.seconds:g} s. Send fewer molecules."
-            raise HTTPException(503, text) from None
-        except TooMuchError as error:
-            raise HTTPException(413, str(error)) from None
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from None
-        finally:
-            self.n_waiting -= 1
+    try:
+        future = pool.submit(work, *given, time.monotonic() + seconds)
+        return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+    except (asyncio.TimeoutError, TimeoutError):
+        text = f"This took longer than {seconds:g} s. Send fewer molecules."
+        raise HTTPException(503, text) from None
+    except TooMuchError as error:
+        raise HTTPException(413, str(error)) from None
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from None
 
 
 def _add_interface(app: Any, workbench: Workbench) -> None:
@@ -100,7 +83,9 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     from fastapi.responses import JSONResponse, Response
     from pydantic import BaseModel, Field, StringConstraints
 
-    limits, queue = workbench.limits, _Queue(workbench.limits.seconds)
+    limits = workbench.limits
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="treelens")
+    answer = partial(_answer, pool, limits.seconds)
     longest = limits.smiles + _LONGEST_NAME
     Smiles = Annotated[str, StringConstraints(min_length=1, max_length=longest)]
     Values = Annotated[dict[str, str], Field(description="Values of the models' covariates")]
@@ -131,7 +116,7 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     async def predict(molecules: Molecules, output: Output = "json") -> Any:
         """Predict SMILES: the columns that 'treelens predict' writes, as JSON or CSV."""
         given = molecules.smiles, molecules.covariates
-        return response(await queue.answer(workbench.predict_smiles, *given), output)
+        return response(await answer(workbench.predict_smiles, *given), output)
 
     @app.post("/api/table", openapi_extra=_FILE)
     async def table(
@@ -139,49 +124,39 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     ) -> Any:
         """Predict a file: a CSV or TSV with a column of SMILES, a SMI or an SDF."""
         given = format, await request.body()
-        return response(await queue.answer(workbench.predict_file, *given), output)
+        return response(await answer(workbench.predict_file, *given), output)
 
     @app.post("/api/cards")
     async def cards(molecule: Molecule) -> list[dict[str, Any]]:
         """One card per model: prediction, atom map, neighbours, domain, groups, difference."""
         given = molecule.smiles, molecule.previous, molecule.covariates
-        return await queue.answer(workbench.cards, *given)
+        return await answer(workbench.cards, *given)
 
 
 def _add_page(app: Any, workbench: Workbench) -> None:
     """Add the page for people, and one that shows the interface."""
     from fastapi.responses import HTMLResponse, Response
 
-    def show(path: str, kind: str, text: Callable[[], str]) -> None:
+    def show(path: str, kind: str, text: str) -> None:
         async def shown() -> Response:
-            return Response(text(), media_type=kind)
+            return Response(text, media_type=kind)
 
         app.get(path, include_in_schema=False, response_class=HTMLResponse)(shown)
 
-    facts = {"models": workbench.facts(), "covariates": workbench.covariates}
-    page = {"page": facts, "version": __version__, "limits": workbench.limits}
-    show("/", "text/html", lambda: _template("page.html").render(**page))
-    show("/docs", "text/html", lambda: _template("docs.html").render(schema=app.openapi()))
-    show("/page.css", "text/css", lambda: report_asset("report.css") + _asset("page.css"))
-    show("/page.js", "text/javascript", lambda: _asset("page.js"))
-
-
-@lru_cache(maxsize=2)
-def _template(name: str) -> Template:
-    return Environment(
+    templates = Environment(
         loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
-    ).get_template(name)  # fmt: skip
+    )  # fmt: skip
+    facts = {"models": workbench.facts(), "covariates": workbench.covariates}
+    page = {"page": facts, "version": __version__, "limits": workbench.limits}
+    show("/", "text/html", templates.get_template("page.html").render(**page))
+    show("/docs", "text/html", templates.get_template("docs.html").render(schema=app.openapi()))
+    show("/page.css", "text/css", report_asset("report.css") + _asset("page.css"))
+    show("/page.js", "text/javascript", _asset("page.js"))
 
 
 def _asset(name: str) -> str:
     return resources.files("treelens.serve").joinpath("templates", name).read_text("utf-8")
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; an ``OSError`` where that is not possible."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family)
 
 
 def server_of(app: Any) -> Any:
@@ -195,3 +170,97 @@ def server_of(app: Any) -> Any:
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
         limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
     ))  # fmt: skip
+
+
+# --- the outermost layer: who may ask, how much, and with which headers it answers ----------------
+
+
+# Scripts and styles come from this server only; drawings have style attributes.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Refuse requests of other sites and large ones, and add the headers to every answer.
+
+    The name in the Host header must be an address or one of ``hosts``: a page of another site whose
+    name is made to point to this machine (DNS rebinding) sends its own name. A request with an
+    Origin must come from the page itself.
+    """
+
+    def __init__(self, app: Any, hosts: Collection[str], largest_body: int, seconds: float) -> None:
+        self.app, self.hosts = app, {name.casefold() for name in hosts}
+        self.largest_body, self.seconds = largest_body, seconds
+        self.too_large = f"The request is larger than {largest_body / 1e6:g} MB."
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":  # there are no web sockets here
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *own]}
+            await send(message)
+
+        refusal = self._refusal(scope["headers"])
+        if refusal is not None:
+            from fastapi.responses import JSONResponse
+
+            status, text = refusal
+            answer = JSONResponse({"detail": text}, status, {"connection": "close"})
+            await answer(scope, receive, send_with_headers)
+            return
+        await self.app(scope, self._bounded(receive), send_with_headers)
+
+    def _refusal(self, headers: Any) -> tuple[int, str] | None:
+        found = {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in headers}
+        host = found.get("host", "")
+        if not self._is_known(host):
+            return 421, "The Host header names another machine."
+        origin = found.get("origin")
+        if origin is not None and urlsplit(origin).netloc.casefold() != host.casefold():
+            return 403, "The request comes from another site."
+        length = found.get("content-length", "0")
+        if not length.isascii() or not length.isdecimal() or int(length) > self.largest_body:
+            return 413, self.too_large
+        return None
+
+    def _is_known(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in self.hosts or bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
+
+    def _bounded(self, receive: Any) -> Any:
+        """Count what arrives, which need not be what Content-Length promised."""
+        n_bytes = 0
+
+        async def counted() -> Any:
+            nonlocal n_bytes
+            from fastapi import HTTPException
+
+            try:
+                message = await asyncio.wait_for(receive(), self.seconds)
+            except (asyncio.TimeoutError, TimeoutError):
+                raise HTTPException(408, "The request did not arrive in time.") from None
+            if message["type"] == "http.request":
+                n_bytes += len(message.get("body", b""))
+                if n_bytes > self.largest_body:
+                    raise HTTPException(413, self.too_large)
+            return message
+
+        return counted

@@ -1,35 +1,39 @@
-"""Files that are written whole or not at all, and tables as CSV that is safe in a spreadsheet."""
+"""Files that are written whole or not at all: model files and tables as CSV; or in chunks."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import math
 import os
 import re
 import secrets
-import unicodedata
-from collections.abc import Iterable, Iterator
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _LONGEST_NAME_BYTES = 200  # of the 255 that file systems allow
-# The beginnings of a formula, in the wide letters of East Asia as well.
-_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_FORMULA = re.compile(r"\s*[=+\-@]|[\t\r\n]")  # how one begins
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-# Control and format characters (NUL, byte order mark, zero-width space), separators, and letters
-# that are shown as nothing: a spreadsheet may drop them.
-_INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe0e\ufe0f\uffa0"
 
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file to write bytes to, which appears under its name only once it is complete.
 
-    The bytes go to a hidden temporary file in the same folder, which is renamed at the end. On any
-    exception, Ctrl-C included, it is removed, and an existing file stays as it was.
+    They go to a hidden temporary file in the same folder, which is renamed at the end or, on any
+    exception, Ctrl-C included, removed.
     """
     target = checked_target(path)
     name = os.fsencode(target.name)[:_LONGEST_NAME_BYTES].decode("utf-8", "ignore")
@@ -57,15 +61,9 @@ def checked_target(path: str | Path, reads: Iterable[str | Path] = ()) -> Path:
     if target.exists() and not target.is_file():
         raise OSError(f"{path} is a device or a pipe: give the name of an ordinary file to write.")
     if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path} cannot be written: the folder {target.parent} does not exist. Create it, or "
-            "choose another place."
-        )
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist. Create it.")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(
-            f"{path} cannot be written: there is no permission to write in {target.parent}. "
-            "Choose another place."
-        )
+        raise PermissionError(f"{path}: there is no permission to write in {target.parent}.")
     for source in reads if target.exists() else ():
         with suppress(FileNotFoundError):
             if os.path.samefile(target, Path(source).expanduser()):
@@ -89,16 +87,6 @@ def csv_text(table: pd.DataFrame, index: bool, header: bool = True) -> str:
     ``=HYPERLINK(...)``. Such cells, and names of columns, get a single quote in front, which
     spreadsheets take as the sign for text. Numbers, also those written as text (``-1``), stay as
     they are, and so does every SMILES: none begins in such a way.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"smiles": ["CCO", "[Na+]"], "class": ["=1+1", "-1"]})
-    >>> print(csv_text(table, index=False))
-    smiles,class
-    CCO,'=1+1
-    [Na+],-1
-    <BLANKLINE>
     """
     safe = table.apply(lambda column: column.map(harmless))
     safe.columns = safe.columns.map(harmless)
@@ -109,17 +97,257 @@ def csv_text(table: pd.DataFrame, index: bool, header: bool = True) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """Return a cell that no spreadsheet runs; see :func:`csv_text`.
-
-    Examples
-    --------
-    >>> harmless("@SUM(A1)"), harmless("+1"), harmless(-2.5), harmless("C=C")
-    ("'@SUM(A1)", '+1', -2.5, 'C=C')
-    """
-    if not isinstance(value, str) or not value or (value[0].isascii() and value[0].isalnum()):
-        return value
-    shown = (k for k, x in enumerate(value)
-             if unicodedata.category(x) not in _INVISIBLE and x not in _BLANK)  # fmt: skip
-    visible = value[next(shown, len(value)) :]
-    runs = any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in (value, visible))
+    """Return a cell that no spreadsheet runs; see :func:`csv_text`."""
+    runs = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
     return f"'{value}" if runs else value
+
+
+# --- model files ----------------------------------------------------------------------------------
+# A zip of ``manifest.json`` (format, version, SHA-256 of every other member), ``model.json`` and
+# ``arrays/NAME.npy``; ``docs/model-format.md`` describes them. Reading trusts nothing: sizes are
+# checked before anything is unpacked, checksums before anything is parsed, and the header of an
+# array before memory is allocated for it.
+
+FORMAT_NAME = "treelens model"
+FORMAT_VERSION = 1
+MANIFEST, MODEL = "manifest.json", "model.json"
+ARRAY_TYPES = ("<i4", "<i8", "<f8")
+
+# Models are a few megabytes and shrink to a fifth or so.
+MAX_UNPACKED_BYTES = 16 * 2**30
+MAX_RATIO = 200
+SMALL_BYTES = 16 * 2**20  # the ratio does not matter below this
+MAX_JSON_BYTES = 512 * 2**20
+_MAX_HEADER_BYTES = 1000
+_DATE = (1980, 1, 1, 0, 0, 0)  # no clock in the file: the same model gives the same bytes
+_ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
+    ValueError, OSError,
+)  # fmt: skip
+_HEADER_ERRORS = (
+    ValueError, SyntaxError, TypeError, MemoryError, RecursionError, tokenize.TokenError,
+)  # fmt: skip
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be read as a model; the message says what is wrong with it."""
+
+
+class ModelFileNotFoundError(ModelFileError, FileNotFoundError):
+    """A model file that does not exist; also a ``FileNotFoundError``."""
+
+
+class Contents(NamedTuple):
+    """Contents of a model file: JSON data and arrays by name."""
+
+    data: Any
+    arrays: dict[str, np.ndarray]
+
+
+def write_archive(path: str | Path, contents: Contents, version: str) -> None:
+    """Write a model file, whole or not at all; ``version`` is that of treelens."""
+    members = {MODEL: _json_bytes(contents.data)}
+    for name, array in contents.arrays.items():
+        members[f"arrays/{name}.npy"] = _npy_bytes(array)
+    manifest = {
+        "format": FORMAT_NAME,
+        "format_version": FORMAT_VERSION,
+        "treelens_version": version,
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+    }
+    with (
+        whole_file(path) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name, data in {MANIFEST: _json_bytes(manifest), **members}.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(info, data, compresslevel=1)  # 6: 3 % smaller, 3 times as long
+
+
+def _json_bytes(data: Any) -> bytes:
+    return json.dumps(data, indent=1, allow_nan=False).encode("ascii")
+
+
+def _npy_bytes(array: np.ndarray) -> bytes:
+    little = f"<{array.dtype.kind}{array.dtype.itemsize}"
+    assert little in ARRAY_TYPES, f"a model file has no arrays of {array.dtype}"
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array.astype(little, copy=False), (1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def read_archive(path: str | Path) -> Contents:
+    """Read a model file; anything unexpected is a :class:`ModelFileError`."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise ModelFileNotFoundError(f"The model file {path} does not exist.")
+    with path.open("rb") as file:  # no permission to read is an error of its own
+        if file.peek(2)[:2] not in (b"PK", b""):
+            raise ModelFileError(
+                f"{path} cannot be read as a model file: it is of another format. Expected a file "
+                "written by 'treelens fit' or by the save method of a model."
+            )
+        try:
+            members = _checked_members(file, path)
+        except ModelFileError:
+            raise
+        except _ZIP_ERRORS as error:  # a bad offset ends in a ValueError or an OSError
+            raise ModelFileError(
+                f"{path} cannot be read as a model file ({error}): it is cut off, damaged, or of "
+                "another format. Save the model again, or copy the file again."
+            ) from error
+    data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")
+    arrays = {
+        name.removeprefix("arrays/").removesuffix(".npy"): _array(content, f"{path}, {name}")
+        for name, content in members.items()
+    }
+    return Contents(data, arrays)
+
+
+def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:
+    """Return the members that the manifest lists, unpacked, with checksums compared."""
+    with zipfile.ZipFile(file) as archive:
+        sizes = {info.filename: info.file_size for info in archive.infolist()}
+        n_bytes, unpacked = path.stat().st_size, sum(sizes.values())
+        too_dense = unpacked > SMALL_BYTES and unpacked > MAX_RATIO * n_bytes
+        too_large = unpacked > MAX_UNPACKED_BYTES or sizes.get(MODEL, 0) > MAX_JSON_BYTES
+        if too_dense or too_large or len(sizes) < len(archive.infolist()):
+            raise ModelFileError(
+                f"{path} was not read: its {n_bytes:,} bytes would unpack to {unpacked:,}, or have "
+                "a member twice. Get the model from a source you trust."
+            )
+        if not {MANIFEST, MODEL} <= set(sizes):
+            raise ModelFileError(f"{path} is a zip, but no treelens model: it has no {MODEL}.")
+        manifest = _json_object(archive.read(MANIFEST), f"{path}, {MANIFEST}")
+        version = manifest.get("format_version")
+        if manifest.get("format") != FORMAT_NAME:
+            raise ModelFileError(f"{path} is a zip, but no treelens model: see its {MANIFEST}.")
+        if (type(version), version) != (int, FORMAT_VERSION):
+            writer = str(manifest.get("treelens_version"))[:40]
+            raise ModelFileError(
+                f"{path} has format version {str(version)[:40]}, written by treelens {writer}; "
+                f"this treelens reads version {FORMAT_VERSION}. Use that treelens, or fit again."
+            )
+        digests = manifest.get("sha256")
+        if not isinstance(digests, dict) or set(digests) != set(sizes) - {MANIFEST}:
+            raise ModelFileError(
+                f"{path} was altered: its members are not those that {MANIFEST} lists ('sha256')."
+            )
+        members = {name: archive.read(name) for name in digests}
+    for name, data in members.items():
+        if hashlib.sha256(data).hexdigest() != digests[name]:
+            raise ModelFileError(
+                f"{path}, {name}: the checksum differs from that in {MANIFEST}. The file was "
+                "altered or damaged: save the model again, or copy the file again."
+            )
+    return members
+
+
+def _json_object(data: bytes, place: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number")
+
+    try:
+        value = json.loads(data.decode("utf-8"), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{place} is not valid JSON ({error}).") from error
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{place} must be a JSON object, not a {type(value).__name__}.")
+    return value
+
+
+def _array(data: bytes, place: str) -> np.ndarray:
+    """Return an array from the bytes of a ``.npy`` file, version 1.0, of a permitted type."""
+    file, known = io.BytesIO(data), np.lib.format
+    try:
+        if known.read_magic(file) != (1, 0):
+            raise ValueError("another version of the format")
+        shape, fortran, dtype = known.read_array_header_1_0(file, _MAX_HEADER_BYTES)
+        sizes = all(type(n) is int and n >= 0 for n in shape) and len(shape) <= 2
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if not sizes or dtype.str not in ARRAY_TYPES or n_bytes != len(data) - file.tell():
+            raise ValueError(f"the type {str(dtype)[:80]} and the shape {str(shape)[:80]}")
+        values = np.frombuffer(data, dtype, offset=file.tell()).astype(dtype.newbyteorder("="))
+        return values.reshape(shape, order="F" if fortran else "C")
+    except _HEADER_ERRORS as error:
+        raise ModelFileError(
+            f"{place} is not an array of numbers ({', '.join(ARRAY_TYPES)}) in the .npy format, "
+            f"version 1.0: {error}."
+        ) from error
+
+
+# --- a file that is continued after an interruption -----------------------------------------------
+
+
+class PartialOutput:
+    """A file written chunk by chunk, which the next run continues where this one was stopped.
+
+    Chunks are appended to ``OUT.partial``; ``OUT.partial.json`` records how many rows and bytes are
+    done, and of which models and table. When all rows are done, ``OUT.partial`` becomes ``OUT``.
+    What was appended after the last record is cut off by the next run. A run over other contents
+    of ``reads`` (models, table) or with other settings is refused.
+    """
+
+    def __init__(self, out: Path, reads: Sequence[Path], settings: Mapping[str, Any]) -> None:
+        from pooch import file_hash
+
+        self.out, self.reads = out, list(reads)
+        self.path = out.with_name(out.name + ".partial")
+        self.record = out.with_name(out.name + ".partial.json")
+        self.stamps = self._stamps()
+        self.key = {**settings, "files": [file_hash(str(path)) for path in self.reads]}
+        done: dict[str, Any] = {}
+        with suppress(FileNotFoundError, ValueError):
+            done = json.loads(self.record.read_text())
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if not done.get("rows") or size < done["bytes"]:
+            done = {"rows": 0, "bytes": 0}
+        elif done["key"] != self.key:
+            raise ValueError(
+                f"{self.path} was left by a run with another model, table or options. Remove it "
+                "to begin again, or choose another --out."
+            )
+        self.n_rows, self._n_bytes = done["rows"], done["bytes"]
+
+    def __enter__(self) -> PartialOutput:
+        self._file = open(self.path, "a+b")
+        self._file.truncate(self._n_bytes)
+        return self
+
+    def append(self, data: bytes, n_rows: int) -> None:
+        """Append a chunk and record that it is done."""
+        if os.fstat(self._file.fileno()).st_size != self._n_bytes:
+            raise ValueError(f"{self.path} is written by another run. Choose another --out.")
+        if self._stamps() != self.stamps:
+            raise ValueError(
+                "A model or the table was changed while its rows were predicted. Remove "
+                f"{self.path} and begin again."
+            )
+        self._file.write(data)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.n_rows += n_rows
+        self._n_bytes += len(data)
+        done = {"rows": self.n_rows, "bytes": self._n_bytes, "key": self.key}
+        new = self.record.with_name(self.record.name + ".new")
+        new.write_text(json.dumps(done))
+        os.replace(new, self.record)
+
+    def finish(self) -> None:
+        """Give the file its name, in one step."""
+        if os.name == "nt":  # no open file can be renamed
+            self._file.close()
+        os.replace(self.path, self.out)
+        self.record.unlink(missing_ok=True)
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        """Keep what was recorded, where there is something to continue."""
+        self._file.close()
+        if kind is not None and not self.n_rows:
+            self.path.unlink(missing_ok=True)
+            self.record.unlink(missing_ok=True)
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        found = [path.stat() for path in self.reads]
+        return [(stat.st_size, stat.st_mtime_ns) for stat in found]

@@ -23,7 +23,7 @@ from __future__ import annotations
 import collections.abc
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -31,6 +31,26 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 import numpy as np
 
 from treelens.array_checks import LARGEST
+from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedCovariates
+from treelens.gp.fitting import LearningGain
+from treelens.gp.landmarks import LandmarkPosterior
+from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
+from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
+from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.kernels.mixture import CovariateScales, MixtureScales
+from treelens.kernels.weighted import WeightedKernel
+from treelens.models.predictions import TrainingGraphs
+from treelens.models.thresholds import Threshold
+from treelens.pairwise.learn import LearnedWeights
+from treelens.pairwise.objective import Margins
+from treelens.patterns.cells import AttributeCells
+from treelens.patterns.features import PatternExtractor
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
+from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
+from treelens.svm.search import Candidate, SearchResult
+from treelens.svm.solver import SVM
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float64")
@@ -62,13 +82,7 @@ def stored_fields(kind: type) -> list[str]:
 
 
 def to_state(value: Any, classes: Iterable[type] = ()) -> State:
-    """Return a JSON tree and arrays by name, from which :func:`from_state` makes the value again.
-
-    Examples
-    --------
-    >>> to_state({"label": ("C", 1), "weights": np.array([0.5])})
-    ({'label': {'$tuple': ['C', 1]}, 'weights': {'$array': 'weights'}}, {'weights': array([0.5])})
-    """
+    """Return a JSON tree and arrays by name, which :func:`from_state` makes the value of again."""
     writer = _Writer(classes)
     return writer.write(value, ""), writer.arrays
 
@@ -82,9 +96,11 @@ def _joined(path: str, part: str | int) -> str:
     return f"{path}.{part}" if path else str(part)
 
 
-def _key_path(path: str, position: int, key: str) -> str:
-    """Path of a dictionary's entry, in letters that any file system and zip reader takes."""
-    return _joined(path, key if key.isidentifier() and key.isascii() else position)
+def _entries(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, str]]:
+    """Keys, values and paths, in letters that any file system and zip reader takes."""
+    for position, (key, value) in enumerate(values.items()):
+        plain = key.isidentifier() and key.isascii()
+        yield key, value, _joined(path, key if plain else position)
 
 
 @lru_cache
@@ -146,10 +162,7 @@ class _Writer:
 
     def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
-            return {
-                key: self.write(x, _key_path(path, k, key))
-                for k, (key, x) in enumerate(value.items())
-            }
+            return {key: self.write(x, at) for key, x, at in _entries(value, path)}
         pairs = enumerate(value.items())
         return {"$map": [self._items(pair, _joined(path, k)) for k, pair in pairs]}
 
@@ -225,10 +238,7 @@ class _Reader:
             return tree
         tag = next(iter(tree), "")
         if not tag.startswith("$"):
-            return {
-                key: self.read(x, _key_path(path, k, key))
-                for k, (key, x) in enumerate(tree.items())
-            }
+            return {key: self.read(x, at) for key, x, at in _entries(tree, path)}
         try:
             if tag == "$class":
                 return self._object(tree, path)
@@ -313,13 +323,7 @@ def _shown(value: Any) -> str:
 
 
 def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
-    """Whether a value is of the type that an annotation names, numbers in a sensible range.
-
-    Examples
-    --------
-    >>> fits(1.5, float | None), fits(float("nan"), float), fits(("a", 1), tuple[str, ...])
-    (True, False, False)
-    """
+    """Whether a value is of the type that an annotation names, numbers in a sensible range."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -334,7 +338,9 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
     if hint is bool:
         return isinstance(value, (bool, np.bool_))
     if hint is np.ndarray:
-        return isinstance(value, np.ndarray) and _is_sensible(value, nan)
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            return isinstance(value, np.ndarray)
+        return bool((np.abs(value[~np.isnan(value)] if nan else value) <= LARGEST).all())
     if is_typeddict(hint):
         hints = get_type_hints(hint)
         known = isinstance(value, dict) and set(value) <= set(hints)
@@ -351,8 +357,12 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
     return isinstance(value, origin or hint)
 
 
-def _is_sensible(array: np.ndarray, nan: bool) -> bool:
-    if array.dtype.kind != "f":
-        return True
-    known = array[~np.isnan(array)] if nan else array
-    return bool((np.abs(known) <= LARGEST).all())
+# The classes that a model file may have objects of.
+MODEL_CLASSES: tuple[type, ...] = (
+    AttributeCells, Candidate, Choice, CovariateColumn, CovariateScales, CovariateTable,
+    EvidenceRecord, FittedCovariates, FittedGP, FittedSVM, GraphRecipe, LandmarkPosterior,
+    LearnedWeights, LearningGain, LeftOutClasses, LeftOutNumbers, LinearOnKernel, Margins,
+    MeanPosterior, MixtureScales, PatternExtractor, PatternForest, PatternHistograms, PatternLevel,
+    PatternVocabulary, SearchResult, SVM, TableRecord, Threshold, TrainingGraphs, WeightedForest,
+    WeightedKernel,
+)  # fmt: skip

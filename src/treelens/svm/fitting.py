@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -15,13 +14,11 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import predicted_codes
-from treelens.models.targets import class_weights, warn_if_one_class
-from treelens.models.thresholds import has_rare_class
-from treelens.models.training import TrainingGraphs
+from treelens.models.predictions import TrainingGraphs, predicted_codes
+from treelens.models.thresholds import class_weights, has_rare_class, warn_if_one_class
+from treelens.parallel import progress_ticks
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
-from treelens.progress import progress_ticks
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import (
     SCORES,
@@ -59,11 +56,6 @@ class Task:
     progress: bool | None = False
     attributes: bool = False  # whether attributes of nodes and edges are patterns too
 
-    @cached_property
-    def sample_weight(self) -> np.ndarray:
-        """One weight per graph."""
-        return class_weights(self.class_weight, self.classes, self.codes)
-
 
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
     """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
@@ -93,17 +85,15 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
 def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
     """The splits of the user's splitter; a ``ValueError`` where no SVM could be fitted."""
     checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
-    if not checked:
-        raise ValueError("cv gave no split at all: at least one is needed.")
     for number, (train, validation) in enumerate(checked):
-        if len(np.unique(codes[train])) < 2 or not len(validation):
+        if (n_classes := len(np.unique(codes[train]))) < 2 or not len(validation):
             raise ValueError(
-                f"Split {number} of cv has {len(np.unique(codes[train]))} classes among its "
-                f"{len(train)} training graphs and {len(validation)} validation graphs: at least "
-                "2 and 1 are needed. StratifiedKFold keeps every class in every part."
+                f"Split {number} of cv has {n_classes} classes among its {len(train)} training "
+                f"graphs and {len(validation)} validation graphs: at least 2 and 1 are needed. "
+                "StratifiedKFold keeps every class in every part."
             )
-    held_out = np.concatenate([validation for _, validation in checked])
-    if len(np.unique(codes[held_out])) < len(np.unique(codes)):
+    held_out = {code for _, validation in checked for code in codes[validation].tolist()}
+    if len(held_out) < len(np.unique(codes)):
         raise ValueError(
             "The splits of cv never hold out a graph of some class, so its probability cannot be "
             "estimated. StratifiedKFold keeps every class in every part."
@@ -182,9 +172,10 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     def counts(depth: int) -> PatternHistograms:
         return everything.select_levels(everything.level_depths <= depth)
 
+    sample_weight = class_weights(task.class_weight, task.classes, task.codes)
     search = KernelSearch(
         counts, task.codes, inner_splits(task.cv, task.codes, task.classes, task.seed),
-        task.learner, task.sample_weight, SCORES[task.scoring], task.n_jobs,
+        task.learner, sample_weight, SCORES[task.scoring], task.n_jobs,
     )  # fmt: skip
     with progress_ticks(task.progress, "Choosing a kernel") as search.tick:
         result, chosen = staged_search(search, candidates)
@@ -207,7 +198,7 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         )
     warn_if_one_class(predicted_codes(result.decisions[chosen][known]), task.classes)
     weights = None if learner is None else learner.weights_
-    decision = _fit_decision(task, chosen, patterns, histograms, weights)
+    decision = _fit_decision(task, chosen, patterns, histograms, weights, sample_weight)
     used = task.learner if learner is None else learner
     choice = Choice(
         {
@@ -238,18 +229,15 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
 
 
 def _fit_decision(
-    task: Task,
-    chosen: Candidate,
-    patterns: PatternExtractor,
-    histograms: PatternHistograms,
-    weights: np.ndarray | None,
-) -> LinearOnKernel:
+    task: Task, chosen: Candidate, patterns: PatternExtractor, histograms: PatternHistograms,
+    weights: np.ndarray | None, sample_weight: np.ndarray,
+) -> LinearOnKernel:  # fmt: skip
     """The SVM on all training graphs, reduced to its support vectors."""
     pairs = patterns.pairs(histograms)
     features = Features(pairs, pairs.diagonal(weights))
     kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
     matrix = kernel.matrix(features, n_jobs=task.n_jobs)
-    svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, task.sample_weight)
+    svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, sample_weight)
     support = svm.support
     basis = Features(patterns.pairs(histograms.select_graphs(support)), features.diagonal[support])
     return LinearOnKernel(kernel, basis, support, SVM(svm.coefficients[:, support], svm.intercepts))

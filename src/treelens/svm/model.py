@@ -19,8 +19,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import KernelExpansion, Predictions
-from treelens.models.training import TrainingGraphs
+from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import LearnerSettings
@@ -104,9 +103,8 @@ class FittedSVM:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
         check_classes_ascend(self.classes)
         histograms, first = self.training.histograms, self.patterns.first_depth
-        n_classes, n_graphs, indices = (
-            len(self.classes), histograms.n_graphs, self.decision.basis_indices,
-        )  # fmt: skip
+        n_classes, n_graphs = len(self.classes), histograms.n_graphs
+        indices = self.decision.basis_indices
         offsets = self.patterns.forest.level_offsets
         if not 0 <= first < len(offsets) - 1 or histograms.first_depth != first:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
@@ -120,8 +118,6 @@ class FittedSVM:
         svm, n_pairs = self.decision.svm, n_classes * (n_classes - 1) // 2
         check_array(svm.coefficients, "coefficients", np.float64, (n_pairs, len(indices)))
         check_array(svm.intercepts, "intercepts", np.float64, (n_pairs,))
-        if svm.pairwise != (n_classes > 2):
-            raise ValueError("several classes must be decided one against one")
         n_outputs = 1 if n_classes == 2 else n_classes
         check_array(self.calibration[0], "calibration", np.float64, (n_outputs, n_outputs))
         check_array(self.calibration[1], "calibration", np.float64, (n_outputs,))

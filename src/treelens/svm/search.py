@@ -90,10 +90,10 @@ class Candidate(NamedTuple):
 class SearchResult:
     """Scores of all candidates that were tried.
 
-    ``scores`` and ``losses`` have the score and the hinge loss, which ranks candidates of equal
-    score, per split; a candidate that left the race has fewer. ``decisions`` and ``margins`` are
-    held-out decision values, and values linear in the kernel, of candidates that finished: shape
-    (n_graphs, n_outputs), averaged over repetitions, NaN for graphs that no split held out.
+    ``losses``, hinge losses, rank candidates of equal score; a candidate that left the race has
+    fewer of both. ``decisions`` and ``margins`` are held-out decision values, and values linear in
+    the kernel, of candidates that finished: shape (n_graphs, n_outputs), averaged over
+    repetitions, NaN for graphs that no split held out.
     """
 
     n_splits: int
@@ -289,12 +289,9 @@ SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 
 
 def grid(
-    kernels: Sequence[str],
-    depths: Sequence[int],
-    radii: Sequence[float],
-    gammas: Sequence[float],
-    Cs: Sequence[float],
-) -> list[Candidate]:
+    kernels: Sequence[str], depths: Sequence[int], radii: Sequence[float],
+    gammas: Sequence[float], Cs: Sequence[float],
+) -> list[Candidate]:  # fmt: skip
     """All combinations, each once; kernels without a scale have ``gamma=None``."""
     candidates = [
         Candidate(float(weight_radius), int(depth), kernel, gamma, float(C))
@@ -353,10 +350,9 @@ def repetitions_for(n_graphs: int) -> int:
 def learning_gain(result: SearchResult) -> dict[str, Any] | None:
     """Paired difference of the best learned and the best uniform candidate on the inner splits.
 
-    The test is the corrected resampled t-test of Nadeau and Bengio (2003); its p-value is one-sided
-    (learning is better) and, as the standard error, None with a single split. Both candidates were
-    chosen on these same splits, so it describes the choice rather than proving a gain. None when
-    one of the two kinds has no candidate that finished.
+    With the corrected resampled t-test of Nadeau and Bengio (2003), one-sided. Both were chosen on
+    these same splits, so it describes the choice rather than proving a gain. None when one of the
+    two kinds has no candidate that finished.
     """
     learned = result.best(lambda c: c.weight_radius > 0)
     uniform = result.best(lambda c: c.weight_radius == 0)

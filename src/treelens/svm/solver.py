@@ -33,11 +33,6 @@ class SVM:
     coefficients: np.ndarray  # (n_outputs, n_train)
     intercepts: np.ndarray  # (n_outputs,)
 
-    @property
-    def pairwise(self) -> bool:
-        """Whether there are more than two classes, and so one output for every two of them."""
-        return len(self.intercepts) > 1
-
     def outputs(self, kernel: np.ndarray) -> np.ndarray:
         """Outputs of test graphs from ``kernel`` (n_test, n_train): (n_test, n_outputs)."""
         return kernel @ self.coefficients.T + self.intercepts
@@ -68,24 +63,15 @@ def fit_svm(
 
 
 def fit_svm_path(
-    kernel: np.ndarray,
-    codes: np.ndarray,
+    kernel: np.ndarray,  # (n_train, n_train)
+    codes: np.ndarray,  # (n_train,) classes 0, 1, ...
     n_classes: int,
     Cs: Sequence[float],
     sample_weight: np.ndarray,
 ) -> list[SVM]:
     """Fit SVMs for ascending values of ``C``, each starting at the solution of the last.
 
-    Parameters
-    ----------
-    kernel : ndarray, shape (n_train, n_train)
-    codes : ndarray of int, shape (n_train,)
-        Classes 0, 1, ...
-    n_classes : int
-    Cs : sequence of float, ascending
-        Relative to the scale of the kernel: the cost is ``C / mean K(G, G)``, so that one grid
-        serves kernels of counts and of relative frequencies alike.
-    sample_weight : ndarray, shape (n_train,)
+    The cost is ``C / mean K(G, G)``: one grid serves counts and relative frequencies alike.
     """
     scale = float(np.mean(np.diagonal(kernel))) or 1.0  # a kernel of zeros: any C will do
     bounds = [C / scale * sample_weight for C in Cs]  # (n_train,) each
@@ -130,13 +116,7 @@ def _solve_output(
 
 
 def margin_signs(n_pairs: int) -> np.ndarray:
-    """1 where a positive output is for a class, -1 where against it, else 0: (n_pairs, n_classes).
-
-    Examples
-    --------
-    >>> margin_signs(3).tolist()
-    [[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0], [0.0, -1.0, 1.0]]
-    """
+    """1 where a positive output is for a class, -1 against it, else 0: (n_pairs, n_classes)."""
     n_classes = (1 + int(np.sqrt(1 + 8 * n_pairs))) // 2
     signs = np.zeros((n_pairs, n_classes))
     first, second = np.triu_indices(n_classes, k=1)
@@ -148,11 +128,6 @@ def margins_of(outputs: np.ndarray) -> np.ndarray:
     """Values that are linear in the kernel: the outputs of two classes, else mean margins.
 
     The mean margin of a class is its mean output against the others, (n_graphs, n_classes).
-
-    Examples
-    --------
-    >>> margins_of(np.array([[1.0, 2.0, -4.0]])).tolist()  # pairs (0, 1), (0, 2), (1, 2)
-    [[-1.5, 2.5, -1.0]]
     """
     if outputs.shape[1] == 1:
         return outputs
@@ -165,11 +140,6 @@ def decisions_of(outputs: np.ndarray) -> np.ndarray:
 
     A number between -1/3 and 1/3 that grows with the sum of the margins of a class is added to its
     votes and breaks ties, as in scikit-learn's ``SVC`` with ``decision_function_shape="ovr"``.
-
-    Examples
-    --------
-    >>> decisions_of(np.array([[1.0, 2.0, -4.0]])).argmax(axis=1)  # votes: 0, 2, 1
-    array([1])
     """
     if outputs.shape[1] == 1:
         return outputs

@@ -1,0 +1,437 @@
+"""Parts of a summary: graphs shown one by one, matched pairs, fragments and patterns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treelens.explain.contributions import attribute_table, explain
+from treelens.explain.decode import (
+    Occurrence,
+    TreeNode,
+    pattern_texts,
+    unfold_within,
+    with_label_names,
+)
+from treelens.explain.draw import coordinates, is_molecule
+from treelens.explain.effects import effects_of_patterns, selected
+from treelens.explain.fragments import (
+    FragmentTable,
+    confounders,
+    fragment_smiles,
+    fragment_table,
+    measured_with_and_without,
+)
+from treelens.explain.scene import shortened
+from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.molecules import molecule_of
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.weighted import nearest_graphs
+from treelens.patterns.features import select_features
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.report.predicted import PredictedGraphs, graph_name
+
+LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
+MOST_CARDS = 12
+_OF_A_KIND = 4
+_N_NEAREST = 3
+_MOST_PATTERNS = 6
+_DIGITS = 6  # of contributions: enough for sums to come out as shown
+_LONGEST_LABEL = 40
+MOST_PAIRS = 4
+_MOST_COMPARED = 1000  # training graphs, a random sample, that pairs are looked for among
+_LEAST_SIMILARITY, _SAME = 0.3, 1.0 - 1e-9
+_SECONDS = 1  # for the largest common substructure of two molecules
+MOST_FRAGMENTS = 24
+_MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
+_MOST_SEARCHED = 600  # graphs
+_RAREST_SHARE, _FEWEST = 0.01, 3  # of the graphs must have a fragment
+MOST_PATTERNS = 40
+_MOST_EXPLAINED = 100  # graphs that effects of patterns are averaged over
+_MOST_TREE_NODES = 40
+
+
+def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any] | None:
+    """Return what a drawing of a graph needs, with nodes to highlight; None for a large graph."""
+    if graph.n_nodes > LARGEST_DRAWN:
+        return None
+    molecule = None
+    if is_molecule(graph) and "mol" in graph.data:
+        from rdkit import Chem
+
+        molecule = {"mol": Chem.MolToMolBlock(molecule_of(graph))}
+    elif is_molecule(graph):
+        molecule = {"smiles": str(graph.data["smiles"])}
+
+    def texts(labels: Any) -> Any:
+        return labels and [shortened(str(label), _LONGEST_LABEL) for label in labels]
+
+    return {
+        "name": graph.name,
+        "labels": texts(graph.node_labels),
+        "edges": [node for edge in graph.edges for node in edge],
+        "edge_labels": texts(graph.edge_labels),
+        "directed": graph.directed,
+        "coordinates": coordinates(graph),
+        "molecule": molecule,
+        "highlight": place and {k: getattr(place, k) for k in ("root", "nodes", "edges")},
+    }
+
+
+def training_target(model: Any, index: int) -> dict[str, Any]:
+    """Return the value of a training graph, with the sign of a limit, or its class."""
+    target = model.training.targets[index]
+    if model.classes is not None:
+        return {"class": str(model.classes[target])}
+    return {"value": target, "sign": model.training.sign(index)}
+
+
+def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
+    """Return graphs to draw: all of a few, else the worst, the most uncertain, the most usual."""
+    if len(given) <= MOST_CARDS:
+        return dict.fromkeys(range(len(given)), "all")
+    chosen: dict[int, str] = {}
+    for kind, order in (
+        ("worst", given.most_wrong),
+        ("uncertain", given.most_uncertain),
+        ("similar", given.most_similar),
+    ):
+        fresh = [i for i in order[: len(chosen) + _OF_A_KIND].tolist() if i not in chosen]
+        chosen |= dict.fromkeys(fresh[:_OF_A_KIND], kind)
+    return chosen
+
+
+def card_section(
+    estimator: Any,
+    given: PredictedGraphs,
+    names: str | None = None,
+    chosen: dict[int, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the graphs to draw, each explained and with its nearest training graphs."""
+    model, train = estimator.model_, estimator._train_graphs
+    chosen = chosen_cards(given) if chosen is None else chosen
+    features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
+    near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
+    rows = []
+    for place, (index, kind) in enumerate(chosen.items()):
+        found = explain(model, given.graphs, n_neighbors=0, found=given.predictions, index=index)
+        neighbors = []
+        nearest = zip(near.positions[place].tolist(), near.similarity[place].tolist(), strict=True)
+        for graph, similarity in nearest:
+            drawing = None  # where the model does not keep its training graphs
+            if train is not None and train.sizes[graph] <= LARGEST_DRAWN:
+                drawing = drawing_data(with_label_names(train[graph : graph + 1], names)[0])
+            neighbors.append(
+                {
+                    "index": graph,
+                    "name": model.training.called(graph),
+                    "similarity": similarity,
+                    **training_target(model, graph),
+                    "drawing": drawing,
+                }
+            )
+        label, strongest = found.class_label, found.pattern_ids[:_MOST_PATTERNS].tolist()
+        values = map(_short, found.pattern_values[:_MOST_PATTERNS].tolist())
+        rows.append(
+            {
+                "kind": kind,
+                **given.row(index),
+                "drawing": drawing_data(given.shown[index]),
+                "contributions": [_short(x) for x in found.node_contributions.tolist()],
+                "toward": None if label is None else str(label),
+                "decision": _short(found.decision),
+                "base": _short(found.base),
+                "covariates": _short(found.covariates),
+                "warning": found.warning,
+                "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
+                "neighbors": neighbors,
+                "domain": domain_sentence(given, index),
+                "training": training_sentence(given, index),
+            }
+        )
+    return rows
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def training_sentence(given: PredictedGraphs, index: int) -> str | None:
+    """Return whether the model was fitted to a graph; None where it was not."""
+    if not given.in_training[index]:
+        return None
+    if given.by_smiles:
+        return "The model was fitted to this molecule."
+    return f"A training {given.noun} has the same patterns."
+
+
+def domain_sentence(given: PredictedGraphs, index: int) -> str:
+    """Return whether a prediction is in the domain of applicability, and why."""
+    near = f"the nearest training {given.noun} has a similarity of {given.similarity[index]:.2f}"
+    if given.domain is None or given.in_domain is None or given.expected_error is None:
+        return f"T{near[1:]}."
+    least, largest = given.domain.least_similarity, given.domain.largest_error
+    if given.in_domain[index]:
+        return f"Inside the domain of applicability: {near} (at least {least:.2f} is needed)."
+    error, reasons = given.expected_error[index], []
+    if given.similarity[index] < least:
+        reasons.append(f"{near} only (at least {least:.2f} is needed)")
+    if error > largest:
+        reasons.append(f"the expected error of {error:.2g} is large (at most {largest:.2g})")
+    return f"Outside the domain of applicability: {', and '.join(reasons)}."
+
+
+# --- matched pairs ----------------------------------------------------------------------------
+
+
+def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | None:
+    """Return similar training graphs with different targets; None without training graphs."""
+    model, train = estimator.model_, estimator._train_graphs
+    if train is None:
+        return None
+    pairs, n_compared = striking_pairs(model)
+    pairs = [p for p in pairs if max(train.sizes[k] for k in p[:2]) <= LARGEST_DRAWN]
+    rows = []
+    for *pair, similarity in pairs[:MOST_PAIRS]:
+        both, sides = train[pair], []
+        shown = with_label_names(both, names)
+        for index, graph, nodes in zip(pair, shown, differing_nodes(both), strict=True):
+            edges = tuple((u, v) for u, v in graph.edges if u in nodes and v in nodes)
+            sides.append(
+                {
+                    "index": index,
+                    "name": model.training.called(index),
+                    **training_target(model, index),
+                    "drawing": drawing_data(graph, Occurrence(-1, nodes, edges) if nodes else None),
+                }
+            )
+        rows.append({"similarity": similarity, "sides": sides})
+    return {"rows": rows, "n_compared": n_compared, "n_training": len(train)} if rows else None
+
+
+def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
+    """Return pairs of training graphs, each graph once, and how many graphs were compared.
+
+    With each pair its learned Tanimoto similarity. Of classes: different ones, the most similar
+    first. Of numbers: by the difference of the values over one minus the similarity (the
+    structure-activity landscape index).
+    """
+    features, targets = model.training_graphs, model.training.targets
+    measured = np.arange(len(targets))[model.training.exact]
+    chosen = np.random.default_rng(0).permutation(measured)[:_MOST_COMPARED]
+    part, targets = select_features(features, chosen), targets[chosen]
+    shared = pair_sums(part.pairs, None, model.weights)
+    union = part.diagonal[:, None] + part.diagonal - shared
+    similarity = np.divide(shared, union, out=np.ones_like(union), where=union > 0)
+    apart = np.abs(np.subtract.outer(targets, targets)).astype(float)
+    wanted = (similarity >= _LEAST_SIMILARITY) & (similarity < _SAME) & (apart > 0)
+    worth = similarity if model.classes is not None else apart / np.maximum(1 - similarity, 1e-9)
+    worth = np.triu(np.where(wanted, worth, 0.0), 1)
+    found: list[tuple[int, int, float]] = []
+    while len(found) < 2 * MOST_PAIRS and worth.max(initial=0.0) > 0:
+        i, j = np.unravel_index(worth.argmax(), worth.shape)
+        found.append((int(chosen[i]), int(chosen[j]), float(similarity[i, j])))
+        worth[[i, j]] = worth[:, [i, j]] = 0.0
+    return found, len(chosen)
+
+
+def differing_nodes(pair: GraphCollection) -> tuple[tuple[int, ...], ...]:
+    """Return the nodes of each of two graphs that have no counterpart in the other.
+
+    Of molecules, those outside the largest common substructure (complete rings only). Of other
+    graphs, those whose label and neighbours' labels occur more often than in the other graph.
+    """
+    if not is_molecule(pair[0]):
+        colors = PatternVocabulary.fit(pair, depth=1)[1].colors[1]
+        one, other = (x.tolist() for x in np.split(colors, [int(pair.sizes[0])]))
+        return _unmatched(one, other), _unmatched(other, one)
+    from rdkit import Chem
+    from rdkit.Chem import rdFMCS
+
+    molecules = [molecule_of(graph) for graph in pair]
+    common = rdFMCS.FindMCS(
+        molecules, timeout=_SECONDS, ringMatchesRingOnly=True, completeRingsOnly=True
+    )
+    query = Chem.MolFromSmarts(common.smartsString) if common.numAtoms else None
+    shared = [() if query is None else m.GetSubstructMatch(query) for m in molecules]
+    return tuple(
+        tuple(node for node in range(n) if node not in inside)
+        for n, inside in zip(pair.sizes.tolist(), shared, strict=True)
+    )
+
+
+def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
+    return tuple(k for k, x in enumerate(colors) if colors[: k + 1].count(x) > others.count(x))
+
+
+# --- fragments and patterns -------------------------------------------------------------------
+
+
+def fragment_section(
+    estimator: Any,
+    forest: PatternForest,
+    given: PredictedGraphs | None,
+    names: str | None = None,
+) -> dict[str, Any] | None:
+    """Return the fragments of the graphs of the report, or else of the training graphs.
+
+    ``forest`` has the labels to show. None for a model from a file without graphs, or with too few.
+    Of many graphs a sample is searched, as many as take about a second.
+    """
+    model, train = estimator.model_, estimator._train_graphs
+    table, n_jobs = None, estimator._n_jobs()
+    of_given = given is not None and len(given) >= _FEWEST
+    if given is not None and of_given:
+        graphs, shown, truth = given.graphs, given.shown, given.truth
+        seen = given.predictions.graphs
+        if len(given) > _MOST_SEARCHED:
+            kept = _sample(len(given))
+            graphs, shown = graphs[kept], shown[kept]
+            truth = None if truth is None else truth[kept]
+            seen = selected(seen, kept)
+        least = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+        table = fragment_table(
+            model.expansion, graphs, truth, n_fragments=_MOST_OF_GIVEN, min_support=least,
+            seen=seen, n_jobs=n_jobs,
+        )  # fmt: skip
+    if (table is None or not len(table)) and train is not None:
+        of_given, shown, truth = False, train, model.training.targets
+        if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
+            table = estimator.fragments_
+        else:
+            kept = _sample(len(train))
+            shown, truth = train[kept], truth[kept]
+            table = fragment_table(
+                model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, n_jobs=n_jobs
+            )
+        shown = with_label_names(shown, names)
+    if table is None:
+        return None
+    rows = _rows(table, shown, forest if names else None, truth, model.classes)
+    size = table.attrs["size"]
+    return {
+        "of_given": of_given,
+        "left_out": table.attrs["left_out"],
+        "n_graphs": len(shown),
+        "n_all": len(given) if given is not None and of_given else len(train or shown),
+        "toward": table.attrs["toward"],
+        "size": size if "per_node" in size else None,  # of many classes one for each
+        "named": shown.names is not None,
+        "rows": rows,
+        "none": table.attrs["none"],
+        "strongest": [
+            row for rank in table.attrs["strongest"][:3] for row in rows if row["rank"] == rank
+        ],
+    }
+
+
+def _sample(n: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SEARCHED])
+
+
+def _rows(
+    table: FragmentTable,
+    shown: GraphCollection,
+    named: PatternForest | None,
+    truth: np.ndarray | None,
+    classes: np.ndarray | None,
+) -> list[dict[str, Any]]:
+    """Return rows of the table; ``named`` has names where the table has codes of labels."""
+    rows, scaffolds = [], dict[int, str]()
+    for rank in table.index[:MOST_FRAGMENTS].tolist():
+        place, holders = table.pictures[rank][1], table.holders[rank]
+        found, graph = table.loc[rank].to_dict(), shown[place.graph_index]
+        examples = found["examples"]
+        if shown.names is None:  # positions; molecules are called by their SMILES
+            examples = [graph_name(shown, k) or k for k in examples]
+        row = {name: found[name] for name in ("name", "pattern", "depth", "effect", "error")}
+        row |= {
+            "rank": rank,
+            "title": table.title(rank),
+            "smiles": fragment_smiles(graph, place),
+            "smarts": found.get("smarts"),
+            "class_label": str(found["class_label"]) if "class_label" in found else None,
+            "support": found["support"],
+            "by_class": None,
+            "mean_with": None,
+            "mean_without": None,
+            "confounders": confounders(shown, holders, truth, classes, scaffolds),
+            "examples": list(map(str, examples)),
+            "drawing": drawing_data(graph, place),
+        }
+        if named is not None:
+            row["pattern"] = pattern_texts(named, [place.pattern])[0]
+            row["title"] = row["name"] or row["pattern"]
+        if truth is not None and classes is None:
+            row["mean_with"], row["mean_without"] = measured_with_and_without(holders, truth)
+        elif truth is not None and classes is not None:
+            inside, outside = measured_with_and_without(holders, truth, len(classes))
+            outside = outside or [None] * len(classes)
+            row["by_class"] = [
+                [str(label), found[f"support {label}"], inside[k], outside[k]]
+                for k, label in enumerate(classes.tolist())
+            ]
+        rows.append(row)
+    return rows
+
+
+def pattern_section(
+    model: Any, forest: PatternForest, given: PredictedGraphs | None
+) -> dict[str, Any]:
+    """Return the patterns that change the predictions of some graphs most.
+
+    The graphs are a sample of those of the report, or else of the training graphs.
+    """
+    expansion = model.expansion
+    graphs = model.training_graphs if given is None else given.predictions.graphs.features
+    n = graphs.pairs.n_graphs
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
+    effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
+    holders = np.bincount(effects.indices, minlength=effects.shape[1])
+    size = np.asarray(abs(effects).sum(axis=0)).ravel() / len(chosen)
+    total = np.asarray(effects.sum(axis=0)).ravel()
+    order = np.lexsort((np.arange(len(size)), -size))[:MOST_PATTERNS]
+    order = order[size[order] > 0]
+    support, ids = model.training.histograms.support, order + expansion.first_pattern
+    texts, trees, depths = pattern_texts(forest, ids), forest.tree_names(ids), forest.pattern_depths
+    rows = [
+        {
+            "id": pattern,
+            "text": text,
+            "level": tree_name,
+            "depth": int(depths[pattern]),
+            "weight": expansion.weights[k],
+            "support": support[k],
+            "mean_absolute_effect": size[k],
+            "effect": total[k] / holders[k],
+            "drawing": _tree(forest, pattern, text),
+        }
+        for k, pattern, text, tree_name in zip(order, ids.tolist(), texts, trees, strict=True)
+    ]
+    attributes = []
+    if forest.cells is not None:
+        table = attribute_table(forest, expansion.first_pattern + np.arange(len(size)), size)
+        shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
+        attributes = table.assign(share=shares).to_dict("records")
+    return {
+        "attributes": attributes,
+        "n_all": len(size),
+        "n_explained": len(chosen),
+        "of_given": given is not None,
+        "rows": rows,
+    }
+
+
+def _tree(forest: PatternForest, pattern: int, text: str) -> list[dict[str, Any]]:
+    """Return the nodes of the unfolded tree of a pattern, parents first."""
+    tree, inner = forest.place(pattern)
+    nodes = [TreeNode(-1, 0, text, None, False)]
+    if tree < len(forest.trees):  # else it is a cell of attributes
+        nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
+    texts = [(str(x.label), None if x.edge_label is None else str(x.edge_label)) for x in nodes]
+    return [
+        node._replace(label=label, edge_label=edge_label)._asdict()
+        for node, (label, edge_label) in zip(nodes, texts, strict=True)
+    ]

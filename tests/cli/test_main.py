@@ -1,0 +1,90 @@
+"""``treelens doctor``, ``demo`` and ``datasets``: check the installation, try it, get data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treelens as tl
+from cli.conftest import run, tiny_tu
+from treelens.cli import main
+from treelens.estimators.evidence import GraphClassifier
+
+
+def test_doctor(monkeypatch, tmp_path):
+    done = run("doctor", "--json")
+    assert done.code == 0, done.err
+    assert done.data["healthy"]
+    assert done.data["treelens"] == tl.__version__
+    monkeypatch.setattr(GraphClassifier, "score", lambda self, X, y: 0.5)
+    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "gone"))
+    done = run("doctor")
+    assert done.code == 1
+    assert "gone is not a folder" in done.out
+    assert "A tiny GraphClassifier learned nothing" in done.out
+
+
+def test_doctor_names_what_is_missing(monkeypatch):
+    """An extra is no problem; without a package that is needed, nothing else is tried."""
+    real, missing = main._version, {"pyarrow"}
+    monkeypatch.setattr(main, "_version", lambda name: None if name in missing else real(name))
+    monkeypatch.setattr(main, "_try_to_learn", lambda problems: 0.1)
+    monkeypatch.delenv("TREELENS_DATA", raising=False)
+    done = run("doctor")
+    assert done.code == 0, done.err
+    assert "pip install pyarrow" in done.out
+    monkeypatch.setattr(main, "_try_to_learn", None)  # would be an error to call
+    missing.add("scipy")
+    found = run("doctor", "--json").data
+    assert found["problems"] == ["scipy is missing: pip install scipy"]
+    assert (found["seconds_to_learn"], found["folders"]) == (None, {})
+    done = run("doctor")
+    assert done.code == 1
+    assert "scipy MISSING" in done.out
+
+
+def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch):
+    data, story = main.demo_data()
+    assert (len(data.graphs), data.task, np.median(data.y)) == (1017, "regression", 6.44)
+    assert f"pIC50, from {data.y.min():g} to {data.y.max():g}" in story
+    monkeypatch.setattr(main, "_rdkit_examples", lambda: None)
+    data, story = main.demo_data()
+    assert len(data.graphs) == 160
+    assert "pip install rdkit" in story
+
+
+def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
+    full, story = main.demo_data()
+    small = full.pick(np.arange(60))
+    monkeypatch.setattr(main, "demo_data", lambda: (small, story))
+    calls: list[tuple] = []
+    monkeypatch.setattr(tl.GraphRegressor, "report", lambda *given, **more: calls.append(given))
+    done = run("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
+    assert done.code == 0, done.err
+    assert "48 molecules; pIC50 from" in done.out
+    ((fitted, path, graphs, y),) = calls
+    assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)
+    assert path == tmp_path / "demo.html"
+
+
+def test_datasets_are_listed_described_and_verified(data_folder):
+    listed = run("datasets", "list", "--folder", data_folder, "--json").data["datasets"]
+    assert next(row for row in listed if row["name"] == "MUTAG")["path"].endswith("MUTAG.zip")
+    facts = run("datasets", "describe", "MUTAG", "--folder", data_folder, "--json").data
+    assert (facts["n_graphs"], facts["classes"]) == (188, {"-1": 63, "1": 125})
+    checked = run("datasets", "verify", "MUTAG", "--folder", data_folder)
+    assert checked.code == 0
+    assert "MUTAG_A.txt" in checked.out
+    fetched = run("datasets", "fetch", "MUTAG", "--json")
+    assert fetched.code == 0
+    assert fetched.data["path"].endswith("MUTAG.zip")
+
+
+def test_a_damaged_data_set_fails_to_verify(tmp_path):
+    folder = tiny_tu(tmp_path / "MUTAG")
+    done = run("datasets", "verify", "MUTAG", "--folder", tmp_path, "--json")
+    assert done.code == 1
+    assert not done.data["ok"]
+    assert folder.name in done.data["files"][0]["path"]
+    unknown = run("datasets", "describe", "MUTAGG")
+    assert unknown.code == 2
+    assert "Did you mean 'MUTAG'?" in unknown.err

@@ -1,0 +1,309 @@
+"""Labels and numbers of atoms and standard forms, in any combination: as RDKit has them."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treelens as tl
+from treelens.graphs.chem import (
+    ATOM_PARTS,
+    FINE_PARTS,
+    STEPS,
+    atom_parts,
+    changes_in_words,
+    checked_steps,
+    ordered_name,
+)
+from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
+from treelens.graphs.recipe import GraphRecipe
+from treelens.patterns.forest import usual_trees
+
+Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
+
+SMILES = [
+    "C[C@H](N)C(=O)[O-]", "c1cc[nH]c1", "[13CH3]C1CCC1", "C[N+](C)(C)C", "[2H]O[2H]", "[Fe+2]",
+    "C[C@@H](O)[C@H](F)Cl", "*c1ccccc1", "O=S(=O)(O)c1ccc2ccccc2c1", "[C-]#[O+]",
+]  # fmt: skip
+
+
+def naive_label(atom, parts) -> str:
+    """One part after the other, in words."""
+    from rdkit.Chem import rdCIPLabeler
+
+    rdCIPLabeler.AssignCIPLabels(atom.GetOwningMol())
+    small = atom.GetIsAromatic() and "aromatic" in parts
+    name = str(atom.GetIsotope()) if "isotope" in parts and atom.GetIsotope() else ""
+    if "element" in parts:
+        name += atom.GetSymbol().lower() if small else atom.GetSymbol()
+    elif small:
+        name += "a"
+    n_h = atom.GetTotalNumHs()
+    name += {0: "", 1: "H"}.get(n_h, f"H{n_h}") if "hydrogens" in parts else ""
+    charge = atom.GetFormalCharge()
+    name += f"{charge:+d}" if "charge" in parts and charge else ""
+    name += "@" if "ring" in parts and atom.IsInRing() and not small else ""
+    name += f"D{atom.GetDegree()}" if "degree" in parts else ""
+    if "chirality" in parts and atom.HasProp("_CIPCode"):
+        name += "_" + atom.GetProp("_CIPCode")
+    return name or "-"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8])
+def test_every_combination_of_parts(size) -> None:
+    molecules = [Chem.MolFromSmiles(s) for s in SMILES]
+    for parts in combinations(ATOM_PARTS, size):
+        graphs = smiles_to_collection(SMILES, atom_label="+".join(parts))
+        for graph, molecule in zip(graphs, molecules, strict=True):
+            assert graph.node_labels == tuple(naive_label(a, parts) for a in molecule.GetAtoms())
+
+
+def test_fine_labels_refine_the_labels() -> None:
+    """The tree of fine labels refines the other one: a fine label has one plain label."""
+    for label in ("element", "degree+chirality", "element+isotope"):
+        graphs = smiles_to_collection(SMILES, atom_label=label)
+        plain_of: dict[int, set[int]] = {}
+        for fine, plain in zip(graphs.fine_codes, graphs.node_codes, strict=True):
+            plain_of.setdefault(int(fine), set()).add(int(plain))
+        assert all(len(found) == 1 for found in plain_of.values())
+        expected = FINE_PARTS | atom_parts(label)
+        molecule = Chem.MolFromSmiles(SMILES[0])
+        assert graphs[0].fine_labels == tuple(naive_label(a, expected) for a in molecule.GetAtoms())
+
+
+def test_sides_of_double_bonds() -> None:
+    smiles = ["C/C=C/C", r"C/C=C\C", "CC=CC", "c1ccccc1"]
+    graphs = smiles_to_collection(smiles, bond_label="order+stereo")
+    assert [graph.edge_labels[1] for graph in graphs] == ["=E", "=Z", "=", ":"]
+    assert usual_trees(graphs) == ("labels", "fine", "fine+edges")
+    plain = smiles_to_collection(smiles)
+    assert plain[0].edge_labels == plain[1].edge_labels == ("-", "=", "-")
+    assert usual_trees(plain) == ("labels", "fine")
+    assert [g.edges for g in plain] == [g.edges for g in graphs]
+
+
+def test_names_are_put_in_order_and_checked() -> None:
+    assert smiles_to_collection(["C"], atom_label="ring+element").recipe.atom_label == (
+        "element+ring"
+    )
+    assert ordered_name(frozenset(ATOM_PARTS)) == "+".join(ATOM_PARTS)
+    for bad in ("", "element+", "element+element", "colour", "Element", 3):
+        with pytest.raises(ValueError, match="atom_label must be of"):
+            smiles_to_collection(["C"], atom_label=bad)
+    with pytest.raises(ValueError, match=r"bond_label must be one of 'order'.*got 'type'"):
+        smiles_to_collection(["C"], bond_label="type")
+
+
+def invariant(z, degree, hydrogens, charge, mass, ring) -> np.ndarray:
+    """RDKit's connectivity invariants (the hash of Boost), vectorised."""
+    seed = np.zeros(np.shape(z), dtype=np.uint32)
+    for values in (z, np.add(degree, hydrogens), hydrogens, charge, mass):
+        mixed = np.asarray(values).astype(np.uint32) + np.uint32(0x9E3779B9)
+        seed = seed ^ (mixed + (seed << np.uint32(6)) + (seed >> np.uint32(2)))
+    last = np.uint32(1) + np.uint32(0x9E3779B9) + (seed << np.uint32(6)) + (seed >> np.uint32(2))
+    return np.where(ring, seed ^ last, seed)
+
+
+@pytest.mark.parametrize("hydrogens", [False, True])
+def test_atoms_do_not_depend_on_the_molecules_before(hydrogens) -> None:
+    smiles = ["O", "[2H]O[2H]", "[H]O[2H]", "C[2H]", "C", "CC", "[H][H]", "*C", "c1ccccc1"]
+    smiles.append("C1=CCC=CC1")
+    for order in (smiles, smiles[::-1]):
+        graphs = smiles_to_collection(order, atom_label="element+hydrogens", hydrogens=hydrogens)
+        for graph, text in zip(graphs, order, strict=True):
+            alone = smiles_to_collection([text], hydrogens=hydrogens)[0]
+            assert graph.fine_labels == alone.fine_labels
+            molecule = Chem.MolFromSmiles(text)
+            molecule = Chem.AddHs(molecule) if hydrogens else molecule
+            assert graph.fine_labels == tuple(
+                naive_label(atom, FINE_PARTS) for atom in molecule.GetAtoms()
+            )
+
+
+def test_invariants_are_different_for_different_atoms() -> None:
+    """Atoms are told apart by a hash: no two atoms that molecules may have must share one."""
+    from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
+
+    for smiles in SMILES:
+        molecule = Chem.MolFromSmiles(smiles)
+        if molecule.GetNumHeavyAtoms() < molecule.GetNumAtoms():
+            continue  # hydrogens that are atoms count as hydrogens of their neighbours
+        table = Chem.GetPeriodicTable()
+        parts = [
+            (
+                atom.GetAtomicNum(), atom.GetDegree(), atom.GetTotalNumHs(), atom.GetFormalCharge(),
+                int(atom.GetMass() - table.GetAtomicWeight(atom.GetAtomicNum())), atom.IsInRing(),
+            )
+            for atom in molecule.GetAtoms()
+        ]  # fmt: skip
+        expected = invariant(*np.array(parts).T)
+        assert list(GetConnectivityInvariants(molecule)) == expected.tolist()
+    grid = (range(119), range(7), range(5), range(-3, 5), [0], [0, 1])  # all elements
+    heavy = ([1, 6, 7, 8, 15, 16, 17, 53], range(5), range(5), [-1, 0, 1], range(-7, 9), [0, 1])
+    atoms = np.concatenate(
+        [np.stack(np.meshgrid(*x, indexing="ij"), -1).reshape(-1, 6) for x in (grid, heavy)]
+    )
+    atoms = np.unique(atoms, axis=0)
+    assert len(np.unique(invariant(*atoms.T))) == len(atoms) > 60_000
+
+
+# --- numbers of atoms ---------------------------------------------------------------------------
+
+DRUGS = ["CC(=O)Oc1ccccc1C(=O)O", "C[NH3+]", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C"]
+
+
+def columns(graphs: tl.GraphCollection) -> dict[str, np.ndarray]:
+    return dict(zip(graphs.attribute_names, graphs.node_attributes.T, strict=True))
+
+
+def test_contributions_add_up_to_the_descriptors_of_rdkit() -> None:
+    from rdkit.Chem import Crippen, rdMolDescriptors
+
+    names = ["crippen", "tpsa", "labute", "estate"]
+    graphs = smiles_to_collection(DRUGS, hydrogens=True, atom_attributes=names)
+    found = columns(graphs)
+    assert tuple(found) == ("crippen logP", "crippen MR", "tpsa", "labute", "estate")
+    for index, smiles in enumerate(DRUGS):
+        molecule, graph = Chem.AddHs(Chem.MolFromSmiles(smiles)), graphs[index]
+        assert sum(graph.node_attributes["crippen logP"]) == pytest.approx(
+            Crippen.MolLogP(molecule)
+        )
+        assert sum(graph.node_attributes["crippen MR"]) == pytest.approx(Crippen.MolMR(molecule))
+        assert sum(graph.node_attributes["tpsa"]) == pytest.approx(
+            rdMolDescriptors.CalcTPSA(molecule)
+        )
+        # of the surface, a part belongs to hydrogens that are no atoms
+        hydrogens = rdMolDescriptors._CalcLabuteASAContribs(molecule)[1]
+        assert sum(graph.node_attributes["labute"]) + hydrogens == pytest.approx(
+            rdMolDescriptors.CalcLabuteASA(molecule)
+        )
+
+
+def test_charges_add_up_and_are_missing_for_elements_without_parameters() -> None:
+    graphs = smiles_to_collection([*DRUGS, "C[Se]C"], hydrogens=True, atom_attributes=["gasteiger"])
+    for graph, charge in zip(graphs[:3], (0, 1, 0), strict=True):
+        assert sum(graph.node_attributes["gasteiger"]) == pytest.approx(charge, abs=1e-6)
+    assert np.isnan(graphs[3].node_attributes["gasteiger"]).any()
+
+
+def test_new_molecules_get_the_same_attributes(tmp_path) -> None:
+    options = {"atom_attributes": ["gasteiger", "crippen"], "atom_label": "element+charge"}
+    path = tmp_path / "x.csv"
+    path.write_text("smiles,label\n" + "".join(f"{s},{i}\n" for i, s in enumerate(DRUGS)))
+    expected = smiles_to_collection(DRUGS, **options)
+    recipe = GraphRecipe.from_plain(expected.recipe.to_plain())
+    assert recipe == expected.recipe
+    assert "atom_attributes" in str(recipe)
+    for graphs in (
+        tl.read_smiles(path, **options)[0],
+        tl.read_table(path, target="label", **options).graphs,
+        next(iter(tl.SmilesBlocks(path, **options))).load().graphs,
+        molecules_to_collection([Chem.MolFromSmiles(s) for s in DRUGS], **options),
+        tl.as_graph_collection(DRUGS, recipe=recipe),
+        tl.as_graph_collection([Chem.MolFromSmiles(s) for s in DRUGS], recipe=recipe),
+        tl.as_graph_collection(list(expected)),
+    ):
+        assert graphs.attribute_names == expected.attribute_names
+        np.testing.assert_array_equal(graphs.node_attributes, expected.node_attributes)
+    assert smiles_to_collection(DRUGS).node_attributes is None
+
+
+def numbers(molecule) -> dict:
+    return {"z": [atom.GetAtomicNum() for atom in molecule.GetAtoms()], "none": np.full(
+        molecule.GetNumAtoms(), np.nan)}  # fmt: skip
+
+
+def test_a_function_of_the_molecule() -> None:
+    graphs = smiles_to_collection(DRUGS, atom_attributes=numbers)
+    assert graphs[1].node_attributes["z"] == (6.0, 7.0)
+    assert np.isnan(columns(graphs)["none"]).all()
+    again = tl.as_graph_collection(DRUGS, recipe=graphs.recipe)
+    np.testing.assert_array_equal(again.node_attributes, graphs.node_attributes)
+    stored = GraphRecipe.from_plain(graphs.recipe.to_plain())
+    with pytest.raises(GraphDataError, match=r"numbers.*does not keep functions"):
+        tl.as_graph_collection(DRUGS, recipe=stored)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda m: {"q": [1.0]}, r"Graph 0: .*each of 13 atoms"),
+        (lambda m: {"q": ["x"] * m.GetNumAtoms()}, "must give a number"),
+        (lambda m: {str(m.GetNumAtoms()): np.zeros(m.GetNumAtoms())}, r"Graph 1: .*'13'"),
+        (lambda m: {"q": np.full(m.GetNumAtoms(), np.inf)}, "'q' has the value inf"),
+    ],
+)
+def test_functions_that_do_not_fit(function, words) -> None:
+    with pytest.raises(GraphDataError, match=words):
+        smiles_to_collection(DRUGS, atom_attributes=function)
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(ValueError, match=r"'gasteiger'.*got \['mulliken'\]"):
+        smiles_to_collection(DRUGS, atom_attributes=["mulliken"])
+
+
+def test_molecules_of_an_sdf(tmp_path) -> None:
+    path = Path(tmp_path / "x.sdf")
+    with Chem.SDWriter(str(path)) as writer:
+        writer.write(Chem.MolFromSmiles(DRUGS[0]))
+    graphs, _ = tl.read_smiles(path, target=None, atom_attributes="tpsa")
+    assert graphs.attribute_names == ("tpsa",)
+
+
+# --- standard forms -----------------------------------------------------------------------------
+
+FORMS = {
+    "CC(=O)[O-].[Na+]": ("CC(=O)O", "fragment+uncharge"),
+    "CCN.Cl": ("CCN", "fragment"),
+    "CC[NH3+]": ("CCN", "uncharge"),
+    "Oc1ccccn1": ("O=c1cccc[nH]1", "tautomer"),
+    "CCO": ("CCO", ""),
+}
+
+
+def test_every_step() -> None:
+    graphs = smiles_to_collection(list(FORMS), standardize=True)
+    found = zip(graphs.graph_data["smiles"], graphs.graph_data["standardized"], strict=True)
+    assert list(found) == list(FORMS.values())
+    assert graphs.graph_data["smiles_given"].tolist() == list(FORMS)
+    assert graphs.recipe.standardize == STEPS
+    assert changes_in_words(graphs.graph_data["standardized"]) == {
+        "reduced to the largest fragment": 2, "neutralised": 2,
+        "turned into the canonical tautomer": 1,
+    }  # fmt: skip
+    graphs = smiles_to_collection(list(FORMS), standardize="fragment")
+    assert graphs.graph_data["smiles"][0] == "CC(=O)[O-]"
+    assert graphs.recipe.standardize == ("fragment",)
+    assert checked_steps(("tautomer", "fragment")) == ("fragment", "tautomer")
+    with pytest.raises(ValueError, match="standardize must be True, False or some of 'fragment'"):
+        smiles_to_collection(["C"], standardize=["salt"])
+
+
+def test_atoms_of_the_molecule_behind_a_graph_are_its_nodes() -> None:
+    for graphs in (
+        smiles_to_collection(list(FORMS), standardize=True),
+        molecules_to_collection([Chem.MolFromSmiles(s) for s in FORMS], standardize=True),
+    ):
+        for graph, (form, _) in zip(graphs, FORMS.values(), strict=True):
+            molecule = molecule_of(graph)
+            assert Chem.MolToSmiles(molecule) == form
+            assert tuple(a.GetSymbol() for a in molecule.GetAtoms()) == graph.node_labels
+
+
+def test_a_model_brings_new_molecules_into_the_same_form(tmp_path) -> None:
+    acids, amines = (
+        [f"{'C' * n}{end}" for n in range(1, 9)] for end in ("C(=O)[O-].[Na+]", "[NH3+].[Cl-]")
+    )
+    y = ["acid"] * 8 + ["amine"] * 8
+    graphs = smiles_to_collection(acids + amines, standardize=True)
+    model = tl.GraphClassifier(depth=1, random_state=0).fit(graphs, y)
+    model.save(tmp_path / "m.treelens")
+    loaded = tl.load(tmp_path / "m.treelens")
+    assert loaded.recipe_.standardize == STEPS
+    salts, free = ["CCC(=O)[O-].[K+]", "CCC[NH3+].[Br-]"], ["CCC(=O)O", "CCCN"]
+    assert (loaded.predict_proba(salts) == loaded.predict_proba(free)).all()
+    with pytest.raises(GraphDataError, match="standardize"):
+        loaded.predict(smiles_to_collection(salts))
