@@ -15,7 +15,7 @@ from treelens import GraphCollection, as_graph_collection, read_tudataset
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import check_attributes
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import float_table
+from treelens.graphs.opening import number_table
 
 
 def random_graphs(rng, n_graphs=6, directed=False) -> GraphCollection:
@@ -285,7 +285,8 @@ def test_tu_files(tmp_path) -> None:
 @given(st.lists(st.floats(allow_infinity=False), min_size=1), st.sampled_from([",", "; ", "\t"]))
 def test_numbers_are_read_exactly(values, between) -> None:
     line = between.join(map(repr, values))
-    np.testing.assert_array_equal(float_table(f"{line}\n{line}".encode(), "x"), [values, values])
+    found = number_table(f"{line}\n{line}".encode(), "x", np.float64)
+    np.testing.assert_array_equal(found, [values, values])
 
 
 def test_real_attributes(data_folder) -> None:

@@ -6,7 +6,6 @@ is an optional sign and ASCII digits without a leading zero, within 64 bits.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import os
@@ -14,7 +13,7 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -98,24 +97,19 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
         ) from error
 
 
-def unpacked_limit(packed_bytes: int) -> int:
-    """How many bytes a packed file may unpack to; ``TREELENS_MAX_UNPACKED`` overrides it."""
-    chosen = os.environ.get(LIMIT_VARIABLE)
-    if not chosen:
-        return min(MAX_UNPACKED_BYTES, max(SMALL_ENOUGH_BYTES, MAX_RATIO * packed_bytes))
-    if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 20):
-        raise GraphDataError(f"{LIMIT_VARIABLE} must be a number of bytes; got {chosen[:40]!r}.")
-    return int(chosen)
-
-
 def check_unpacked(path: Path, n_bytes: int) -> None:
-    """Raise where a packed file would give more bytes than its limit."""
-    limit = unpacked_limit(path.stat().st_size)
+    """Raise where a packed file gives too many bytes; ``TREELENS_MAX_UNPACKED`` sets the limit."""
+    packed, chosen = path.stat().st_size, os.environ.get(LIMIT_VARIABLE)
+    limit = min(MAX_UNPACKED_BYTES, max(SMALL_ENOUGH_BYTES, MAX_RATIO * packed))
+    if chosen:
+        if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 20):
+            raise GraphDataError(f"{LIMIT_VARIABLE} must be a number of bytes; got {chosen!r:.9}.")
+        limit = int(chosen)
     if n_bytes > limit:
         raise GraphDataError(
-            f"{path} was refused: its {path.stat().st_size:,} bytes would unpack to more than "
-            f"{limit:,} bytes. If you trust it, unpack it yourself, or set the environment "
-            f"variable {LIMIT_VARIABLE}=BYTES."
+            f"{path} was refused: its {packed:,} bytes would unpack to more than {limit:,} bytes. "
+            "If you trust it, unpack it yourself, or set the environment variable "
+            f"{LIMIT_VARIABLE}=BYTES."
         )
 
 
@@ -130,6 +124,7 @@ _FLOAT = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|nan", re.IGNORECASE | re.ASCII
 )
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+_OF_INTEGERS, _LEADING_ZERO = b"0123456789+-, \t\r\n", re.compile(rb"\b0[0-9]")
 _MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
 
 
@@ -147,58 +142,26 @@ def is_number(text: str) -> bool:
     return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
 
 
-def integer_table(data: bytes, place: str, columns: int | None = None) -> np.ndarray:
-    """Return the integers of lines of text, shape (n_lines, n_columns)."""
-    table = _parsed_at_once(data)
-    if table is None or (columns is not None and table.shape[1] != columns):
-        table = _parsed_by_line(data, place, columns)
-    return table
-
-
-def float_table(data: bytes, place: str, columns: int | None = None) -> np.ndarray:
-    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
-    try:
-        table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
-    except ValueError:  # also lines of different lengths
-        table = np.empty((0, 0))
-    # loadtxt leaves blank lines out
-    complete = len(table) == data.count(b"\n") + 1 and columns in (None, table.shape[1])
-    if not complete or np.isinf(table).any():
-        table = _parsed_by_line(data, place, columns, np.float64)
-    return table
-
-
-def _parsed_at_once(data: bytes) -> np.ndarray | None:
-    """Parse all lines by pandas; None where any is unusual, since pandas reads ``01`` as 1."""
-    import pandas as pd
-
-    if data.translate(None, b"0123456789+-, \t\r\n"):
-        return None
-    codes = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8)
-    zero = ord("0")  # digits lie above it, the other characters below
-    if ((codes[1:-1] == zero) & (codes[:-2] < zero) & (codes[2:] >= zero)).any():
-        return None
-    try:
-        frame = pd.read_csv(
-            io.BytesIO(data), header=None, dtype=np.int64, skipinitialspace=True,
-            skip_blank_lines=False, na_filter=False, quoting=csv.QUOTE_NONE,
-        )  # fmt: skip
-    except (ValueError, OverflowError):  # pandas' own parser errors are ValueErrors
-        return None
-    return frame.to_numpy()
-
-
-def _parsed_by_line(
-    data: bytes, place: str, columns: int | None, dtype: Any = np.int64
+def number_table(
+    data: bytes, place: str, dtype: type = np.int64, columns: int | None = None
 ) -> np.ndarray:
-    """Parse line by line: blanks and tabs may separate numbers, and an error names the line."""
-    what = "integer" if dtype is np.int64 else "number"
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing.
+
+    What ``loadtxt`` would read too kindly, or not at all, is read line by line: there blanks, tabs
+    and semicolons may separate numbers, and an error names the line.
+    """
+    whole = dtype is np.int64
+    if not whole or not (data.translate(None, _OF_INTEGERS) or _LEADING_ZERO.search(data)):
+        with suppress(ValueError):  # also lines of different lengths
+            table = np.loadtxt(io.BytesIO(data), dtype, delimiter=",", comments=None, ndmin=2)
+            complete = len(table) == data.count(b"\n") + 1  # blank lines are left out
+            if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
+                return table
+    what, good = ("integer", is_integer) if whole else ("number", _FLOAT.fullmatch)
     rows: list[list[float]] = []
-    lines = data.decode("utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         fields = _SEPARATOR.split(line.strip())
         columns = columns or len(fields)
-        good = is_integer if dtype is np.int64 else _FLOAT.fullmatch
         bad = next((repr(field[:80]) for field in fields if not good(field)), None)
         if bad is not None or len(fields) != columns:
             wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
@@ -207,5 +170,5 @@ def _parsed_by_line(
                 f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line, or fetch the file "
                 "again."
             )
-        rows.append([int(x) if dtype is np.int64 else float(x) for x in fields])
+        rows.append([int(x) if whole else float(x) for x in fields])
     return np.array(rows, dtype=dtype)

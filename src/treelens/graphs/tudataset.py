@@ -25,13 +25,7 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.opening import (
-    check_regular,
-    check_unpacked,
-    float_table,
-    integer_table,
-    read_bytes,
-)
+from treelens.graphs.opening import check_regular, check_unpacked, number_table, read_bytes
 from treelens.graphs.recipe import GraphRecipe
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
@@ -181,8 +175,8 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
             f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
             "edge. The file is probably cut off."
         )
-    parse = float_table if part.endswith("_attributes") else integer_table
-    return parse(data, files.places[part], columns)
+    dtype = np.float64 if part.endswith("_attributes") else np.int64
+    return number_table(data, files.places[part], dtype, columns)
 
 
 # --- where the files are ---------------------------------------------------------------------
