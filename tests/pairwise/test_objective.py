@@ -17,11 +17,10 @@ from treelens.pairwise.objective import (
     choose_margins,
     curvature_guess,
     distance_quantiles,
-    largest_pair_norm,
-    pair_weights,
     smooth_hinge_different,
     smooth_hinge_same,
 )
+from treelens.pairwise.settings import LearnerSettings
 
 pytestmark = pytest.mark.interpreted
 
@@ -73,38 +72,10 @@ def test_gradient_by_finite_differences(features, labels, weights, rng):
         assert difference / (2 * h) == pytest.approx(gradient @ direction, rel=1e-5, abs=1e-8)
 
 
-def test_convex_along_lines(features, labels, rng):
-    sums = all_pairs(features, labels)
-    a, b = rng.uniform(0, 2, (2, features.n_patterns))
-    middle = sums.value(0.5 * (a + b))
-    assert middle <= 0.5 * (sums.value(a) + sums.value(b)) + 1e-15
-
-
-def test_same_bits_on_any_number_of_threads(features, labels, weights):
-    value, gradient = all_pairs(features, labels).value_and_gradient(weights)
-    for n_jobs in (2, 3, 8):
-        again = all_pairs(features, labels, n_jobs=n_jobs).value_and_gradient(weights)
-        assert again[0] == value
-        np.testing.assert_array_equal(again[1], gradient)
-
-
-def test_pair_norm_is_the_largest_over_all_pairs(features):
-    norms = np.linalg.norm(naive.all_pair_features(features), axis=-1)
-    assert largest_pair_norm(features) == pytest.approx(norms.max(), rel=1e-12)
-
-
 def test_curvature_guess_is_the_mean_presence(features):
     diagonal = naive.all_pair_features(features)[np.arange(20), np.arange(20)].mean(axis=0)
     expected = np.maximum(diagonal / diagonal.max(), 1e-3)
     np.testing.assert_allclose(curvature_guess(features), expected, rtol=1e-12)
-
-
-def test_pair_weights_sum_to_one_over_ordered_pairs(labels):
-    for balance in (True, False):
-        different, same = pair_weights(labels, balance)
-        n_same = (np.bincount(labels) ** 2).sum()
-        n_different = len(labels) ** 2 - n_same
-        assert 0.5 * (different * n_different + same * n_same) == pytest.approx(1.0)
 
 
 @given(st.floats(-10, 10))
@@ -131,15 +102,16 @@ def test_quantiles_are_those_of_the_distances(features):
 
 
 def test_margins_are_those_given_or_those_of_the_data(features, monkeypatch):
-    assert choose_margins((3.0, 1.0), 0.5, 1.0, features) == Margins(3.0, 1.0, 0.5, 1.0)
+    def chosen(quantiles, **settings):
+        monkeypatch.setattr(objective_module, "distance_quantiles", quantiles)
+        return choose_margins(features, LearnerSettings(**settings))
+
     even = lambda pairs, largest, shares, n_jobs: 10 * np.array(shares)  # noqa: E731
-    monkeypatch.setattr(objective_module, "distance_quantiles", even)
+    assert chosen(even, margins=(3.0, 1.0), sigma=0.5) == Margins(3.0, 1.0, 0.5, 1.0)
     expected = Margins(2 + 10 * DIFFERENT_QUANTILE, 2 + 10 * SAME_QUANTILE, SIGMA_SHARE * 5.0, 2.0)
-    found = choose_margins("quantile", "auto", 2.0, features)
-    assert vars(found) == pytest.approx(vars(expected))
-    mixed = choose_margins("quantile", 0.5, 1.0, features)
+    assert vars(chosen(even, b=2.0)) == pytest.approx(vars(expected))
+    mixed = chosen(even, sigma=0.5)
     assert (mixed.alpha1, mixed.sigma) == (pytest.approx(10.0), 0.5)
-    monkeypatch.setattr(objective_module, "distance_quantiles", lambda *_: np.full(4, -0.5))
-    equal = choose_margins("quantile", "auto", 1.0, features)  # distances still have a spread
+    equal = chosen(lambda *_: np.full(4, -0.5))  # equal distances still have a spread
     assert (equal.alpha1, equal.alpha2) == (0.5, 0.5)
     assert equal.sigma == pytest.approx(SIGMA_SHARE * 0.01 * features.diagonal().max())

@@ -6,11 +6,8 @@ from sklearn.base import clone
 
 import treelens as tl
 from treelens.pairwise.settings import (
-    SOLVER_KINDS,
     LearnerSettings,
-    as_solver,
     limited,
-    solver_name,
 )
 
 
@@ -48,24 +45,27 @@ def test_what_is_no_radius(radius, message) -> None:
         ({"sigma": "small"}, "sigma must be 'auto' or a positive number"),
         ({"sigma": 0.0}, "sigma must be"),
         ({"sigma": np.nan}, "sigma must be"),
-        ({"n_jobs": 0}, "n_jobs must be at least 1"),
-        ({"max_iter": 0}, "'max_iter' parameter of QuasiNewton"),
-        ({"tol": -1}, "'tol' parameter of QuasiNewton"),
-        ({"solver": "batch", "step_size": 0.0}, "'step_size' parameter of ProjectedGradient"),
-        *(({"solver": "stochastic", name: -1}, f"'{name}' parameter of StochasticGradient")
-          for name in ("n_steps", "step_size", "halvings", "n_checks")),
     ],
-)  # fmt: skip
+)
 def test_choices_that_make_no_sense(settings, message) -> None:
     with pytest.raises(ValueError, match=message):
         LearnerSettings(**settings).check()
 
 
-def test_solvers_by_name():
-    for name in SOLVER_KINDS:
-        assert solver_name(as_solver(name)) == name
-    solver = tl.QuasiNewton(tol=0.5)
-    assert as_solver(solver) is solver
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (tl.QuasiNewton, {"max_iter": 0}),
+        (tl.QuasiNewton, {"tol": -1.0}),
+        (tl.ProjectedGradient, {"step_size": 0.0}),
+        *((tl.StochasticGradient, {name: -1})
+          for name in ("n_steps", "step_size", "halvings", "n_checks")),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_solver_that_make_no_sense(kind, settings, make_features) -> None:
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}"):
+        tl.PairwiseWeights(solver=kind(**settings)).fit(make_features(4), [0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(

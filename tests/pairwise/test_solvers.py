@@ -1,10 +1,7 @@
 """All solvers meet at the optimum that a generic convex solver finds."""
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from naive import learning as naive
 from strategies import histograms_of, random_collection
@@ -12,8 +9,8 @@ from treelens.pairwise import solvers
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import BallConstraint
 from treelens.pairwise.solvers import (
-    Certificate,
     CurvatureModel,
+    Minimization,
     projected_gradient,
     projected_quasi_newton,
 )
@@ -52,37 +49,17 @@ class Dense:
         return float((self.pair_weights * value).sum()), gradient
 
 
-def generic_optimum(dense, features, radius):
-    """The least value by sequential quadratic programming."""
-    n, offsets = features.n_patterns, features.level_offsets
-    spheres = [
-        {
-            "type": "ineq",
-            "fun": lambda w, a=a, b=b: radius**2 - ((w[a:b] - 1) ** 2).sum(),
-            "jac": lambda w, a=a, b=b: np.concatenate(
-                [np.zeros(a), -2 * (w[a:b] - 1), np.zeros(n - b)]
-            ),
-        }
-        for a, b in itertools.pairwise(offsets.tolist())
-    ]
-    found = minimize(
-        dense, np.ones(n), jac=True, method="SLSQP", bounds=[(0.0, None)] * n, constraints=spheres,
-        options={"ftol": 1e-15, "maxiter": 2000},
-    )  # fmt: skip
-    return found.fun
-
-
 @pytest.mark.parametrize("radius", RADII)
-def test_solvers_meet_at_the_generic_optimum(small, radius):
+def test_solvers_meet_at_the_generic_optimum(small, radius, generic):
     features, labels = small
     options = {"radius": radius}
     fast = learn_weights(features, labels, tol=1e-7, max_iter=2000, **options)
     plain = learn_weights(features, labels, solver="batch", tol=1e-7, max_iter=50_000, **options)
-    optimum = generic_optimum(Dense(features, labels, fast.margins), features, radius)
-    assert fast.converged
-    assert plain.converged
-    assert fast.history[-1] == pytest.approx(optimum, rel=1e-6)
-    assert plain.history[-1] == pytest.approx(optimum, rel=1e-6)
+    dense, start = Dense(features, labels, fast.margins), np.ones(features.n_patterns)
+    optimum = dense(generic(dense, start, radius, features.level_offsets.tolist()))[0]
+    for learned in (fast, plain):
+        assert learned.converged
+        assert learned.history[-1] == pytest.approx(optimum, rel=1e-6)
 
 
 @pytest.mark.parametrize("small", ["wasserstein"], indirect=True)
@@ -134,41 +111,38 @@ class Quadratic:
         return 0.5 * float(self.curvature @ away**2), self.curvature * away
 
 
-@pytest.mark.parametrize("solve", [projected_gradient, projected_quasi_newton])
-def test_a_known_optimum_inside_and_outside(solve):
+def solve(solver, target, ball, max_iter, tol):
+    problem = Minimization(target, ball, tol, max_iter)
+    n = int(ball.level_offsets[-1])
+    extra = (np.ones(n),) if solver is projected_quasi_newton else ()
+    return solver(problem, np.ones(n), *extra), problem
+
+
+@pytest.mark.parametrize("solver", [projected_gradient, projected_quasi_newton])
+def test_a_known_optimum_inside_and_outside(solver):
     rng = np.random.default_rng(0)
     ball = BallConstraint(np.array([0, 6]), np.array([1.0]))
-    extra = (np.ones(6),) if solve is projected_quasi_newton else ()
     outside = 1 + rng.normal(size=6) * 5
-    weights, certificate = solve(
-        Quadratic(np.ones(6), outside), ball, np.ones(6), *extra, max_iter=500, tol=1e-10
-    )
-    assert certificate.converged
+    weights, problem = solve(solver, Quadratic(np.ones(6), outside), ball, 500, 1e-10)
+    assert problem.converged
     np.testing.assert_allclose(weights, ball.project(outside), atol=1e-4)
     inside = 1 + 0.1 * rng.normal(size=6)
     target = Quadratic(np.geomspace(1, 1e3, 6), inside)
-    weights, certificate = solve(target, ball, np.ones(6), *extra, max_iter=20_000, tol=1e-4)
-    np.testing.assert_allclose(weights, inside, atol=1e-3)
+    np.testing.assert_allclose(solve(solver, target, ball, 20_000, 1e-4)[0], inside, atol=1e-3)
+    start = Quadratic(np.ones(6), np.ones(6))  # the start is the optimum: nothing is done
+    weights, problem = solve(solver, start, ball, 10, 1e-6)
+    assert weights.tolist() == [1.0] * 6
+    assert start.n_evaluations == 1
+    assert problem.converged
 
 
-# --- projected gradient ------------------------------------------------------------------------
-
-
-def test_the_objective_falls_with_every_iteration() -> None:
+def test_the_objective_falls_with_every_gradient_step() -> None:
     """Curvatures so different that the first step is far too long."""
     target = Quadratic(np.array([1.0, 50.0, 2500.0]), np.array([1.3, 0.8, 1.1]))
-    weights, certificate = projected_gradient(target, BALL, np.ones(3), max_iter=30, tol=0.0)
-    assert len(certificate.values) == 31
-    assert (np.diff(certificate.values) <= 1e-14 * certificate.values[0]).all()
+    weights, problem = solve(projected_gradient, target, BALL, 30, 0.0)
+    assert len(problem.values) == 31
+    assert (np.diff(problem.values) <= 1e-14 * problem.values[0]).all()
     np.testing.assert_allclose(BALL.project(weights), weights, atol=1e-12)
-
-
-def test_at_the_optimum_nothing_is_done() -> None:
-    target = Quadratic(np.ones(3), np.ones(3))
-    weights, certificate = projected_gradient(target, BALL, np.ones(3), max_iter=10, tol=1e-6)
-    assert weights.tolist() == [1.0, 1.0, 1.0]
-    assert target.n_evaluations == 1
-    assert certificate.converged
 
 
 # --- quasi-Newton ------------------------------------------------------------------------------
@@ -183,7 +157,7 @@ def test_the_metric_pays_off():
     used = []
     for metric in (np.ones(60), curvature * rng.uniform(0.7, 1.4, 60)):
         quadratic = Quadratic(curvature, target)
-        projected_quasi_newton(quadratic, wide, np.ones(60), metric, max_iter=400, tol=1e-8)
+        projected_quasi_newton(Minimization(quadratic, wide, 1e-8, 400), np.ones(60), metric)
         used.append(quadratic.n_evaluations)
     assert used[1] < used[0] / 2
 
@@ -197,13 +171,13 @@ def test_a_search_that_fails_once_begins_anew_and_twice_ends_it(rng, monkeypatch
 
     monkeypatch.setattr(solvers, "_line_search", failing_search)
     ball = BallConstraint(np.array([0, 6]), np.array([2.0]))
-    problem = Quadratic(np.geomspace(1, 50, 6), 1 + 0.1 * rng.normal(size=6)), ball, np.ones(6)
-    _, certificate = projected_quasi_newton(*problem, np.ones(6), max_iter=200, tol=1e-6)
+    target = Quadratic(np.geomspace(1, 50, 6), 1 + 0.1 * rng.normal(size=6))
+    _, problem = solve(projected_quasi_newton, target, ball, 200, 1e-6)
     assert len(calls) > 3
-    assert certificate.stopped
+    assert problem.stopped
     calls.clear()
     failing |= {1}
-    weights, _ = projected_quasi_newton(*problem, np.ones(6), max_iter=200, tol=1e-6)
+    weights, _ = solve(projected_quasi_newton, target, ball, 200, 1e-6)
     assert len(calls) == 1  # with no curvature learned there is nothing to forget
     assert np.array_equal(weights, np.ones(6))
 
@@ -220,49 +194,32 @@ def test_curvature_model_obeys_the_secant_equation(rng):
     assert all(vector @ model.times(vector) > 0 for vector in vectors)
 
 
-# --- the certificate ---------------------------------------------------------------------------
-
-TARGET = np.array([1.9, 1.0, 0.2])  # outside the ball of radius 1/2 around ones
+# --- the gap -----------------------------------------------------------------------------------
 
 
-def value_and_gradient(w):
-    return float(((w - TARGET) ** 2).sum()), 2 * (w - TARGET)
-
-
-@pytest.fixture
-def certificate():
-    return Certificate(BallConstraint(np.array([0, 3]), np.array([0.5])), tol=1e-3)
-
-
-def optimum():
-    shift = TARGET - 1.0
-    return 1.0 + 0.5 * shift / np.linalg.norm(shift)
-
-
-def test_the_bound_never_exceeds_the_optimum(certificate, rng):
-    best = value_and_gradient(optimum())[0]
+def test_the_bound_never_exceeds_the_optimum(rng):
+    ball, target = BallConstraint(np.array([0, 3]), np.array([0.5])), np.array([1.9, 1.0, 0.2])
+    problem = Minimization(Quadratic(np.full(3, 2.0), target), ball, tol=1e-3)
+    optimum = ball.project(target)  # of a round objective
+    best = problem.objective(optimum)[0]
     for _ in range(200):
-        point = certificate.constraint.project(1.0 + rng.normal(size=3))
-        certificate.observe(point, *value_and_gradient(point))
-        assert certificate.lower_bound <= best + 1e-12
-    certificate.observe(optimum(), *value_and_gradient(optimum()))
-    certificate.record(best)
-    assert certificate.lower_bound == pytest.approx(best)
-    assert certificate.converged  # at the optimum the gap closes
+        problem.evaluate(ball.project(1.0 + rng.normal(size=3)))
+        assert problem.lower_bound <= best + 1e-12
+    problem.record(problem.evaluate(optimum)[0])
+    assert problem.lower_bound == pytest.approx(best)
+    assert problem.converged  # at the optimum the gap closes
 
 
-def test_it_stalls_only_after_a_good_while_without_progress(certificate):
-    stopped = []
+def test_it_stalls_only_after_a_good_while_without_progress():
+    problem, stopped = Minimization(Quadratic(np.ones(3), np.ones(3)), BALL, tol=1e-3), []
     for value in [*np.linspace(2.0, 1.0, 40), *np.ones(31)]:
-        certificate.record(value)
-        stopped.append(certificate.stopped)
+        problem.record(value)
+        stopped.append(problem.stopped)
     assert stopped.index(True) == 69  # 30 iterations after the last that brought something
 
 
 def test_an_objective_of_zero_counts_as_reached():
-    ball = BallConstraint(np.array([0, 3]), np.array([1.0]))
-    certificate = Certificate(ball, tol=1e-4)
-    certificate.observe(np.ones(3), 0.0, np.zeros(3))
-    certificate.record(0.0)
-    assert certificate.gaps == [0.0]
-    assert certificate.converged
+    problem = Minimization(lambda weights: (0.0, np.zeros(3)), BALL, tol=1e-4)
+    problem.record(problem.evaluate(np.ones(3))[0])
+    assert problem.gaps == [0.0]
+    assert problem.converged

@@ -30,11 +30,7 @@ def run(sums, constraint, n_steps, step_size=0.1, halvings=0, average=False, see
 
 
 def fresh_state(features):
-    n_patterns, n_depths = features.n_patterns, len(features.level_offsets) - 1
-    return StepState(
-        np.zeros(n_patterns), np.ones(n_depths), np.zeros(n_depths),
-        np.zeros(n_patterns), np.zeros(n_depths), np.zeros(n_patterns),
-    )  # fmt: skip
+    return StepState.fresh(features.n_patterns, len(features.level_offsets) - 1)
 
 
 def rules_of(features, radius, step_size, margins=(MARGINS.alpha1, MARGINS.alpha2)):
@@ -70,10 +66,10 @@ def test_scales_far_below_one_are_caught(features, labels):
         PairRows.of(features), sums.codes, rules, state, first, second, np.ones(5000)
     )
     assert (state.scale >= 1e-7).all()
-    for level, (a, b) in enumerate(zip(features.level_offsets, features.level_offsets[1:],
-                                       strict=False)):  # fmt: skip
-        norm = state.scale[level] * np.linalg.norm(state.u[a:b])
-        assert norm == pytest.approx(1e-3, rel=1e-9)
+    for scale, part in zip(
+        state.scale, np.split(state.u, features.level_offsets[1:-1]), strict=True
+    ):
+        assert scale * np.linalg.norm(part) == pytest.approx(1e-3, rel=1e-9)
 
 
 @pytest.mark.interpreted

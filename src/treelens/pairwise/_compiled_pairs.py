@@ -45,6 +45,12 @@ class StepState(NamedTuple):
     elapsed: np.ndarray  # (n_depths,)
     total: np.ndarray  # (n_patterns,) sum of w - 1 over the steps before the last rescaling
 
+    @classmethod
+    def fresh(cls, n_patterns, n_depths):
+        u, late, total = np.zeros((3, n_patterns))
+        squares, elapsed = np.zeros((2, n_depths))
+        return cls(u, np.ones(n_depths), squares, late, elapsed, total)
+
 
 class StepRules(NamedTuple):
     """Constraint, loss and step size."""

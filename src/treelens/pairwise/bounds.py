@@ -30,6 +30,7 @@ from treelens.pairwise.objective import (
     AllPairsObjective,
     Margins,
     largest_pair_norm,
+    own_entries,
     pair_weights,
     smooth_hinge_different,
     smooth_hinge_same,
@@ -71,12 +72,12 @@ def constants_of(
     ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
     """
     pair_norm = largest_pair_norm(features)
-    nearest = np.array(min(0.0, margins.b - reachable_similarity(features, radii)))
+    nearest = min(0.0, margins.b - reachable_similarity(features, radii))
     # Where the margins are wider than sigma these are the linear pieces that M is made of.
-    bound = max(
-        float(smooth_hinge_same(np.array(margins.b), margins.alpha2, margins.sigma)),
-        float(smooth_hinge_different(nearest, margins.alpha1, margins.sigma)),
-    )
+    bound = float(max(
+        smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
+        smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
+    ))  # fmt: skip
     return LossConstants(
         pair_norm=pair_norm,
         lipschitz=pair_factor * pair_norm,
@@ -90,11 +91,9 @@ def reachable_similarity(features: PairFeatures, radii: np.ndarray) -> float:
     # For weights that are not negative `<W, Z>` is a kernel, so no pair exceeds the largest
     # `<W, Z(i, i)>`; and per depth `<w, z> <= ||z||_1 + radius ||z||_2` in the ball.
     n_depths = len(features.level_offsets) - 1
-    rows = features.rows
-    graph = np.repeat(np.arange(features.n_graphs), np.diff(rows.offsets))
-    diagonal = rows.values if features.minimum else rows.values**2
+    graph, diagonal = own_entries(features)
     diagonal = diagonal * features.scale[graph] ** 2
-    depth = np.searchsorted(features.level_offsets, rows.indices, side="right") - 1
+    depth = np.searchsorted(features.level_offsets, features.rows.indices, side="right") - 1
     cell, n_cells = graph * n_depths + depth, features.n_graphs * n_depths
     sums = np.bincount(cell, weights=diagonal, minlength=n_cells).reshape(-1, n_depths)
     squares = np.bincount(cell, weights=diagonal**2, minlength=n_cells).reshape(-1, n_depths)
@@ -246,7 +245,23 @@ def _stability(
     delta: float,
 ) -> dict[str, Any]:
     """Return the paper's bound, for the stochastic algorithm or for one in place of the solver."""
-    plan, assumed, stand_in = _plan(settings, learned, constants)
+    distance = float(np.linalg.norm(learned.moved))
+    stand_in = distance > 0 and learned.step_size is None
+    if distance == 0:
+        plan = StepPlan(0, 0.0, 0.0)
+        assumed = "The weights are uniform and do not depend on the data."
+    elif learned.step_size is not None:
+        plan = StepPlan.halving(settings.n_steps, learned.step_size, settings.halvings)
+        assumed = "The steps are the solver's own."
+    else:
+        decrease = float(learned.history[0] - learned.history[-1])
+        plan = StepPlan.reaching(distance, (1.0 - KEPT_SHARE) * decrease, constants)
+        assumed = (
+            f"The {learned.solver} solver takes no single-pair steps. This bound is for a "
+            f"stand-in: the weights from {plan.n_steps:,} such steps of size {plan.step_size:.3g}, "
+            f"which in expectation keep {KEPT_SHARE:.0%} of the decrease in the objective that the "
+            "solver reached."
+        )
     try:
         weights = weight_stability(n_graphs, plan, constants)
     except ValueError as error:
@@ -258,31 +273,7 @@ def _stability(
         "gap": stability_gap(n_graphs, k_n, constants.loss_bound, delta),
         "weights": weights,
         "k_n": k_n,
-        "n_steps": plan.n_steps,
-        "step_size": plan.step_size,
-        "step_sum": plan.step_sum,
+        **asdict(plan),
         "assumed": assumed,
         "stand_in": stand_in,
     }
-
-
-def _plan(
-    settings: LearnerSettings, learned: LearnedWeights, constants: LossConstants
-) -> tuple[StepPlan, str, bool]:
-    """Return the steps of the bound, a sentence on them, and whether they replace the solver's."""
-    distance = float(np.linalg.norm(learned.moved))
-    if distance == 0:
-        uniform = "The weights are uniform and do not depend on the data."
-        return StepPlan(0, 0.0, 0.0), uniform, False
-    if learned.step_size is not None:
-        plan = StepPlan.halving(settings.n_steps, learned.step_size, settings.halvings)
-        return plan, "The steps are the solver's own.", False
-    decrease = float(learned.history[0] - learned.history[-1])
-    plan = StepPlan.reaching(distance, (1.0 - KEPT_SHARE) * decrease, constants)
-    assumed = (
-        f"The {learned.solver} solver takes no single-pair steps. This bound is for a stand-in: "
-        f"the weights from {plan.n_steps:,} such steps of size {plan.step_size:.3g}, which in "
-        f"expectation keep {KEPT_SHARE:.0%} of the decrease in the objective that the solver "
-        "reached."
-    )
-    return plan, assumed, True

@@ -22,7 +22,7 @@ from treelens.pairwise.objective import (
 )
 from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import (
-    Certificate,
+    Minimization,
     projected_gradient,
     projected_quasi_newton,
     stochastic_gradient,
@@ -79,9 +79,7 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
             UserWarning,
             stacklevel=2,
         )
-    margins = choose_margins(
-        settings.margins, settings.sigma, settings.b, features, settings.n_jobs
-    )
+    margins = choose_margins(features, settings)
     pair_norm = largest_pair_norm(features)
     shared = (np.diff(features.lists.offsets) >= 2).any()
     if radii.any() and not shared:
@@ -105,41 +103,34 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
     with one_blas_thread():
-        weights, certificate, n_iter = _solve(objective, constraint, settings)
+        weights, record, n_iter = _solve(objective, constraint, settings)
     moved = [np.linalg.norm(w - CENTER) for w in np.split(weights, features.level_offsets[1:-1])]
-    learned = LearnedWeights(
-        weights, np.array(certificate.values), np.array(certificate.gaps), certificate.converged,
-        n_iter, margins, np.array(moved), radii, pair_norm, settings.solver,
-        settings.step_size if stochastic else None,
-    )  # fmt: skip
-    if not learned.converged and len(learned.gaps):
+    if record.gaps and not record.converged:
         limit = "n_steps" if stochastic else "max_iter"
         warnings.warn(
-            f"The {settings.solver} solver stopped after {learned.n_iter} iterations at a relative "
-            f"gap of {learned.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol, of "
-            "the solver.",
+            f"The {settings.solver} solver stopped after {n_iter} iterations at a relative gap of "
+            f"{record.gaps[-1]:.2g}, above tol={settings.tol:g}: raise {limit}, or tol, of the "
+            "solver.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return learned
+    return LearnedWeights(
+        weights, np.array(record.values), np.array(record.gaps), record.converged, n_iter, margins,
+        np.array(moved), radii, pair_norm, settings.solver,
+        settings.step_size if stochastic else None,
+    )  # fmt: skip
 
 
 def _solve(
     objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
-) -> tuple[np.ndarray, Certificate, int]:
-    """Run the chosen solver from uniform weights; return weights, certificate, iterations."""
+) -> tuple[np.ndarray, Minimization, int]:
+    """Run the chosen solver from uniform weights; return weights, record, iterations."""
     if settings.solver == "stochastic":
         return stochastic_gradient(objective, constraint, settings)
-    start = np.full(objective.features.n_patterns, CENTER)
-    limits: dict[str, Any] = {"max_iter": settings.max_iter, "tol": settings.tol}
+    evaluate, start = objective.value_and_gradient, np.full(objective.features.n_patterns, CENTER)
+    problem = Minimization(evaluate, constraint, settings.tol, settings.max_iter)
     if settings.solver == "batch":
-        limits["step_size"] = settings.step_size
-        weights, certificate = projected_gradient(
-            objective.value_and_gradient, constraint, start, **limits
-        )
+        weights = projected_gradient(problem, start, settings.step_size)
     else:
-        metric = curvature_guess(objective.features)
-        weights, certificate = projected_quasi_newton(
-            objective.value_and_gradient, constraint, start, metric, **limits
-        )
-    return weights, certificate, len(certificate.values) - 1
+        weights = projected_quasi_newton(problem, start, curvature_guess(objective.features))
+    return weights, problem, len(problem.values) - 1

@@ -22,10 +22,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from treelens.kernels import _compiled
 from treelens.kernels.gram import N_SHARES, PairLists
 from treelens.pairwise import _compiled_pairs
+from treelens.pairwise.settings import LearnerSettings
 from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures
 
@@ -52,12 +54,12 @@ class Margins:
     b: float = 1.0  # the distance is b - <W, Z>
 
 
-def smooth_hinge_different(distance: np.ndarray, alpha1: float, sigma: float) -> np.ndarray:
+def smooth_hinge_different(distance: ArrayLike, alpha1: float, sigma: float) -> np.ndarray:
     """Return V1, the smoothed loss of pairs with different labels."""
     return _smooth(alpha1 - np.asarray(distance), sigma)
 
 
-def smooth_hinge_same(distance: np.ndarray, alpha2: float, sigma: float) -> np.ndarray:
+def smooth_hinge_same(distance: ArrayLike, alpha2: float, sigma: float) -> np.ndarray:
     """Return V2, the smoothed loss of pairs with the same label."""
     return _smooth(np.asarray(distance) - alpha2, sigma)
 
@@ -139,19 +141,15 @@ def over_blocks(
     in_threads(run, range(N_SHARES), n_jobs)
 
 
-def choose_margins(
-    margins: str | tuple[float, float],
-    sigma: str | float,
-    b: float,
-    features: PairFeatures,
-    n_jobs: int = 1,
-) -> Margins:
+def choose_margins(features: PairFeatures, settings: LearnerSettings) -> Margins:
     """Return the margins, ``"quantile"`` and ``"auto"`` replaced by numbers from all distances."""
+    margins, sigma, b = settings.margins, settings.sigma, settings.b
     if isinstance(margins, str) or isinstance(sigma, str):
         # No pair is more similar than the graph that is most similar to itself.
         largest = float(features.diagonal().max(initial=0.0)) or 1.0
         shares = [SAME_QUANTILE, 0.25, 0.75, DIFFERENT_QUANTILE]
-        near, low, high, far = (b + distance_quantiles(features, largest, shares, n_jobs)).tolist()
+        quantiles = b + distance_quantiles(features, largest, shares, settings.n_jobs)
+        near, low, high, far = quantiles.tolist()
         margins = (far, near) if isinstance(margins, str) else margins
         if isinstance(sigma, str):
             sigma = SIGMA_SHARE * max(high - low, _MIN_SPREAD * largest)
@@ -162,7 +160,6 @@ def distance_quantiles(
     features: PairFeatures, largest: float, shares: list[float], n_jobs: int = 1
 ) -> np.ndarray:
     """Return quantiles of ``-<1, Z>`` over all pairs ``i < j``, from a fine histogram."""
-
     counts = np.zeros((N_SHARES, _N_BINS), dtype=np.int64)
 
     def count(share: int, first: int, sums: np.ndarray) -> None:
@@ -187,12 +184,17 @@ def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
     return 1.0 / (n_pairs - n_same), 1.0 / n_same
 
 
+def own_entries(features: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
+    """Return graph and value, before scaling, of each entry of ``Z(i, i)`` in ``rows``."""
+    values = features.rows.values if features.minimum else features.rows.values**2
+    return np.repeat(np.arange(features.n_graphs), np.diff(features.rows.offsets)), values
+
+
 def largest_pair_norm(features: PairFeatures) -> float:
     """Return ``max ||Z(i, j)||_2`` over all pairs, the Lipschitz constant of the loss."""
     # It is reached on the diagonal: `combine(a, b)² <= combine(a, a) combine(b, b)` for the
     # minimum and for the product, and then Cauchy-Schwarz.
-    values = features.rows.values if features.minimum else features.rows.values**2
-    graph = np.repeat(np.arange(features.n_graphs), np.diff(features.rows.offsets))
+    graph, values = own_entries(features)
     squares = np.bincount(graph, weights=values**2, minlength=features.n_graphs)
     return float((features.scale**2 * np.sqrt(squares)).max(initial=0.0))
 
@@ -200,8 +202,8 @@ def largest_pair_norm(features: PairFeatures) -> float:
 def curvature_guess(features: PairFeatures) -> np.ndarray:
     """Return the mean of ``Z(i, i)`` relative to its largest entry, shape (n_patterns,)."""
     # It varies over the patterns much as the objective's curvature does, and so preconditions it.
-    values = features.rows.values if features.minimum else features.rows.values**2
-    values = values * np.repeat(features.scale**2, np.diff(features.rows.offsets))
+    graph, values = own_entries(features)
+    values = values * features.scale[graph] ** 2
     sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
     return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _MIN_CURVATURE)
 

@@ -156,10 +156,7 @@ def limited(learner: Any, tol: float, max_iter: int) -> Any:
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """Settings of :func:`treelens.pairwise.learn.learn_weights`."""
-
-    # These are the parameters of `treelens.PairwiseWeights` with those of the solvers beside
-    # them; `solver` is a name.
+    """The parameters of :class:`treelens.PairwiseWeights` with those of its solver, a name."""
 
     radius: float | Sequence[float] = 1.0
     solver: str = "quasi-newton"
@@ -189,25 +186,19 @@ class LearnerSettings:
         return np.broadcast_to(radii, (n_depths,)).copy()
 
     def check(self) -> None:
-        """Raise a ValueError that names the parameter if a setting is invalid."""
+        """Raise a ValueError where solver, margins or sigma make no sense."""
+        # Numbers of the solver are checked by its class.
+        margins, sigma = self.margins, self.sigma
         if self.solver not in SOLVER_KINDS:
             raise ValueError(
                 f"solver must be one of {', '.join(SOLVER_KINDS)}; got {self.solver!r}."
             )
-        margins, sigma = self.margins, self.sigma
-        if not (
-            margins == "quantile"
-            if isinstance(margins, str)
-            else len(margins) == 2 and margins[0] >= margins[1]
-        ):
+        fit = not isinstance(margins, str) and len(margins) == 2 and margins[0] >= margins[1]
+        if not fit and margins != "quantile":
             raise ValueError(
                 "margins must be 'quantile' or (alpha1, alpha2) with alpha1 >= alpha2, got "
                 f"{margins!r}: different classes should be at least alpha1 apart, equal ones at "
                 "most alpha2."
             )
-        if not (sigma == "auto" if isinstance(sigma, str) else sigma > 0):
+        if sigma != "auto" and (isinstance(sigma, str) or not sigma > 0):
             raise ValueError(f"sigma must be 'auto' or a positive number, got {sigma!r}.")
-        kind = SOLVER_KINDS[self.solver]
-        kind(**{name: getattr(self, name) for name in kind().get_params()})._validate_params()
-        if self.n_jobs < 1:
-            raise ValueError(f"n_jobs must be at least 1, got {self.n_jobs!r}.")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,22 +44,26 @@ _STALLED = 1e-15
 
 
 @dataclass
-class Certificate:
-    """Objective values, and upper bounds of their distance to the optimum."""
+class Minimization:
+    """A convex objective, its constraint set, and the record of how it was minimised."""
 
     # A convex function lies above its tangent planes, so the minimum of a tangent plane over the
     # constraint set is a lower bound of the optimum. The best bound so far gives the gap.
 
+    objective: Objective
     constraint: BallConstraint
     tol: float  # relative gap that counts as converged
-    values: list[float] = field(default_factory=list)  # after every iteration
+    max_iter: float = np.inf
+    values: list[float] = field(default_factory=list)  # at the start and after every iteration
     gaps: list[float] = field(default_factory=list)  # likewise, relative to the objective
     lower_bound: float = -np.inf
 
-    def observe(self, weights: np.ndarray, value: float, gradient: np.ndarray) -> None:
-        """Update the lower bound by the tangent plane at a point."""
+    def evaluate(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return objective and gradient at a point, whose tangent plane may raise the bound."""
+        value, gradient = self.objective(weights)
         lowest = self.constraint.linear_minimizer(gradient)
         self.lower_bound = max(self.lower_bound, value + float(gradient @ (lowest - weights)))
+        return value, gradient
 
     def record(self, value: float) -> None:
         """Append the objective at the end of an iteration, and its gap to the lower bound."""
@@ -72,11 +77,11 @@ class Certificate:
 
     @property
     def stopped(self) -> bool:
-        """Whether it converged, or the last 30 iterations brought no more than rounding."""
+        """Whether it converged, is out of iterations, or the last 30 brought no more than noise."""
         stalled = len(self.values) > _PATIENCE and (
             self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
         )
-        return self.converged or stalled
+        return self.converged or stalled or len(self.values) > self.max_iter
 
 
 def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
@@ -86,63 +91,43 @@ def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
 
 
 def projected_gradient(
-    objective: Objective,
-    constraint: BallConstraint,
-    start: np.ndarray,
-    *,
-    max_iter: int,
-    tol: float,
-    step_size: float | None = None,
-) -> tuple[np.ndarray, Certificate]:
-    """Minimise by projected gradient steps from a point of the constraint set.
+    problem: Minimization, weights: np.ndarray, step_size: float | None = None
+) -> np.ndarray:
+    """Return the weights that projected gradient steps from a point of the set arrive at.
 
     The step is constant with a ``step_size``. Without it the step grows while the parabola of that
-    curvature stays above the objective, and is halved when it does not. Returns the weights and
-    the certificate.
+    curvature stays above the objective, and is halved when it does not.
     """
-    certificate = Certificate(constraint, tol)
-    weights, adaptive = start, step_size is None
-    value, gradient = objective(weights)
-    certificate.observe(weights, value, gradient)
-    certificate.record(value)
-    step = first_step(gradient, constraint) if step_size is None else step_size
-    while len(certificate.values) <= max_iter and not certificate.stopped:
-        candidate = constraint.project(weights - step * gradient)
-        new_value, new_gradient = objective(candidate)
-        certificate.observe(candidate, new_value, new_gradient)
-        move = candidate - weights
-        bound = value + gradient @ move + (move @ move) / (2.0 * step)
-        if adaptive and new_value > bound + _ROUNDING * abs(value):
-            step *= _SHRINK
-            continue
-        weights, value, gradient = candidate, new_value, new_gradient
-        certificate.record(value)
-        if adaptive:
+    value, gradient = problem.evaluate(weights)
+    problem.record(value)
+    step = first_step(gradient, problem.constraint) if step_size is None else step_size
+    while not problem.stopped:
+        candidate = problem.constraint.project(weights - step * gradient)
+        new_value, new_gradient = problem.evaluate(candidate)
+        if step_size is None:
+            move = candidate - weights
+            bound = value + gradient @ move + (move @ move) / (2.0 * step)
+            if new_value > bound + _ROUNDING * abs(value):
+                step *= _SHRINK
+                continue
             step *= _GROW
-    return weights, certificate
+        weights, value, gradient = candidate, new_value, new_gradient
+        problem.record(value)
+    return weights
 
 
 def projected_quasi_newton(
-    objective: Objective,
-    constraint: BallConstraint,
-    start: np.ndarray,
-    metric: np.ndarray,
-    *,
-    max_iter: int,
-    tol: float,
-) -> tuple[np.ndarray, Certificate]:
-    """Minimise by projected quasi-Newton steps; see :func:`projected_gradient`."""
+    problem: Minimization, weights: np.ndarray, metric: np.ndarray
+) -> np.ndarray:
+    """Return the weights that projected quasi-Newton steps from a point of the set arrive at."""
     # `metric` (n_patterns,) is positive: a guess at the curvature in every coordinate, up to a
     # common factor.
-    certificate = Certificate(constraint, tol)
     curvature = CurvatureModel(metric)
-    weights = start
-    value, gradient = objective(weights)
-    certificate.observe(weights, value, gradient)
-    certificate.record(value)
-    while len(certificate.values) <= max_iter and not certificate.stopped:
-        target = _next_target(curvature, weights, gradient, constraint)
-        found = _line_search(objective, certificate, weights, target, value, gradient)
+    value, gradient = problem.evaluate(weights)
+    problem.record(value)
+    while not problem.stopped:
+        target = _next_target(curvature, weights, gradient, problem.constraint)
+        found = _line_search(problem, weights, target, value, gradient)
         if found is None:
             if curvature.empty:
                 break  # not even the gradient itself descends: only rounding is left
@@ -151,8 +136,8 @@ def projected_quasi_newton(
         new_weights, value, new_gradient = found
         curvature.learn(new_weights - weights, new_gradient - gradient)
         weights, gradient = new_weights, new_gradient
-        certificate.record(value)
-    return weights, certificate
+        problem.record(value)
+    return weights
 
 
 class CurvatureModel:
@@ -225,8 +210,7 @@ def _next_target(
 
 
 def _line_search(
-    objective: Objective,
-    certificate: Certificate,
+    problem: Minimization,
     weights: np.ndarray,
     target: np.ndarray,
     value: float,
@@ -240,8 +224,7 @@ def _line_search(
         return None
     for _ in range(_TRIALS):
         candidate = weights + length * move
-        new_value, new_gradient = objective(candidate)
-        certificate.observe(candidate, new_value, new_gradient)
+        new_value, new_gradient = problem.evaluate(candidate)
         if new_value <= value + _ENOUGH * length * slope:
             return candidate, new_value, new_gradient
         excess = new_value - value - length * slope
@@ -252,37 +235,27 @@ def _line_search(
 
 def stochastic_gradient(
     objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
-) -> tuple[np.ndarray, Certificate, int]:
+) -> tuple[np.ndarray, Minimization, int]:
     """Take single-pair projected steps from uniform weights, with a step size among the settings.
 
-    Returns the weights, the certificate (one entry per check) and the number of steps, fewer than
+    Returns the weights, the record (one entry per check) and the number of steps, fewer than
     planned if a check found the tolerance reached.
     """
-    n_steps, halvings, n_checks = settings.n_steps, settings.halvings, settings.n_checks
+    n_steps, halvings = settings.n_steps, settings.halvings
     assert settings.step_size is not None
-    certificate = Certificate(constraint, settings.tol)
+    problem = Minimization(objective.value_and_gradient, constraint, settings.tol)
     features, margins = objective.features, objective.margins
-    n_patterns, n_depths = features.n_patterns, len(constraint.radii)
-    state = StepState(
-        np.zeros(n_patterns), np.ones(n_depths), np.zeros(n_depths),
-        np.zeros(n_patterns), np.zeros(n_depths), np.zeros(n_patterns),
-    )  # fmt: skip
+    state = StepState.fresh(features.n_patterns, len(constraint.radii))
     rules = StepRules(
         constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
         margins.sigma, settings.step_size,
     )  # fmt: skip
     ends = stage_ends(n_steps, halvings)
-    checks = np.linspace(0, ends[-1], n_checks + 1).astype(int)[1:]
+    checks = np.linspace(0, ends[-1], settings.n_checks + 1).astype(int)[1:]
     n_done, stage, stage_start = 0, 0, 0
-    pairs, weights = PairRows.of(features), np.full(n_patterns, CENTER)
-
-    def check() -> None:
-        value, gradient = objective.value_and_gradient(weights)
-        certificate.observe(weights, value, gradient)
-        certificate.record(value)
-
-    if n_checks:
-        check()
+    pairs, weights = PairRows.of(features), np.full(features.n_patterns, CENTER)
+    if settings.n_checks:
+        problem.record(problem.evaluate(weights)[0])
     rng, stops = np.random.default_rng(settings.random_state), {*ends, *checks.tolist()}
     for first, second, factors in draw_pairs(objective, n_steps, rng, stops):
         while stage < halvings and n_done >= ends[stage]:
@@ -290,18 +263,16 @@ def stochastic_gradient(
             rules = rules._replace(step_size=0.5 * rules.step_size)
             state.total[:] = 0.0
         _compiled_pairs.run_steps(pairs, objective.codes, rules, state, first, second, factors)
-        for level in range(n_depths):  # clears the rounding of the running sums
-            _compiled_pairs.rescale_level(
-                state, level, *constraint.level_offsets[level : level + 2]
-            )
+        for level, part in enumerate(pairwise(constraint.level_offsets)):
+            _compiled_pairs.rescale_level(state, level, *part)  # clears rounding of running sums
         n_done += len(first)
         shift = state.total / (n_done - stage_start) if settings.average else state.u
         weights = constraint.project(CENTER + shift)  # projecting again only removes rounding
         if n_done in checks:
-            check()
-            if certificate.converged:
+            problem.record(problem.evaluate(weights)[0])
+            if problem.converged:
                 break
-    return weights, certificate, n_done
+    return weights, problem, n_done
 
 
 def stage_ends(n_steps: int, halvings: int) -> list[int]:
