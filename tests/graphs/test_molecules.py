@@ -290,7 +290,7 @@ def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
         ("smiles,label\nC,1\nC,1,2\n", r"line 3: expected 2 fields .* found 3"),
         (
             "smiles,label\nC,1\nO,\nN,nan\n",
-            r"'label' is missing in 2 rows: row 2 \(line 3\), row 3",
+            r"'label' is missing in 2 of 3 rows: row 2 \(line 3\), row 3",
         ),
         ("smiles,label\nC1CC,1\n", "1 of 1 rows"),
     ],

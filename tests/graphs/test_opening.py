@@ -179,7 +179,7 @@ def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_zips_packed_in_unusual_ways_are_refused(tmp_path, method) -> None:
     path = zip_of(tmp_path / "X.zip", TU, method)
-    with pytest.raises(GraphDataError, match=rf"packed in an unusual way \(method {method}"):
+    with pytest.raises(GraphDataError, match="packed in an unusual way"):
         read_tudataset(path)
 
 

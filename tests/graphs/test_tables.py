@@ -78,7 +78,7 @@ def test_a_workbook(tmp_path) -> None:
     table = read_text_table(path)
     assert (table.columns, table.rows) == (["smiles", "label"], [["CCO", "1.5"], ["O", ""]])
     assert table.place(1) == "row 2 (line 4)"
-    with pytest.warns(MissingTargetsWarning, match=r"missing in 1 rows: row 2 \(line 4\)"):
+    with pytest.warns(MissingTargetsWarning, match=r"missing in 1 of 2 rows: row 2 \(line 4\)"):
         graphs, y = read_smiles(path, on_missing="skip")
     assert (len(graphs), y.tolist()) == (1, [1.5])
 
@@ -136,7 +136,7 @@ def test_what_is_no_workbook(tmp_path, monkeypatch) -> None:
 def test_rows_without_a_target_can_be_left_out(tmp_path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("smiles,label\nC,1\nCC,\nCCC,n.d.\nCCCC,0\n")
-    with pytest.raises(GraphDataError, match=r"missing in 2 rows.*on_missing='skip'"):
+    with pytest.raises(GraphDataError, match=r"missing in 2 of 4 rows.*on_missing='skip'"):
         read_smiles(path)
     with pytest.warns(MissingTargetsWarning, match=r"row 2 \(line 3\), row 3 \(line 4\)"):
         graphs, y = read_smiles(path, on_missing="skip")
@@ -144,7 +144,7 @@ def test_rows_without_a_target_can_be_left_out(tmp_path) -> None:
     assert y.tolist() == [1, 0]
     parts = [part.load() for part in SmilesBlocks(path, block_size=2, on_missing="skip")]
     assert [part.y.tolist() for part in parts] == [[1], [0]]
-    assert all("is missing in 1 rows" in str(part.messages[0]) for part in parts)
+    assert all("is missing in 1 of 2 rows" in str(part.messages[0]) for part in parts)
     path.write_text("smiles,label\nC,\n")
     with pytest.raises(GraphDataError, match="None is left"):
         read_smiles(path, on_missing="skip")

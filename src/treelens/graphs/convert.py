@@ -13,10 +13,7 @@ from treelens.graphs.build import Asked, join
 from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.graphs.molecules import (
-    molecules_by_recipe,
-    smiles_by_recipe,
-)
+from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import is_sdf, read_sdf
@@ -64,8 +61,7 @@ def as_graph_collection(
 
         - *NetworkX*, *igraph*: names of attributes of nodes and edges, such as ``["x", "y"]`` or
           ``["weight"]``; ``"all"`` takes all whose values are numbers. A value that is an array
-          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing,
-          and a graph without any is named in a warning;
+          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing;
         - *PyTorch Geometric*: ``"x"``, ``"pos"``, ``"edge_attr"``, ``"edge_weight"``, or others;
         - *tuples and adjacency matrices*: an array of shape (n_nodes, n_attributes) or a dict from
           nodes to values for each graph, in the order of the node labels; for edges a dict from
@@ -77,20 +73,17 @@ def as_graph_collection(
         True: every pair is an edge from the first node to the second, an edge of an undirected
         graph leads both ways.
     recipe : GraphRecipe, optional
-        ``recipe_`` of a fitted model or ``recipe`` of another collection. Molecules are read in
-        the same way, and labels taken from the same attributes. A collection with a recipe
-        whose labels mean something else is an error.
+        ``recipe_`` of a fitted model or ``recipe`` of another collection: molecules are read in
+        the same way, and labels taken from the same attributes. A collection whose labels mean
+        something else by its recipe is an error.
 
     Notes
     -----
     If no graph has node labels, degrees serve as labels, with a warning; if only some have, that
-    is an error. Edge weights and continuous node attributes that are not asked for are not used,
-    and a warning says so.
+    is an error. A warning names edge weights and continuous attributes that are not used.
 
     Examples
     --------
-    >>> as_graph_collection([([("a", "b")], {"a": 1, "b": 2})])
-    GraphCollection(1 graphs, 2 nodes, 1 edges, 2 node labels)
     >>> as_graph_collection([([("a", "b")], {"a": 1, "b": 2})], node_attributes=[[[0.5], [1.5]]])
     GraphCollection(1 graphs, 2 nodes, 1 edges, 2 node labels, 1 node attributes)
     >>> as_graph_collection(["CCO", "c1ccccc1"])
@@ -103,7 +96,7 @@ def as_graph_collection(
     if isinstance(graphs, GraphCollection):
         kind = _Kind("a GraphCollection, which has all that", _has(), lambda x, _: x)
     elif isinstance(graphs, Path):
-        kind = _Kind("molecules of a file", _has(), _read_file, True)
+        kind = _Kind("molecules of a file", _has(), _read_file)
     else:
         graphs = _listed(graphs)
         kind = _common_kind(graphs)
@@ -116,32 +109,36 @@ def as_graph_collection(
                 f"Leave {parameter} out."
             )
         if parameter in _VALUES[:2]:
-            if isinstance(value, str) and value != "all":
-                given[parameter] = [value]  # one name
-            elif not isinstance(value, Iterable) or (
-                kind.takes is _NAMES and not all(isinstance(name, str) for name in value)
-            ):
-                expected = "names of attributes" if kind.takes is _NAMES else "values of each graph"
-                raise GraphDataError(
-                    f"{parameter} must be a list of {expected}, or 'all', for {kind.name}; got "
-                    f"{value!r:.80}."
-                )
-    if kind.source is not None:
-        known = recipe or GraphRecipe()
-        asked = {k: getattr(known, k) if value is None else value for k, value in given.items()}
-        required = not (node_attributes is None and edge_attributes is None)
-        plain, wanted = kind.convert(graphs, Asked(**asked, required=required))
-        collection = join(plain, wanted, kind.source)
-        if known.is_molecular and collection.degree_labels and collection.n_nodes:
-            raise GraphDataError(
-                f"The model was fitted to molecules, and item 0 is {kind.name} without node "
-                "labels. Pass SMILES or RDKit molecules."
-            )
-        return collection
-    collection = kind.convert(graphs, recipe)
-    if not kind.are_molecules:
+            given[parameter] = _listed_attributes(parameter, value, kind)
+    if kind.source is None:
+        collection = kind.convert(graphs, recipe)
         check_agreement(recipe, collection.recipe)
+        return collection
+    known = recipe or GraphRecipe()
+    asked = {name: getattr(known, name) if x is None else x for name, x in given.items()}
+    required = not (node_attributes is None and edge_attributes is None)
+    collection = join(*kind.convert(graphs, Asked(**asked, required=required)), kind.source)
+    if known.is_molecular and collection.degree_labels and collection.n_nodes:
+        raise GraphDataError(
+            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels. "
+            "Pass SMILES or RDKit molecules."
+        )
     return collection
+
+
+def _listed_attributes(parameter: str, value: Any, kind: _Kind) -> Any:
+    """Return names of attributes, or values of each graph, as a list (or "all")."""
+    if isinstance(value, str):
+        return value if value == "all" else [value]
+    names_only = kind.takes is _NAMES
+    if not isinstance(value, Iterable) or (
+        names_only and not all(isinstance(name, str) for name in value)
+    ):
+        raise GraphDataError(
+            f"{parameter} must be a list of {'names' if names_only else 'values of each graph'}, "
+            f"or 'all', for {kind.name}; got {value!r:.80}."
+        )
+    return value
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
@@ -168,7 +165,6 @@ class _Kind(NamedTuple):
     name: str
     recognises: Callable[[Any], bool]
     convert: Callable[[Any, Any], Any]  # of graphs, and a recipe or what is asked for
-    are_molecules: bool = False
     source: str | None = None  # in the recipe; convert returns plain graphs
     takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 
@@ -239,18 +235,17 @@ _NAMES = ("node_label", "edge_label", *_VALUES)
 _KINDS = (
     _Kind("a treelens Graph", lambda x: isinstance(x, Graph),
           lambda graphs, _: foreign.from_treelens(graphs)),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles, True),
-    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules, True),
-    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, False,
-          "networkx", _NAMES),
-    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, False,
-          "igraph", _NAMES),
-    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, False, "geometric",
+    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles),
+    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
+    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, "networkx",
           _NAMES),
-    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, False, "grakel", _VALUES),
+    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, "igraph",
+          _NAMES),
+    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, "geometric", _NAMES),
+    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, "grakel", _VALUES),
     _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), foreign.from_grakel,
-          False, "grakel", _VALUES),
-    _Kind("an adjacency matrix", _is_matrix, foreign.from_grakel, False, "grakel", _VALUES),
+          "grakel", _VALUES),
+    _Kind("an adjacency matrix", _is_matrix, foreign.from_grakel, "grakel", _VALUES),
 )  # fmt: skip
 
 
@@ -261,15 +256,17 @@ def kind_of(item: Any) -> _Kind | None:
 def _common_kind(items: list[Any]) -> _Kind:
     """Return the kind of all items; the error names the first that is of another."""
     kind = kind_of(items[0])
-    stray = 0 if kind is None else next(
-        (i for i, item in enumerate(items) if not kind.recognises(item)), None)  # fmt: skip
-    if kind is not None and stray is None:
-        return kind
+    stray = 0
+    if kind is not None:
+        stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), -1)
+        if stray < 0:
+            return kind
     expected = _EXPECTED if kind is None else f"graphs of one kind, and item 0 is {kind.name}"
-    found = items[stray or 0]
     hint = " RDKit gives None for a molecule that it cannot read: leave it out."
-    hint = hint if found is None else ""
-    raise NotGraphsError(f"Expected {expected}; item {stray} is {described(found)}.{hint}")
+    raise NotGraphsError(
+        f"Expected {expected}; item {stray} is {described(items[stray])}."
+        f"{hint if items[stray] is None else ''}"
+    )
 
 
 # --- what is not a list of graphs -----------------------------------------------------------
@@ -279,41 +276,34 @@ def _listed(graphs: Any) -> list[Any]:
     """Return an iterable of graphs as a list; anything else is an error."""
     if isinstance(graphs, list) and graphs and all(map(_is_matrix, graphs)):
         return graphs  # two or three of them are no GraKeL tuple
-    problem = _problem_with(graphs)
-    if problem is not None:
-        raise NotGraphsError(f"Expected {problem}")
-    items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
-    if not items:
-        raise GraphDataError("Expected at least one graph; got none (0 graphs).")
-    return items
-
-
-def _problem_with(graphs: Any) -> str | None:
-    """Return why this is no list of graphs, as the rest of a sentence, or None."""
     if isinstance(graphs, (set, frozenset, np.ma.MaskedArray)):
         why = "masked entries are no graphs" if np.ma.isMA(graphs) else "a set has no order"
-        return f"a list of graphs; got a {type(graphs).__name__}, and {why}. Make a list of it."
+        raise NotGraphsError(
+            f"Expected a list of graphs; got a {type(graphs).__name__}, and {why}. Make a list."
+        )
     if (single := kind_of(graphs)) is not None:
         file = " Files are read by treelens.read_smiles, read_table and load."
-        return (
-            f"a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap it in a "
-            f"list: [graph].{file if isinstance(graphs, str) else ''}"
+        raise NotGraphsError(
+            f"Expected a list of graphs; got {single.name} by itself ({described(graphs)}). Wrap "
+            f"it in a list: [graph].{file if isinstance(graphs, str) else ''}"
         )
-    numeric = isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT"
     if (
         len(getattr(graphs, "shape", (0,))) != 1
         or isinstance(graphs, (Mapping, bytes))
         or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
-        or numeric
+        or (isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT")
     ):
-        return f"{_EXPECTED}; got {described(graphs)}."
+        raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
     if hasattr(graphs, "load") or holds_blocks(graphs):
-        return (
-            f"graphs; got blocks of them ({type(graphs).__name__}), which fit, predict, "
+        raise NotGraphsError(
+            f"Expected graphs; got blocks of them ({type(graphs).__name__}), which fit, predict, "
             "predict_proba and decision_function of GraphClassifier and GraphRegressor take. The "
             "graphs of a block are part.load().graphs."
         )
-    return None
+    items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
+    if not items:
+        raise GraphDataError("Expected at least one graph; got none (0 graphs).")
+    return items
 
 
 def holds_blocks(given: Any) -> bool:

@@ -75,17 +75,15 @@ def load_dataset(
     """
     info = dataset_info(name)
     path = _locate(info, folder) or _download(info, folder, allowed=download)
-    if info.kind == "smiles":
-        data = read_bytes(path)  # once: the file may be large
-        _require_pins(info, path, {f"{info.file_stem}.csv": hashlib.sha256(data).hexdigest()})
+    content, digests = _content(info, path)
+    _require_pins(info, path, digests)
+    if isinstance(content, bytes):
         recipe = recipe or GraphRecipe.of_molecules()
-        read = rows_of_table(table_of_bytes(path, data), None, recipe, "smiles", "none")
+        read = rows_of_table(table_of_bytes(path, content), None, recipe, "smiles", "none")
         return read.labelled("label", on_invalid="skip")
-    files = read_text_files(path)
-    _require_pins(info, path, _digests(info, files))
-    graphs, y = collection_from_text(files)
+    graphs, y = collection_from_text(content)
     if graphs.n_edges != info.n_edges:
-        found = f"{files.places['A']} has {graphs.n_edges:,} edges; {name} has {info.n_edges:,}"
+        found = f"{content.places['A']} has {graphs.n_edges:,} edges; {name} has {info.n_edges:,}"
         raise _other_version(info, path, found)
     return graphs, y
 
@@ -120,7 +118,8 @@ def verify_dataset(name: str, *, folder: str | Path | None = None) -> list[dict[
     path = _locate(info, folder)
     if path is None:
         raise _not_here(info, folder, "Verifying reads local files only.")
-    return [{**row, "path": path} for row in _compared(info, _digests(info, path))]
+    _, digests = _content(info, path)
+    return [{**row, "path": path} for row in _compared(info, digests)]
 
 
 # --- known data sets ------------------------------------------------------------------------
@@ -229,8 +228,7 @@ def _not_here(info: DatasetInfo, folder: str | Path | None, why: str) -> GraphFi
     source = f" from {OFFICIAL_ARCHIVES}/{file}" if info.downloadable else ""
     return GraphFileNotFoundError(
         f"{info.name} was not found in {looked}{unset}. {why} To put it there by hand, get {file}"
-        f"{source} and place it in one of these folders, or in a folder that you name with "
-        "folder=... or TREELENS_DATA."
+        f"{source} and place it in one of these folders, or in one that you name with folder=..."
     )
 
 
@@ -247,7 +245,7 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
         """Download to a file that pooch removes after an error, and keeps otherwise."""
         pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT_S)(url, part, source)
         try:
-            _require_pins(info, Path(part), _digests(info, Path(part)))
+            _require_pins(info, Path(part), _content(info, Path(part))[1])
         except GraphDataError as error:
             raise GraphDataError(f"What {url} served was not kept: {error}") from error
 
@@ -265,14 +263,15 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
 # --- checksums ------------------------------------------------------------------------------
 
 
-def _digests(info: DatasetInfo, source: Path | TextFiles) -> dict[str, str]:
-    """Return the SHA-256 of every text file of a data set, unpacked, by file name."""
-    if info.kind == "smiles" and isinstance(source, Path):
-        contents = {f"{info.file_stem}.csv": read_bytes(source)}
+def _content(info: DatasetInfo, path: Path) -> tuple[TextFiles | bytes, dict[str, str]]:
+    """Return what was read, and the SHA-256 of every text file, unpacked, by file name."""
+    if info.kind == "smiles":
+        content: TextFiles | bytes = read_bytes(path)
+        texts = {f"{info.file_stem}.csv": content}
     else:
-        files = read_text_files(source) if isinstance(source, Path) else source
-        contents = {f"{files.name}_{part}.txt": data for part, data in files.contents.items()}
-    return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+        content = read_text_files(path)
+        texts = {f"{content.name}_{part}.txt": data for part, data in content.contents.items()}
+    return content, {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
 
 
 def _compared(info: DatasetInfo, digests: dict[str, str]) -> list[dict[str, Any]]:
@@ -286,16 +285,16 @@ def _compared(info: DatasetInfo, digests: dict[str, str]) -> list[dict[str, Any]
     return rows
 
 
-def _require_pins(info: DatasetInfo, path: Path, found: dict[str, str]) -> None:
+def _require_pins(info: DatasetInfo, path: Path, digests: dict[str, str]) -> None:
     """Raise where a file of a known data set is another, is missing or was added."""
     required = {f"{info.file_stem}_{part}.txt" for part in REQUIRED_PARTS}
-    for row in _compared(info, found):
+    for row in _compared(info, digests):
         if row["status"] == "ok" or (row["status"] == "unpinned" and row["file"] in required):
             continue
+        expected, found = (row[key] or "(no such file)" for key in ("expected", "found"))
         raise _other_version(
-            info, path,
-            f"{row['file']} in {path} is not a file that {info.name} is known by: expected SHA-256 "
-            f"{row['expected'] or '(no such file)'}, got {row['found'] or '(no such file)'}",
+            info, path, f"{row['file']} in {path} is not a file that {info.name} is known by: "
+            f"expected SHA-256 {expected}, got {found}",
         )  # fmt: skip
 
 

@@ -10,17 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from treelens.graphs import duplicates as repeats
+from treelens.graphs import targets
 from treelens.graphs.chem import changes_in_words, unreadable_rows
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.duplicates import (
-    contradictions,
-    members,
-    merged_classes,
-    merged_numbers,
-    noise_of_means,
-    same_measurements,
-    same_molecules,
-)
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -31,19 +24,6 @@ from treelens.graphs.errors import (
 from treelens.graphs.molecules import leave_out
 from treelens.graphs.recipe import TableRecord, Transform, transform_named
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
-from treelens.graphs.targets import (
-    LIMITS,
-    NOISE,
-    TASKS,
-    as_numbers,
-    as_target,
-    check_learnable,
-    check_noise,
-    is_missing,
-    looks_measured,
-    note_qualifier_columns,
-    read_target,
-)
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
@@ -65,26 +45,20 @@ class MoleculeTable:
     y : ndarray or None
         Classes, or numbers in the units of the table.
     rows : ndarray of int, shape (n_graphs,)
-        The row of each graph, from 0.
-    n_rows : int
-        Rows of the table.
-    target, task, transform, unit : str or None
-        The target column, ``"regression"`` or ``"classification"``, the scale that numbers are
-        learned on, and the unit of the target.
+        The row of each graph, from 0, among the ``n_rows`` of the table.
+    target, smiles : str or None
+        The columns of the target and of the SMILES.
+    task, transform, unit : str or None
+        ``"regression"`` or ``"classification"``, the scale that numbers are learned on, and the
+        unit of the target.
     covariates : list of str
         What to give to ``fit(..., covariates=...)``.
     notes : list of str
-        What was done, in sentences.
-    counts : dict of str to int
-        What was done about rows, and to how many.
+        What was done, in sentences; ``counts`` says to how many rows.
     ids : dict of str to list of str
         The columns that name the rows, for all rows of the table.
-    smiles : str or None
-        The column of the SMILES.
-    table : Table or None
-        The whole table as text.
-    texts : list of str or None
-        The SMILES of all rows as given.
+    table, texts : Table and list of str, or None
+        The whole table as text, and the SMILES of all its rows.
     unreadable : ndarray of int
         Rows without a molecule that can be read.
     groups : ndarray of int, shape (n_graphs,), or None
@@ -123,10 +97,8 @@ class MoleculeTable:
 
     def __repr__(self) -> str:
         of = "" if self.target is None else f", target {self.target!r} ({self.task})"
-        first = (
-            f"MoleculeTable: {len(self.graphs)} molecules of {self.n_rows} rows of {self.source}"
-        )
-        return "\n".join([first + of, *(f"  - {note}" for note in self.notes)])
+        found = f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}"
+        return "\n  - ".join([f"MoleculeTable: {found}{of}", *self.notes])
 
     @property
     def names(self) -> Any:
@@ -161,10 +133,10 @@ class MoleculeTable:
     def _noise(self) -> np.ndarray | None:
         """Known standard deviations on the learned scale."""
         assert self.y is not None
-        std = self.graphs.graph_data.get(NOISE)
-        if std is None or self._scale is None:
-            return None if std is None else std.astype(np.float64)
-        return self._scale.forward_std(self.y, std.astype(np.float64))
+        if targets.NOISE not in self.graphs.graph_data:
+            return None
+        std = self.graphs.graph_data[targets.NOISE].astype(np.float64)
+        return std if self._scale is None else self._scale.forward_std(self.y, std)
 
     def learned(self) -> tuple[GraphCollection, np.ndarray]:
         """Return graphs without a transform in their record, and ``y`` on the learned scale.
@@ -176,7 +148,7 @@ class MoleculeTable:
             plain = replace(recipe, table=replace(recipe.table, transform=None))
             graphs = graphs.with_recipe(plain)
             if self._noise is not None:
-                graphs = graphs.with_data({NOISE: self._noise})
+                graphs = graphs.with_data({targets.NOISE: self._noise})
         return graphs, self._y_learned
 
     def place(self, graph: int) -> str:
@@ -227,18 +199,25 @@ class MoleculeTable:
         if target is None:
             return self.graphs, None
         cells = self.column(target, parameter="target")
-        has = np.array([not is_missing(text) for text in cells], dtype=bool)
+        has = np.array([not targets.is_missing(text) for text in cells], dtype=bool)
         if has.all():
-            return self.graphs, as_target(cells)
-        assert self.table is not None
-        missing = [self.table.place(row) for row in self.rows[~has].tolist()]
-        found = (
-            f"{self.source}: the target {target!r} is missing in {len(missing)} rows: "
-            f"{first_few(missing, 20)}."
-        )
+            return self.graphs, targets.as_target(cells)
+        found = self._about_missing(target, has)
         none_left = not has.any() and not may_be_empty
         leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
-        return self.graphs[np.flatnonzero(has)], as_target(list(compress(cells, has)))
+        return self.graphs[np.flatnonzero(has)], targets.as_target(list(compress(cells, has)))
+
+    def _about_missing(self, target: str, has: np.ndarray) -> str:
+        """Which graphs have no target, by a mask of those that have one, in a sentence."""
+        assert self.table is not None
+        rows, cells = self.rows[~has].tolist(), self.table.column(target, "target")
+        remarks = {row: cells[row][:20] for row in rows if not targets.is_missing(cells[row])}
+        shown = [self.table.place(k) + (f" {remarks[k]!r}" if k in remarks else "") for k in rows]
+        what = "missing or no number" if remarks else "missing"
+        return (
+            f"{self.source}: the target {target!r} is {what} in {len(rows)} of {self.n_rows} "
+            f"rows: {first_few(shown)}."
+        )
 
     def with_target(
         self,
@@ -259,7 +238,7 @@ class MoleculeTable:
         nothing to learn (test data).
         """
         if task is not None:
-            check_choice("task", task, TASKS)
+            check_choice("task", task, targets.TASKS)
         check_choice("duplicates", duplicates, DUPLICATES)
         check_choice("on_missing", on_missing, ("skip", "raise"))
         data = replace(self, notes=list(self.notes))
@@ -272,18 +251,16 @@ class MoleculeTable:
         if learn:
             exact = data.y if data.limits is None else data.y[data.limits == 0]
             sure = task == "classification"
-            check_learnable(exact, data.task, data.target_name, data.place, sure)
-        if data.task != "regression" and data.y is not None and data.y.dtype.kind == "f":
+            targets.check_learnable(exact, data.task, data.target_name, data.place, sure)
+        if data.task != "regression" and data.y.dtype.kind == "f":
             data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
         if data.limits is not None and not data.limits.any():  # values took their place
             data = replace(data, limits=None)
         if data.limits is not None:
-            counts = dict(data.counts)
-            for sign, kind in ((1, "lower limits"), (-1, "upper limits")):
-                if n := int((data.limits == sign).sum()):
-                    counts[kind] = n
-            graphs = data.graphs.with_data({LIMITS: data.limits})
-            data = replace(data, graphs=graphs, counts=counts)
+            n_limits = {"lower limits": data.limits > 0, "upper limits": data.limits < 0}
+            counts = {kind: int(which.sum()) for kind, which in n_limits.items() if which.any()}
+            graphs = data.graphs.with_data({targets.LIMITS: data.limits})
+            data = replace(data, graphs=graphs, counts=data.counts | counts)
         recipe = data.graphs.recipe
         if recipe is None:
             return data
@@ -305,30 +282,23 @@ class MoleculeTable:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
         if qualifier is not None:
             qualifier = find_column(self.table.columns, qualifier, "qualifier", self.source)
-        y, labelled, limits = read_target(
+        y, labelled, limits = targets.read_target(
             self.table, column, self.rows, task, self.notes, qualifier
         )
         if limits is None and qualifier is None and task in ("auto", "regression"):
-            note_qualifier_columns(self.table, self.notes)
+            targets.note_qualifier_columns(self.table, self.notes)
         ids = {name: values for name, values in self.ids.items() if name != column}
         if labelled.all():
             return replace(self, y=y, target=column, ids=ids, limits=limits)
-        rows = self.rows[~labelled].tolist()
-        cells = self.table.column(column, "target")
-        texts = {row: f" {cells[row][:20]!r}" for row in rows if not is_missing(cells[row])}
-        found = (
-            f"{self.source}: the target ({column!r}) is missing{' or no number' if texts else ''} "
-            f"in {len(rows)} of {self.n_rows} rows: "
-            f"{first_few([self.table.place(row) + texts.get(row, '') for row in rows])}."
-        )
+        found, n_missing = self._about_missing(column, labelled), int((~labelled).sum())
         if on_missing == "raise":
             raise GraphDataError(
                 f"{found} Correct or remove these rows, or leave them out with on_missing='skip'."
             )
-        if len(rows) == len(self.rows):
+        if n_missing == len(self.rows):
             raise GraphDataError(f"{found} None is left. Name another column with target=COLUMN.")
         self.notes.append(f"{found} They were left out.")
-        counts = {**self.counts, "rows without a label, left out": len(rows)}
+        counts = {**self.counts, "rows without a label, left out": n_missing}
         kept = self.pick(np.flatnonzero(labelled))
         return replace(kept, y=y, target=column, counts=counts, ids=ids, limits=limits)
 
@@ -343,7 +313,7 @@ class MoleculeTable:
                 f"({self.target_name!r}){f' ({why})' if why else ''}, too few to learn from. Add "
                 "rows, or name another column with target=COLUMN."
             )
-        measured = looks_measured(y) or scale is not None or self.limits is not None
+        measured = targets.looks_measured(y) or scale is not None or self.limits is not None
         if task == "auto" and measured:
             self.notes.append(
                 f"column {self.target_name!r} holds numbers: fitting a regression; "
@@ -357,7 +327,7 @@ class MoleculeTable:
                     "out, or learn numbers with task='regression'."
                 )
             return replace(self, task="classification")
-        y = as_numbers(y, self.target_name, self.place, learn)
+        y = targets.as_numbers(y, self.target_name, self.place, learn)
         if scale is not None:
             scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
         elif learn:
@@ -379,36 +349,35 @@ class MoleculeTable:
                 f"noise={column!r} is for numbers, and these are classes. Leave it out, or learn "
                 "numbers with task='regression'."
             )
-        std = check_noise(self.column(column, parameter="noise"), len(self.graphs), self.place)
-        n_empty = int(np.isnan(std).sum())
-        if n_empty:
+        std = targets.check_noise(
+            self.column(column, parameter="noise"), len(self.graphs), self.place
+        )
+        if n_empty := int(np.isnan(std).sum()):
             self.notes.append(
                 f"{n_empty} of {len(std)} rows have no standard deviation in {column!r}: they get "
                 "the median of the others."
             )
         std[np.isnan(std)] = np.nanmedian(std)
-        return replace(self, graphs=self.graphs.with_data({NOISE: std}))
+        return replace(self, graphs=self.graphs.with_data({targets.NOISE: std}))
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
         if not {"smiles", "mol"} & set(self.graphs.graph_data):
             return self
-        groups, n_stereo = same_molecules(self.graphs)
+        groups, n_stereo = repeats.same_molecules(self.graphs)
         n_repeats = len(groups) - len(np.unique(groups))
         data = replace(self, groups=groups)
         if not n_repeats:
             return data
-        found = f"{n_repeats} rows repeat" if n_repeats > 1 else "1 row repeats"
-        found += " the molecule of another row"
+        found = f"{n_repeats} row{'s repeat' if n_repeats > 1 else ' repeats'} the molecule of "
+        found += "another row"
         if n_stereo:
-            found += (
-                f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label and "
-                "bond_label can tell apart)"
-            )
+            found += f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label "
+            found += "and bond_label can tell apart)"
         if how == "error":
             raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
         columns = [c for c in self.covariates if c in self.graphs.graph_data]
-        measured = same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
+        measured = repeats.same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
         data._note_contradictions(measured)
         if how == "keep":
             self.notes.append(
@@ -427,21 +396,21 @@ class MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
         assert self.y is not None
         numbers, limits, std = self.task == "regression", self.limits, None
-        parts = members(measured)
+        parts = repeats.members(measured)
         clear = np.ones(len(parts), dtype=bool)
         if numbers:
             signs = np.zeros(len(measured), np.int64) if limits is None else limits
-            y, signs, counted = merged_numbers(self._y_learned, signs, measured)
+            y, signs, counted = repeats.merged_numbers(self._y_learned, signs, measured)
             limits = None if limits is None else signs
             # limits beside measured values are no replicates
             alone = np.where(counted, measured, len(measured) + np.arange(len(measured)))
-            std = noise_of_means(self._y_learned, alone, self._noise)
+            std = repeats.noise_of_means(self._y_learned, alone, self._noise)
             std = None if std is None else std[: len(parts)]
             if self._scale is not None:
                 y = self._scale.inverse(y)
                 std = None if std is None else std / self._scale.forward_std(y, np.ones(len(y)))
         else:
-            y, clear = merged_classes(self.y, measured)
+            y, clear = repeats.merged_classes(self.y, measured)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
@@ -465,16 +434,15 @@ class MoleculeTable:
         data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)
         if std is None:
             return data
-        return replace(data, graphs=data.graphs.with_data({NOISE: std[clear]}))
+        return replace(data, graphs=data.graphs.with_data({targets.NOISE: std[clear]}))
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
         assert self.y is not None
         numbers = self.task == "regression"
-        torn = contradictions(self._y_learned, measured, numbers, self.limits)
+        torn = repeats.contradictions(self._y_learned, measured, numbers, self.limits)
         if not torn:
             return
-        has_cells = self.table is not None and self.target is not None
-        cells = self.column(self.target or "") if has_cells else list(map(str, self.y))
+        cells = list(map(str, self.y)) if self.target is None else self.column(self.target)
         shown = [
             ", ".join(f"{self.place(int(i))}: {cells[i]}" for i in part[:4])
             + (", ..." if len(part) > 4 else "")

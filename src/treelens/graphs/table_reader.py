@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, smiles_parser
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
+from treelens.graphs.duplicates import same_molecules
 from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import Molecules, smiles_by_recipe
@@ -45,8 +46,8 @@ def read_smiles(
     """Read molecules and their classes from a file, row by row.
 
     :func:`read_table` also finds columns, merges repeated molecules and knows units. Atoms become
-    nodes, in the order in which RDKit numbers them when it parses the SMILES; bonds
-    become edges with the labels ``-``, ``=``, ``#`` and ``:`` (aromatic).
+    nodes, in RDKit's order, and bonds become edges labelled ``-``, ``=``, ``#`` and ``:``
+    (aromatic).
 
     Parameters
     ----------
@@ -64,14 +65,13 @@ def read_smiles(
         A column to take the names of the graphs from.
     on_invalid, on_missing : {"raise", "skip"}, default="raise"
         What to do about rows that RDKit cannot parse, and about rows without a target: an error
-        that lists them, or leave them out with a warning that lists them.
+        or, where they are left out, a warning lists them.
     hydrogens : bool, default=False
         Whether to add the hydrogens as nodes, after the heavy atoms.
     atom_label : str or callable, default="element"
         What nodes are labelled by: any of element, charge, aromatic, hydrogens, ring, degree,
-        isotope and chirality, with + between. ``"element+charge"``: ``"N+1"``;
-        ``"element+aromatic"``: ``"n"`` in an aromatic ring. A function takes an RDKit atom and
-        returns its label; a model file keeps its name only.
+        isotope and chirality, with + between (``"element+charge"``: ``"N+1"``), or a function of
+        an RDKit atom; a model file keeps its name only.
     bond_label : {"order", "order+stereo"}, default="order"
         Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
     standardize : bool or sequence of str, default=False
@@ -81,17 +81,15 @@ def read_smiles(
     atom_attributes : list of str or callable, optional
         Numbers of the atoms as node attributes: of ``"gasteiger"`` (partial charges),
         ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and ``"labute"``
-        (to the polar and the whole surface) and ``"estate"``. A function takes an RDKit molecule
-        and returns a dict from names to arrays with a number (or NaN) for each atom; a model file
-        keeps its name only.
+        (to the polar and the whole surface) and ``"estate"``; or a function from an RDKit molecule
+        to a dict of arrays with a number (or NaN) for each atom.
 
     Returns
     -------
     graphs : GraphCollection
         ``graph_data`` has ``"row"``, counted from 0 without the header, and ``"smiles"`` as given
         (``"mol"``, an RDKit molecule, for ``.sdf``); where molecules were standardised, the SMILES
-        of that, ``"smiles_given"`` and ``"standardized"``, the steps that changed it. By
-        ``graphs.recipe`` a fitted model reads new molecules in the same way.
+        of that, ``"smiles_given"`` and ``"standardized"``, the steps that changed it.
     y : ndarray or None
         Integers where all targets are whole numbers, floats where all are numbers, else strings.
         Numbers are read strictly: one target like ``01`` or ``1_0`` makes all of them strings.
@@ -204,27 +202,28 @@ def read_table(
     """
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
-    given = path if isinstance(path, Table) else None
     place = Path(path.source if isinstance(path, Table) else path).expanduser()
-    from_sdf = given is None and is_sdf(place)
+    from_sdf = not isinstance(path, Table) and is_sdf(place)
     own = recipe_for(
         "sdf" if from_sdf else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
         atom_attributes,
     )  # fmt: skip
-    known = None if recipe is None else recipe.table
     if from_sdf and smiles is not None:
         raise GraphDataError(
             f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
         )
-    table, molecules = (given, None) if given is not None else _table_in(place, bool(own.hydrogens))
+    table, molecules = (
+        (path, None) if isinstance(path, Table) else _table_in(place, bool(own.hydrogens))
+    )
     if not table.rows:
         raise GraphDataError(f"{place} has column names but no rows: there is nothing to read.")
+    known = None if recipe is None else recipe.table
     read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
     read.notes.extend(about_standardizing(read.graphs))
     check_unreadable(read, on_invalid, max_invalid)
     if model is None:
         read.notes.extend(about_salts(read.graphs))
-    read.notes.extend(about_shared_names(read.graphs, read.rows, read.ids))
+    read.notes.extend(about_shared_names(read))
     if target is None:
         return read
     return read.with_target(
@@ -371,29 +370,22 @@ def about_salts(graphs: GraphCollection) -> list[str]:
     ]
 
 
-def about_shared_names(
-    graphs: GraphCollection, rows: np.ndarray, ids: Mapping[str, Sequence[str]]
-) -> list[str]:
+def about_shared_names(table: MoleculeTable) -> list[str]:
     """That a name stands in several rows with different molecules: one of them may be wrong."""
-    from treelens.graphs.duplicates import same_molecules
-
-    if not ids or not {"smiles", "mol"} & set(graphs.graph_data):
-        return []
-    column, names = next(iter(ids.items()))
+    column, names = next(iter(table.ids.items()), ("", []))
     by_name: dict[str, list[int]] = {}
-    for graph, row in enumerate(rows.tolist()):
+    for graph, row in enumerate(table.rows.tolist()) if names else ():
         by_name.setdefault(names[row], []).append(graph)
-    several = [some for name, some in by_name.items() if name and len(some) > 1]
+    several = {name: some for name, some in by_name.items() if name and len(some) > 1}
     if not several:
         return []
-    groups = same_molecules(graphs[np.concatenate(several)]).groups
-    ends = np.cumsum([len(some) for some in several])
-    shown = []
-    for some, own in zip(several, np.split(groups, ends[:-1]), strict=True):
-        if len(np.unique(own)) > 1:
-            numbers = ", ".join(str(int(rows[graph]) + 1) for graph in some[:4])
-            more = ", ..." if len(some) > 4 else ""
-            shown.append(f"{names[int(rows[some[0]])][:40]!r} (rows {numbers}{more})")
+    groups = same_molecules(table.graphs[np.concatenate(list(several.values()))]).groups
+    shown, first = [], 0
+    for name, some in several.items():
+        if len(np.unique(groups[first : first + len(some)])) > 1:
+            numbers = first_few([str(table.rows[graph] + 1) for graph in some], 4)
+            shown.append(f"{name[:40]!r} (rows {numbers})")
+        first += len(some)
     if not shown:
         return []
     return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]

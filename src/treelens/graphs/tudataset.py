@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
-import os
 import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
@@ -31,7 +31,6 @@ from treelens.graphs.recipe import GraphRecipe
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
 PARTS = REQUIRED_PARTS + OPTIONAL_PARTS
-_OF_EDGES = ("edge_labels", "edge_attributes")
 _UNUSED = "graph_attributes"
 _EDGES_ENDING = "_A.txt"
 _READ_AT_ONCE = 2**20
@@ -104,16 +103,15 @@ def collection_from_text(
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_numbers(files, y, graph_of, edges)
     one_way = listed_one_way(edges)
-    if directed is None:
-        directed = len(one_way) > _FEW * len(edges)
-        if directed and len(one_way) == len(edges):
-            warnings.warn(
-                f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
-                "directed. If each undirected edge is listed once, pass directed=False.",
-                UserWarning,
-                stacklevel=3,
-            )
-    graphs = _build(files, edges, graph_of, len(y), directed)
+    few = len(one_way) <= _FEW * len(edges)
+    if directed is None and len(one_way) == len(edges):
+        warnings.warn(
+            f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
+            "directed. If each undirected edge is listed once, pass directed=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+    graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
     if files.unused:
         warnings.warn(
             f"Ignored: {files.unused}. Attributes of nodes and edges are read, those of whole "
@@ -121,8 +119,14 @@ def collection_from_text(
             IgnoredDataWarning,
             stacklevel=3,
         )
-    few = one_way if len(one_way) <= _FEW * len(edges) else ()
-    _warn_damaged(files, edges, graph_of, len(y), few)
+    damages = _damages(files, edges, graph_of, len(y), one_way if few else ())
+    if damages:
+        warnings.warn(
+            f"{'. '.join(damages)}. The data set was read as it is, but may be damaged: compare it "
+            "with its source.",
+            DamagedFileWarning,
+            stacklevel=3,
+        )
     return graphs, y
 
 
@@ -130,37 +134,38 @@ def _build(
     files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, directed: bool
 ) -> GraphCollection:
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
-    position = np.empty(len(graph_of), dtype=np.int64)
-    position[by_graph] = np.arange(len(graph_of))
-    found: dict[str, np.ndarray | None] = {}
-    for part in OPTIONAL_PARTS:
-        other, count = ("A", len(edges)) if part in _OF_EDGES else (
-            "graph_indicator", len(graph_of))  # fmt: skip
-        table = _table(files, part) if part in files.contents else None
-        if table is not None and len(table) != count:
+    position = np.argsort(by_graph)
+    found: dict[str, np.ndarray] = {}
+    for part in [part for part in OPTIONAL_PARTS if part in files.contents]:
+        table = _table(files, part)
+        of_edges = part.startswith("edge")
+        count = len(edges) if of_edges else len(graph_of)
+        if len(table) != count:
+            other = files.places["A" if of_edges else "graph_indicator"]
             raise GraphDataError(
-                f"{files.places[part]} has {len(table)} lines, {files.places[other]} has {count}: "
-                "they must have as many. One of them is cut off or wrong."
+                f"{files.places[part]} has {len(table)} lines, {other} has {count}: they must have "
+                "as many. One of them is cut off or wrong."
             )
-        found[part] = table if table is None or part in _OF_EDGES else table[by_graph]
+        found[part] = table if of_edges else table[by_graph]
 
-    def labels(table: np.ndarray | None) -> Any:  # a label of several columns is a tuple
+    def labels(part: str) -> Any:  # a label of several columns is a tuple
+        table = found.get(part)
         if table is None or table.shape[1] == 1:
             return None if table is None else table[:, 0]
         return [tuple(row) for row in table.tolist()]
 
-    numbers, edge_numbers = found["node_attributes"], found["edge_attributes"]
     names, edge_names = (
-        () if table is None else numbered_names("attribute", table.shape[1])
-        for table in (numbers, edge_numbers)
+        numbered_names("attribute", found[part].shape[1]) if part in found else ()
+        for part in ("node_attributes", "edge_attributes")
     )
-    sizes = np.bincount(graph_of - 1, minlength=n_graphs)
-    recipe = GraphRecipe("tudataset", node_attributes=names, edge_attributes=edge_names)
     try:
         return build_collection(
-            sizes, position[edges - 1], labels(found["node_labels"]), labels(found["edge_labels"]),
-            recipe=recipe, node_attributes=numbers, attribute_names=names,
-            edge_attributes=edge_numbers, edge_attribute_names=edge_names, directed=directed,
+            np.bincount(graph_of - 1, minlength=n_graphs), position[edges - 1],
+            labels("node_labels"), labels("edge_labels"),
+            recipe=GraphRecipe("tudataset", node_attributes=names, edge_attributes=edge_names),
+            node_attributes=found.get("node_attributes"), attribute_names=names,
+            edge_attributes=found.get("edge_attributes"), edge_attribute_names=edge_names,
+            directed=directed,
         )  # fmt: skip
     except GraphDataError as error:
         place = files.places["edge_labels"]
@@ -196,58 +201,52 @@ def read_text_files(path: str | Path) -> TextFiles:
     path = Path(path).expanduser()
     if not path.exists():
         raise GraphFileNotFoundError(f"{path} does not exist: expected a folder or a zip.")
-    if path.is_dir():
-        found = [*path.glob(f"*{_EDGES_ENDING}"), *path.glob(f"*/*{_EDGES_ENDING}")]
-        relative = [PurePosixPath(file.relative_to(path).as_posix()) for file in found]
-        path = path / _choose_set(relative, path, wanted=path.name)
-    elif not path.name.endswith(_EDGES_ENDING):
-        return _from_zip(path)
-    name, folder = path.name.removesuffix(_EDGES_ENDING), path.parent
-    beside = [file.name for file in folder.iterdir()]
-    return _text_files(name, f"{folder}{os.sep}", beside, lambda file: read_bytes(folder / file))
-
-
-def _text_files(
-    name: str, place: str, beside: Sequence[str], read: Callable[[str], bytes]
-) -> TextFiles:
-    """Read the parts of a set; ``beside`` are the names of all files in its folder."""
-    parts = {part: f"{name}_{part}.txt" for part in PARTS}
-    missing = [parts[part] for part in REQUIRED_PARTS if parts[part] not in beside]
-    if missing:
-        needed = ", ".join(parts[part] for part in REQUIRED_PARTS)
-        raise GraphFileNotFoundError(
-            f"{place}{missing[0]} is missing: a TU data set needs {needed}."
-        )
-    unused = f"{name}_{_UNUSED}.txt"
-    lacking = {file.casefold(): file for file in parts.values() if file not in beside}
-    for file in set(beside) - {*parts.values(), unused}:  # a name that is nearly that of a part
-        if near := difflib.get_close_matches(file.casefold(), lacking, 1, _SIMILAR_NAMES):
-            raise GraphDataError(
-                f"{file} beside {place}{parts['A']} is not read, but {lacking[near[0]]} would be: "
-                "rename it, or move it away if it is no part of the data set."
-            )
-    contents = {part: read(file) for part, file in parts.items() if file in beside}
-    places = {part: place + file for part, file in parts.items()}
+    wanted = path.name if path.is_dir() else path.stem
+    if path.name.endswith(_EDGES_ENDING):
+        path, wanted = path.parent, path.name.removesuffix(_EDGES_ENDING)
+    with _opened(path) as (files, read):
+        chosen = _choose_set(files, path, wanted)
+        name, folder = chosen.name.removesuffix(_EDGES_ENDING), chosen.parent
+        beside = {file.name for file in files if file.parent == folder}
+        parts = {part: f"{name}_{part}.txt" for part in PARTS}
+        places = {part: str(path / folder / file) for part, file in parts.items()}
+        missing = [places[part] for part in REQUIRED_PARTS if parts[part] not in beside]
+        if missing:
+            needed = ", ".join(parts[part] for part in REQUIRED_PARTS)
+            raise GraphFileNotFoundError(f"{missing[0]} is missing: a TU data set needs {needed}.")
+        unused = f"{name}_{_UNUSED}.txt"
+        lacking = {file.casefold(): file for file in parts.values() if file not in beside}
+        for file in beside - {*parts.values(), unused}:  # a name that is nearly that of a part
+            if near := difflib.get_close_matches(file.casefold(), lacking, 1, _SIMILAR_NAMES):
+                raise GraphDataError(
+                    f"{file} beside {places['A']} is not read, but {lacking[near[0]]} would be: "
+                    "rename it, or move it away if it is no part of the data set."
+                )
+        contents = {part: read(folder / file) for part, file in parts.items() if file in beside}
     return TextFiles(name, contents, places, unused if unused in beside else None)
 
 
-def _from_zip(path: Path) -> TextFiles:
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], bytes]]]:
+    """Yield the files of a zip, or of a folder and those in it, and a function that reads one."""
+    if path.is_dir():
+        found = [*path.glob("*"), *path.glob("*/*")]
+        files = [PurePosixPath(file.relative_to(path).as_posix()) for file in found]
+        yield files, lambda file: read_bytes(path / file)
+        return
     check_regular(path)
-    with path.open("rb") as file:  # no permission to read is an error of its own
+    with path.open("rb") as packed:  # no permission to read is an error of its own
         try:
-            with zipfile.ZipFile(file) as archive:
-                _check_directory(file, len(archive.infolist()))
+            with zipfile.ZipFile(packed) as archive:
+                _check_directory(packed, len(archive.infolist()))
                 members = _checked_members(archive, path)
-                chosen = _choose_set(map(PurePosixPath, members), path, wanted=path.stem)
-                folder, name = chosen.parent, chosen.name.removesuffix(_EDGES_ENDING)
 
-                def read(file_name: str) -> bytes:
+                def read(file: PurePosixPath) -> bytes:
                     # bit by bit: at once, more than the declared size might be unpacked
-                    with archive.open(members[str(folder / file_name)]) as member:
+                    with archive.open(members[file]) as member:
                         return b"".join(iter(partial(member.read, _READ_AT_ONCE), b""))
 
-                names = [x.name for x in map(PurePosixPath, members) if x.parent == folder]
-                return _text_files(name, f"{path}/{chosen}".removesuffix(chosen.name), names, read)
+                yield list(members), read
         except GraphDataError:
             raise
         except _ZIP_ERRORS as error:
@@ -268,15 +267,11 @@ def _check_directory(file: IO[bytes], n_members: int) -> None:
         raise zipfile.BadZipFile(f"{stated} members are stated, {n_members} are listed")
 
 
-def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
+def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
     """Return the ``NAME_A.txt`` to read: the least deep, and of those the one named as asked."""
-    found = [
-        file
-        for file in edge_files
-        if file.name.endswith(_EDGES_ENDING)
-        and not file.name.startswith(".")
-        and "__MACOSX" not in file.parts  # what a Mac's zip adds
-    ]
+    named = [file for file in files if file.name.endswith(_EDGES_ENDING)]
+    # what a Mac's zip adds is left out
+    found = [x for x in named if not x.name.startswith(".") and "__MACOSX" not in x.parts]
     if not found:
         raise GraphFileNotFoundError(
             f"{place} has no TU data set: expected NAME_A.txt, NAME_graph_indicator.txt and "
@@ -293,24 +288,22 @@ def _choose_set(edge_files: Iterable[PurePosixPath], place: Path, wanted: str) -
     return found[0]
 
 
-def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the files in the zip by name; nothing of them was unpacked yet."""
-    members: dict[str, zipfile.ZipInfo] = {}
+def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, zipfile.ZipInfo]:
+    """Return the files in the zip; nothing of them was unpacked yet."""
+    members: dict[PurePosixPath, zipfile.ZipInfo] = {}
     for info in archive.infolist():
-        problem = None
-        if info.flag_bits & 0x1:
-            problem = "is encrypted"
-        elif info.compress_type not in _COMPRESSIONS:
-            problem = f"is packed in an unusual way (method {info.compress_type})"
-        elif info.filename in members:
-            problem = "is there twice"
-        if problem is not None:
+        problems = {
+            "is encrypted": info.flag_bits & 0x1,
+            "is packed in an unusual way": info.compress_type not in _COMPRESSIONS,
+            "is there twice": PurePosixPath(info.filename) in members,
+        }
+        if problem := next((words for words, found in problems.items() if found), None):
             raise GraphDataError(
                 f"{path} was refused, nothing of it was read: its member {info.filename!r} "
                 f"{problem}. Pack it anew as .zip, or give the unpacked folder."
             )
         if not info.is_dir():
-            members[info.filename] = info
+            members[PurePosixPath(info.filename)] = info
     check_unpacked(path, sum(info.file_size for info in members.values()))
     for info in members.values():  # zipfile compares the names before a member and in the directory
         archive.open(info).close()
@@ -342,39 +335,32 @@ def _check_numbers(
             )
 
 
-def _warn_damaged(
+def _damages(
     files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, one_way: Any
-) -> None:
-    """Warn about what the format allows, but hardly any file has unless it is damaged.
+) -> list[str]:
+    """What the format allows, but hardly any file has unless it is damaged.
 
     ``one_way`` are edges that are listed in one direction only, if they are few.
     """
-    found = []
+    places, found = files.places, []
     if len(one_way):
         u, v = edges[one_way[0]].tolist()
         found.append(
-            f"{files.places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this "
-            "direction only, nearly all others in both"
+            f"{places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this direction "
+            "only, nearly all others in both"
         )
     falls = np.flatnonzero(np.diff(graph_of) < 0)
     if 0 < len(falls) <= _FEW * len(graph_of):
         found.append(
-            f"{files.places['graph_indicator']}, line {falls[0] + 2}: graph "
-            f"{graph_of[falls[0] + 1]} comes after graph {graph_of[falls[0]]}, while nearly all "
-            "nodes are in the order of the graphs"
+            f"{places['graph_indicator']}, line {falls[0] + 2}: graph {graph_of[falls[0] + 1]} "
+            f"comes after graph {graph_of[falls[0]]}, nearly all others in their order"
         )
     if graph_of.max() < n_graphs:
         found.append(
-            f"{files.places['graph_labels']} has {n_graphs} lines, but the last graph with "
-            f"nodes is {graph_of.max()}"
+            f"{places['graph_labels']} has {n_graphs} lines, but the last graph with nodes is "
+            f"{graph_of.max()}"
         )
     open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]
     if len(open_ended) == 1:
-        found.append(f"{files.places[open_ended[0]]} ends within a line, the other files do not")
-    if found:
-        warnings.warn(
-            f"{'. '.join(found)}. The data set was read as it is, but may be damaged: compare it "
-            "with its source.",
-            DamagedFileWarning,
-            stacklevel=4,
-        )
+        found.append(f"{places[open_ended[0]]} ends within a line, the other files do not")
+    return found
