@@ -128,6 +128,12 @@ def test_a_covariate_or_a_value_that_training_never_saw_is_named():
 def test_descriptors_that_are_asked_for_are_used_or_refused(chains):
     few = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True)
     assert few.fit(SMILES[:8], VALUES[:8]).uses_descriptors_
+    explained = few.explain(SMILES[9])
+    assert explained.beside == "descriptors"
+    assert ", descriptors " in explained.sentence
+    few.fit(SMILES, VALUES, covariates={"assay": list("ab" * 12)})
+    one = tl.as_graph_collection(SMILES[:1]).with_data({"assay": ["a"]})
+    assert ", covariates and descriptors " in repr(few.explain(one))
     with pytest.raises(ValueError, match="molecules"):
         tl.GraphRegressor(descriptors=True).fit(chains[0], chains[2])
     with pytest.raises(ValueError, match="descriptors"):

@@ -13,7 +13,7 @@ from treelens.models.predictions import Predictions
 from treelens.models.thresholds import Threshold
 from treelens.report.predicted import (
     PredictedGraphs,
-    class_codes,
+    checked_targets,
     class_scores,
     number_scores,
     reliability,
@@ -114,10 +114,9 @@ def test_orders_of_classes_and_their_texts():
     assert found.most_wrong.tolist() == [3, 1, 2]
     assert found.most_uncertain.tolist() == [2, 1, 3, 0]
     classes = np.array([-1, 1])
-    assert class_codes(["1", "-1"], classes, 2).tolist() == [1, 0]
-    assert class_codes([1, -1, 1], classes, 3).tolist() == [1, 0, 1]
-    assert class_codes([1.0, -1.0], classes, 2).tolist() == [1, 0]
-    assert class_codes([1, 2], np.array(["1", "2"]), 2).tolist() == [0, 1]
+    for y in (["1", "-1"], [1, -1], [1.0, -1.0]):
+        assert checked_targets(y, classes, 2).tolist() == [1, 0]
+    assert checked_targets([1, 2], np.array(["1", "2"]), 2).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

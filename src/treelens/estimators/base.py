@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from joblib import effective_n_jobs
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.explain.contributions import Explanation, explain
 from treelens.explain.decode import pattern_table
-from treelens.graphs.blocks import loaded
+from treelens.gp.covariates import DESCRIPTORS, with_covariates
+from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_single_graph, check_graphs, holds_blocks
+from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.recipe import GraphRecipe, learned_transform
 from treelens.models.predictions import FittedModel, Predictions
-from treelens.models.thresholds import check_numbers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
-
     from treelens.explain.fragments import FragmentTable
 
 
@@ -52,22 +53,24 @@ class GraphEstimator(BaseEstimator):
         return tags
 
 
+def view(path: str, doc: str) -> Any:
+    """Return a property that reads a part of the fitted model, such as ``record.evidence``."""
+    read = attrgetter(path)
+    return property(lambda estimator: read(estimator._fitted_model), doc=doc)
+
+
 class FittedEstimator(GraphEstimator):
     """Base of the estimators with one fitted model, ``model_``."""
 
     model_: FittedModel
+    device = "cpu"
     _fitted_graphs: GraphCollection | None = None
     _fragments: FragmentTable | None = None
 
-    @property
-    def recipe_(self) -> GraphRecipe | None:  # type: ignore[override]
-        """How the training graphs were read; None if unknown."""
-        return self._fitted_model.recipe
-
-    @property
-    def weights_(self) -> np.ndarray:
-        """One weight per pattern in use, shape (n_patterns,); without learning, one on average."""
-        return self._fitted_model.weights
+    recipe_: GraphRecipe | None = view("recipe", "How the training graphs were read, if known.")
+    weights_: np.ndarray = view(
+        "weights", "One weight per pattern in use, (n_patterns,); without learning, 1 on average."
+    )
 
     @property
     def patterns_(self) -> pd.DataFrame:
@@ -82,6 +85,12 @@ class FittedEstimator(GraphEstimator):
         )  # fmt: skip
 
     @property
+    def covariates_(self) -> list[str]:
+        """Names of the covariates that the model was fitted with; an SVM has none."""
+        covariates = getattr(self._fitted_model, "covariates", None)
+        return [] if covariates is None else covariates.table.names
+
+    @property
     def _fitted_model(self) -> Any:
         check_is_fitted(self)
         return self.model_
@@ -92,18 +101,46 @@ class FittedEstimator(GraphEstimator):
         if self._fitted_graphs is None:
             model = self._fitted_model
             graphs = model.training.restored(model.recipe)
-            covariates = getattr(model, "covariates", None)  # an SVM has none
-            if graphs is not None and covariates is not None:
+            if graphs is not None and self.covariates_:
+                covariates = model.covariates
                 graphs = graphs.with_data(covariates.table.decode(covariates.training))
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
     def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
-        """Return targets on the scale of the record's transform; only numbers have one."""
-        return y
+        """Return numbers in units of the table on the scale of the record's transform."""
+        scale = learned_transform(recipe) if is_regressor(self) else None
+        if scale is None or y is None:
+            return y
+        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
+
+    def _beside(self, X: Any, covariates: Any) -> Any:
+        """Return new graphs that have the covariates given with them."""
+        if covariates is None:
+            return X
+        if holds_blocks(X):
+            check_beside_blocks(covariates=covariates)
+        graphs, given = with_covariates(self._new_graphs(X), covariates)
+        own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
+        if not own and not (self.covariates_ and given == [DESCRIPTORS]):
+            raise ValueError(
+                "covariates are given, but the model was fitted without any: leave them out, or "
+                "fit with covariates."
+            )
+        missing = [name for name in own if name not in given]
+        if missing:
+            raise ValueError(
+                f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
+                f"{', '.join(map(repr, own))}: {missing[0]!r} is missing."
+            )
+        return graphs
 
     def _decide(self, X: Any, **options: Any) -> Predictions:
         """Return the predictions of graphs, each refined once."""
+        if self.device != "cpu":
+            from treelens.kernels.device import device_or_cpu
+
+            options["device"] = device_or_cpu(self.device)
         return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **options)
 
     def _each(self, X: Any, **options: Any) -> Iterator[Predictions]:
@@ -194,13 +231,10 @@ class FittedEstimator(GraphEstimator):
         >>> model.fragments(graphs, y)["pattern"].iloc[0]
         '0(0,1,2)'
         """
-        from treelens.report.predicted import class_codes
+        from treelens.report.predicted import checked_targets
 
-        graphs, model, targets = self._new_graphs(X), self._fitted_model, None
-        if y is not None and model.classes is None:
-            targets = check_numbers(y, len(graphs))
-        elif y is not None:
-            targets = class_codes(y, model.classes, len(graphs))
+        graphs = self._new_graphs(X)
+        targets = checked_targets(y, self._fitted_model.classes, len(graphs))
         return self._fragment_table(
             graphs, targets, class_label=class_label, n_fragments=n_fragments,
             min_support=min_support, smarts=smarts,
@@ -281,15 +315,10 @@ class FittedEstimator(GraphEstimator):
 class FittedClassifier(ClassifierMixin, FittedEstimator):
     """Base of the estimators that predict classes."""
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes, ascending."""
-        return self._fitted_model.classes
-
-    @property
-    def train_codes_(self) -> np.ndarray:
-        """Classes of the training graphs, as positions in ``classes_``."""
-        return self._fitted_model.training.targets
+    classes_: np.ndarray = view("classes", "The classes, ascending.")
+    train_codes_: np.ndarray = view(
+        "training.targets", "Classes of the training graphs, as positions in ``classes_``."
+    )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).

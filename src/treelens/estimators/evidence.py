@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
-from treelens.estimators.base import FittedClassifier
+from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.estimators.posterior import INTERVALS
 from treelens.evaluation.splits import murcko_scaffolds
@@ -44,6 +44,8 @@ from treelens.models.thresholds import (
     parse_threshold,
     warn_if_one_class,
 )
+
+_LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
 
 class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
@@ -166,27 +168,13 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
-    def _on_learned_scale(self, y: Any, recipe: Any) -> Any:
-        """Return numbers in units of the table on the scale of the record's transform."""
-        scale = learned_transform(recipe)
-        if scale is None or y is None:
-            return y
-        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
-
-    @property
-    def loo_(self) -> LeftOutNumbers:
-        """Predictions of each training graph from all the others, with their scores."""
-        return self._fitted_model.record.left_out
-
-    @property
-    def train_values_(self) -> np.ndarray:
-        """Values of the training graphs, or limits of them: see ``train_limits_``."""
-        return self._fitted_model.training.targets
-
-    @property
-    def train_limits_(self) -> np.ndarray | None:
-        """1 where the value of a training graph is a lower limit, -1 an upper one; None: none."""
-        return self._fitted_model.training.limits
+    loo_: LeftOutNumbers = view("record.left_out", _LEFT_OUT)
+    train_values_: np.ndarray = view(
+        "training.targets", "Values of the training graphs, or limits: see ``train_limits_``."
+    )
+    train_limits_: np.ndarray | None = view(
+        "training.limits", "1 where a training value is a lower limit, -1 an upper; None: none."
+    )
 
     @overload
     def predict(
@@ -432,10 +420,10 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         return known, known.targets.alike(columns, of_class[codes])
 
     def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        from treelens.report.predicted import class_codes
+        from treelens.report.predicted import checked_targets
 
         classes, before = self.classes_, self.train_codes_
-        new = class_codes(y, classes, len(weights))
+        new = checked_targets(y, classes, len(weights))
         of_class = class_weights(self.class_weight, classes, before)
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])
@@ -455,15 +443,10 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         warn_if_one_class(np.searchsorted(classes, scores.predictions), classes)
         return scores, slope
 
-    @property
-    def threshold_(self) -> Threshold | None:
-        """What a rare class is named by; None: the most probable class is named."""
-        return self._fitted_model.threshold
-
-    @property
-    def loo_(self) -> LeftOutClasses:
-        """Predictions of each training graph from all the others, with their scores."""
-        return self._fitted_model.record.left_out
+    loo_: LeftOutClasses = view("record.left_out", _LEFT_OUT)
+    threshold_: Threshold | None = view(
+        "threshold", "What a rare class is named by; None: the most probable class is named."
+    )
 
     def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:
         """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold.

@@ -12,19 +12,16 @@ import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens._sklearn_compat import check_sample_weight
-from treelens.estimators.base import FittedEstimator
+from treelens.estimators.base import FittedEstimator, view
 from treelens.evaluation.metrics import NINETY
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.fitting import LearningGain, condition
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.gp.posterior import class_columns
-from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import Transform, learned_transform
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import Predictions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,7 +34,6 @@ class FittedGaussianProcess(FittedEstimator):
     """The part of the regressor and the classifier that needs nothing but the fitted model."""
 
     model_: FittedGP
-    device: str
     _domain: Domain | None = None
     _intervals = "posterior"
 
@@ -45,78 +41,27 @@ class FittedGaussianProcess(FittedEstimator):
     _targets_with_more: Callable[..., Any]
     _scored: Callable[..., tuple[Any, float | None]]
 
-    def _decide(self, X: Any, **options: Any) -> Predictions:
-        if self.device != "cpu":
-            from treelens.kernels.device import device_or_cpu
-
-            options["device"] = device_or_cpu(self.device)
-        return super()._decide(X, **options)
-
-    def _beside(self, X: Any, covariates: Any) -> Any:
-        """Return new graphs that have the covariates given with them."""
-        if covariates is None:
-            return X
-        if holds_blocks(X):
-            check_beside_blocks(covariates=covariates)
-        graphs, given = with_covariates(self._new_graphs(X), covariates)
-        own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
-        if not own and not (self.covariates_ and given == [DESCRIPTORS]):
-            raise ValueError(
-                "covariates are given, but the model was fitted without any: leave them out, or "
-                "fit with covariates."
-            )
-        missing = [name for name in own if name not in given]
-        if missing:
-            raise ValueError(
-                f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
-                f"{', '.join(map(repr, own))}: {missing[0]!r} is missing."
-            )
-        return graphs
-
-    @property
-    def covariates_(self) -> list[str]:
-        """Names of the covariates that the model was fitted with."""
-        covariates = self._fitted_model.covariates
-        return [] if covariates is None else covariates.table.names
-
-    @property
-    def best_depth_(self) -> int:
-        """The depth of the patterns in use."""
-        return self._fitted_model.weighted.forest.depth
-
-    @property
-    def best_weights_(self) -> str:
-        """The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``."""
-        return self._fitted_model.record.learned
-
     @property
     def uses_descriptors_(self) -> bool:
         """Whether descriptors of molecules stand beside the patterns."""
         return any(name.startswith(PREFIX) for name in self.covariates_)
 
-    @property
-    def evidence_(self) -> float:
-        """Log of the marginal likelihood times the priors, of the graphs learned from.
-
-        Numbers are standardised; of several classes it is the mean over their columns. The priors'
-        own constants are left out, so it compares models of the same patterns.
-        """
-        return self._fitted_model.record.evidence
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """``stage``, ``evidence``, ``gradient_norm``, ``n_evaluations`` after every iteration."""
-        return self._fitted_model.record.history
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the search for the weights converged."""
-        return self._fitted_model.record.converged
-
-    @property
-    def learning_gain_(self) -> LearningGain:
-        """Learned against uniform weights at the best depth, on held-out training graphs."""
-        return self._fitted_model.record.learning_gain
+    best_depth_: int = view("weighted.forest.depth", "The depth of the patterns in use.")
+    best_weights_: str = view(
+        "record.learned", 'The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``.'
+    )
+    # Numbers are standardised; of several classes it is the mean over their columns.
+    evidence_: float = view(
+        "record.evidence",
+        "Log of the marginal likelihood times the priors, up to a constant of the patterns.",
+    )
+    history_: pd.DataFrame = view(
+        "record.history", "``stage``, ``evidence`` and more after every iteration of the search."
+    )
+    converged_: bool = view("record.converged", "Whether the search for the weights converged.")
+    learning_gain_: LearningGain = view(
+        "record.learning_gain", "Learned against uniform weights, on held-out training graphs."
+    )
 
     @property
     def noise_(self) -> float:
@@ -163,10 +108,10 @@ class FittedGaussianProcess(FittedEstimator):
         DataFrame
             Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
             ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
-            model has covariates, ``from_covariates``: what they add to the prediction or decision.
-            Then the columns of :meth:`domain`. Of a model that learned on another scale,
-            predictions and bounds are in the units of the table (the prediction is a median);
-            ``std_log10``, ``expected_error_log10`` and ``from_covariates_log10`` are on that scale.
+            model has covariates or chose descriptors, ``from_covariates``: what they add to the
+            prediction or decision. Then the columns of :meth:`domain`. Of a model that learned on
+            another scale, predictions and bounds are in the units of the table (the prediction is a
+            median); ``std_log10`` and other columns that end in ``_log10`` are on that scale.
         """
         return prediction_table(self, self._new_graphs(X), intervals)
 
@@ -183,9 +128,11 @@ class FittedGaussianProcess(FittedEstimator):
             ``in_domain``: whether the expected error and the similarity to the nearest training
             graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
             the standard deviation, corrected by the leave-one-out errors of the nearest training
-            graphs, on the scale that was learned; ``similarity``: the learned Tanimoto similarity
-            to the nearest training graph, whose position is ``nearest``; ``out_of_vocabulary``: the
-            fraction of patterns that do not occur in the training graphs.
+            graphs, on the scale that was learned, and of classes in units of the decision value,
+            where the two classes are -1 and 1 (one minus ``probability`` of
+            :meth:`predict_table` is the chance of being wrong); ``similarity``: the learned
+            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
+            ``out_of_vocabulary``: the fraction of patterns that training never saw.
         """
         table = self.predict_table(X)
         return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
@@ -376,7 +323,7 @@ def table_columns(model: Any) -> list[str]:
         columns += [f"probability {c}" for c in model.classes_.tolist()]
     else:
         columns = ["prediction", "std" + suffix, "lower_90", "upper_90"]
-    if getattr(model, "covariates_", []) and len(getattr(model, "classes_", [])) < 3:
+    if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + suffix)
     if not isinstance(model.model_, FittedGP):
         return [*columns, "out_of_vocabulary"]

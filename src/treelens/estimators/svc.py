@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
-from treelens.estimators.base import FittedClassifier, GraphEstimator
+from treelens.estimators.base import FittedClassifier, GraphEstimator, view
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
@@ -350,33 +350,20 @@ class GraphSVC(FittedClassifier):
         """All patterns that training saw."""
         return self._fitted_model.patterns.forest.vocabularies[0]
 
-    @property
-    def best_params_(self) -> BestParams:
-        """The chosen kernel, depth, weight_radius, gamma and C, with the inner score.
-
-        Also the resolved ``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that
-        they depend on.
-        """
-        return self._fitted_model.choice.best_params
-
-    @property
-    def cv_results_(self) -> SearchResult:
-        """Scores of every candidate."""
-        return self._fitted_model.choice.cv_results
-
-    @property
-    def learning_gain_(self) -> dict[str, Any] | None:
-        """Best learned against best uniform candidate in the inner validation.
-
-        The paired difference, its standard error and a p-value (both None with a single split).
-        None if no radius above 0 was tried, or if none was tried on every split.
-        """
-        return self._fitted_model.choice.learning_gain
-
-    @property
-    def support_vectors_(self) -> np.ndarray:
-        """Positions of the support vectors among the training graphs."""
-        return self._fitted_model.decision.basis_indices
+    best_params_: BestParams = view(
+        "choice.best_params",
+        "The chosen kernel, depth, weight_radius, gamma and C, with the inner score, the resolved "
+        "``scoring`` and ``class_weight``, and the ``rare_class`` (or None) that they depend on.",
+    )
+    cv_results_: SearchResult = view("choice.cv_results", "Scores of every candidate.")
+    learning_gain_: dict[str, Any] | None = view(
+        "choice.learning_gain",
+        "Best learned against best uniform candidate in the inner validation: the difference, its "
+        "standard error and a p-value (both None with a single split); None if not compared.",
+    )
+    support_vectors_: np.ndarray = view(
+        "decision.basis_indices", "Positions of the support vectors among the training graphs."
+    )
 
     def generalization_bound(self, delta: float = 0.05) -> dict[str, Any]:
         """Bounds on the pair loss of the learned distance over pairs of new graphs.

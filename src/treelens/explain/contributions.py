@@ -1,10 +1,8 @@
 """What every pattern, node and training graph contributes to the prediction of a graph.
 
 The prediction is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per basis
-graph: a predicted number, or with two classes the decision value; with several classes that are
-predicted by votes, the mean for a class of its decisions against each other class.
-:mod:`treelens.explain.effects` divides each kernel value among the patterns of the graph; the
-contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
+graph. :mod:`treelens.explain.effects` divides each kernel value among the patterns of the graph;
+the contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
 contributions of all patterns add up to ``decision - base``. The base is the decision for a graph
 without any known pattern: the intercept ``c``, and with an exponential kernel (wwl, tanimoto-rbf,
 laplacian, the mixture of a Gaussian process) also what kernel values above zero add there. Where
@@ -27,20 +25,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from treelens.explain.decode import pattern_texts
 from treelens.explain.effects import effects_of_graphs, selected, slopes_of
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
@@ -87,7 +84,9 @@ class Explanation:
     warning : str or None
         Set when ``out_of_vocabulary`` is large.
     covariates : float
-        What the covariates of the graph add to the decision; 0 where the model has none.
+        What the covariates of the graph add to the decision, descriptors that the model chose among
+        them; 0 where the model has none. ``beside`` says which: ``"descriptors"``,
+        ``"covariates"``, or both.
     graph : Graph
     """
 
@@ -101,6 +100,7 @@ class Explanation:
     node_out_of_vocabulary: np.ndarray
     warning: str | None
     covariates: float
+    beside: str
     graph: Graph
     pattern_ids: np.ndarray  # (n_found,) in the forest, in the order of pattern_contributions
     pattern_counts: np.ndarray
@@ -110,8 +110,6 @@ class Explanation:
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
-        import pandas as pd
-
         expansion, ids = self._expansion, self.pattern_ids
         return pd.DataFrame(
             {
@@ -145,7 +143,7 @@ class Explanation:
             predicted = f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
             predicted += str(self.class_label)
         rest = self.decision - self.base - self.covariates
-        covariates = f", covariates {self.covariates:+.3f}" if self.covariates else ""
+        covariates = f", {self.beside} {self.covariates:+.3f}" if self.covariates else ""
         return f"{predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
 
     def __repr__(self) -> str:
@@ -205,6 +203,8 @@ def explain(
         predicted = expansion.classes[code]
     beside = found.from_covariates
     covariates = 0.0 if beside is None else sign * float(beside[index, row])
+    names = [] if beside is None else model.covariates.table.names  # type: ignore[attr-defined]
+    kinds = {"descriptors" if name.startswith(PREFIX) else "covariates" for name in names}
     effects = effects_of_graphs(expansion, one, row, seen=seen)
     ids, values = effects.rows.indices, sign * effects.rows.values  # (n_found,)
     by_node, by_edge = spread_over_graph(
@@ -221,8 +221,9 @@ def explain(
     order = np.lexsort((ids, -np.abs(values)))
     return Explanation(
         sign * float(effects.decisions[0]) + covariates, sign * float(effects.base[0]), label,
-        predicted, by_node, by_edge, share_unseen, unseen.mean(axis=0), warning, covariates, one[0],
-        ids[order] + expansion.first_pattern, effects.counts[order], values[order], expansion,
+        predicted, by_node, by_edge, share_unseen, unseen.mean(axis=0), warning, covariates,
+        " and ".join(sorted(kinds)), one[0], ids[order] + expansion.first_pattern,
+        effects.counts[order], values[order], expansion,
         partial(
             _neighbor_table, model, seen.features, sign * expansion.coefficients[row], n_neighbors
         ),
@@ -232,8 +233,6 @@ def explain(
 def _neighbor_table(
     model: FittedModel, graph: Features, coefficients: np.ndarray, n_neighbors: int
 ) -> pd.DataFrame:
-    import pandas as pd
-
     assert model.training is not None
     near = nearest_graphs(graph, model.training_graphs, model.weights, n_neighbors)
     positions = near.positions[0]
@@ -317,12 +316,8 @@ def attribute_table(
 ) -> pd.DataFrame:
     """Return the sum of contributions per attribute, the largest (in absolute value) first.
 
-    A cell asks for values of one attribute or of several; its contribution is divided equally among
-    them. Patterns of labels are in the row ``labels``. ``steps`` is 0 for a node's own value, 1 for
-    the mean over its neighbours, and so on.
+    ``steps`` is 0 for a node's own value, 1 for the mean over its neighbours, and so on.
     """
-    import pandas as pd
-
     parts, cells = [], forest.cells
     levels = forest.level_of(patterns)
     for pattern, level, value in zip(

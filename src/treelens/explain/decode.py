@@ -8,17 +8,15 @@ meets the same atom again. So two *occurrences* of a pattern in graphs may look 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import TREES, PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
@@ -48,8 +46,6 @@ def pattern_table(
     ``histograms`` are those of the training graphs, whose patterns are the last ones of the
     forest; ``targets`` are class codes, or values.
     """
-    import pandas as pd
-
     ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
     by_target: dict[str, Any]
     if classes is None:

@@ -170,11 +170,8 @@ def predict_graphs(
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
-    graphs, truth = check_graphs(X, model.recipe), None
-    if y is not None and model.classes is None:
-        truth = check_numbers(y, len(graphs))
-    elif y is not None:
-        truth = class_codes(y, model.classes, len(graphs))
+    graphs = check_graphs(X, model.recipe)
+    truth = checked_targets(y, model.classes, len(graphs))
     domain = expected = inside = None
     found: Any
     if isinstance(model, FittedGP):
@@ -198,8 +195,10 @@ def predict_graphs(
     )  # fmt: skip
 
 
-def class_codes(y: Any, classes: np.ndarray, n_graphs: int) -> np.ndarray:
-    """Return classes as positions in ``classes``; the text "1" stands for the class 1."""
+def checked_targets(y: Any, classes: np.ndarray | None, n_graphs: int) -> Any:
+    """Return values, or classes as positions in ``classes``; the text "1" stands for class 1."""
+    if y is None or classes is None:
+        return None if y is None else check_numbers(y, n_graphs)
     y = np.asarray(y)
     if y.shape != (n_graphs,):
         raise ValueError(

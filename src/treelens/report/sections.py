@@ -179,7 +179,8 @@ def domain_sentence(given: PredictedGraphs, index: int) -> str:
     if given.similarity[index] < least:
         reasons.append(f"{near} only (at least {least:.2f} is needed)")
     if error > largest:
-        reasons.append(f"the expected error of {error:.2g} is large (at most {largest:.2g})")
+        unit = "" if given.classes is None else " in the decision value"
+        reasons.append(f"the expected error of {error:.2g}{unit} is large (at most {largest:.2g})")
     return f"Outside the domain of applicability: {', and '.join(reasons)}."
 
 

@@ -139,7 +139,7 @@ def _model(estimator: Any) -> dict[str, Any]:
     model, forest = estimator.model_, estimator.model_.expansion.forest
     classes, targets, recipe = model.classes, model.training.targets, model.recipe
     table = None if recipe is None else recipe.table
-    names, values, shares = getattr(estimator, "covariates_", []), None, None
+    names, values, shares = estimator.covariates_, None, None
     if classes is None:
         values = {name: getattr(targets, name)() for name in ("mean", "std", "min", "max")}
     else:
