@@ -25,9 +25,11 @@ import numpy as np
 from sklearn.svm import SVC
 
 import treelens as tl
+from reproduction.chemprop_rival import ChempropRegressor
 from reproduction.data import StudyOptions, load_molecules, random_splits
 from reproduction.protocol import outer_split
 from reproduction.rivals import fit_rival
+from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.graphs.molecules import smiles_to_collection
 
 CLASS_SETS = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS", "NCI1")
@@ -140,11 +142,25 @@ NUMBER_LINES = {
         "`GraphRegressor`, uniform weights",
         _ours(tl.GraphRegressor, smiles_to_collection, weights="uniform"),
     ),
+    "ecfp6_gp": Line(
+        "ECFP6 counts, our GP, kernel of the same form",
+        _ours(EcfpGPRegressor, smiles_to_collection),
+    ),
     "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", partial(fit_rival, "ecfp_gp")),
     "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", partial(fit_rival, "ecfp4_gp")),
+    "gauche": Line(
+        "ECFP4 counts, GAUCHE",
+        partial(fit_rival, "gauche"),
+        packages=("gauche", "botorch", "torch"),
+    ),
     "ecfp4_rbf_gp": Line("ECFP4 counts, scikit-learn's GP", partial(fit_rival, "ecfp4_rbf_gp")),
     "ecfp_forest": Line("ECFP4 counts, forest", partial(fit_rival, "ecfp_forest")),
     "ecfp_boosting": Line("ECFP4 counts, boosted trees", partial(fit_rival, "ecfp_boosting")),
+    "chemprop": Line(
+        "Chemprop, one network",
+        _ours(ChempropRegressor, smiles_to_collection),
+        packages=("chemprop", "torch"),
+    ),
 }
 
 

