@@ -8,6 +8,7 @@ import pytest
 import treelens as tl
 from cli.conftest import SMALL, refused, run, write_csv
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
+from treelens.cli import console
 
 PAIRS = [(end, other) for end in ENDS for other in OTHERS]
 LEAD = "c1cc(Br)ccc1CC=O"
@@ -44,6 +45,23 @@ def test_suggestions_are_those_of_the_library(files):
     lowest = tl.suggest(loaded, table, 3, "greedy", maximize=False)
     assert [row["index"] for row in told.data["suggestions"]] == lowest["index"].tolist()
     assert "1 of 33 candidates left out: already in the training data." in told.data["notes"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_table_for_people_fits_80_columns(named, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
+    pool = pd.read_csv(files / "pool.csv").assign(id="a molecule with a long name")
+    pool.drop(columns=[] if named else "id").to_csv(tmp_path / "pool.csv", index=False)
+    args = ["suggest", files / "m.treelens", tmp_path / "pool.csv", "--n", 5]
+    rows = run(*args, "--json").data["suggestions"]
+    lines = [line.split() for line in run(*args).out.splitlines() if " to " in line]
+    assert len(lines) == 5  # no cell is folded
+    for row, line in zip(rows, lines, strict=True):
+        assert f"({row['lower_90']:.3g} to {row['upper_90']:.3g})" in " ".join(line)
+        assert line[-3] == ("yes" if row["in_domain"] else "no")
+        assert line[-2] == row["nearest_name"]
+        start = "a molecule wi…" if named else row["smiles"][:13]
+        assert " ".join(line).startswith(start)
 
 
 def test_the_class_that_is_looked_for_is_said(files):

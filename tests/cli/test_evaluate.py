@@ -10,7 +10,7 @@ import pytest
 import treelens as tl
 from cli.conftest import FAST, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
-from treelens.cli import evaluate
+from treelens.cli import console, evaluate
 from treelens.cli.evaluate import rival_of
 from treelens.cli.options import Training
 from treelens.estimators.baselines import BASELINES
@@ -39,13 +39,18 @@ def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
     assert found["models"][0]["roc_auc"] > 0.9
 
 
-def test_the_table_for_people(ringed):
-    done = run("evaluate", ringed, *FAST, "--models", "gp_uniform,ecfp_gp", "--score", "mcc")
+def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
+    done = run("evaluate", ringed, *FAST, "--covariates", "lab", "--models",
+               "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
     assert done.code == 0, done.err
-    for words in ("ROC AUC", "PR AUC", "MCC", "balanced", "frequent", "62.5 %",
+    for words in ("ROC AUC", "PR AUC", "MCC", "frequent", "62.5 %",
                   "Differences of MCC, positive is better", "about the class 'other' (62.5 %",
                   "random folds"):  # fmt: skip
         assert words in done.out, words
+    lines = done.out.splitlines()
+    scores, test = (line.split() for line in lines if line.startswith("  gp_uniform+covariates "))
+    assert (scores[-1], test[1]) == ("%", "gp_uniform")  # no cell is folded
     args = ["evaluate", ringed, *FAST, "--models", "gp_uniform", "--positive", "acid"]
     assert "about the class 'acid' (37.5 %" in run(*args).out
 
@@ -60,7 +65,7 @@ def test_numbers(numbers):
     assert rows["ecfp_gp"]["nlpd"] is not None
     assert rows["gp"]["rmse"] < done.data["mean_rmse"]
     shown = run("evaluate", numbers, *FAST, "--models", "gp_uniform")
-    for words in ("RMSE", "MAE", "NLPD", "within 90 %", "mean of all", "negative is better"):
+    for words in ("RMSE", "MAE", "R2", "within 90 %", "mean of all", "negative is better"):
         assert words in shown.out
     refused(
         run("evaluate", numbers, "--models", "gp,wwl"),
@@ -144,11 +149,10 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
 
 @pytest.mark.parametrize(
     ("difference", "error", "shown"),
-    [(0.0, 0.0, ["none", "b", ""]), (3e-17, 1e-17, ["none", "b", ""]),
-     (0.1, 0.0, ["+0.1", "b", ""]), (0.1, None, ["+0.1", "b", ""]),
-     (0.0012345, 0.0123, ["+0.001 ± 0.012", "b", "0.500"])],
+    [(0.0, 0.0, ["none", ""]), (3e-17, 1e-17, ["none", ""]), (0.1, 0.0, ["+0.1", ""]),
+     (0.1, None, ["+0.1", ""]), (0.0012345, 0.0123, ["+0.001 ± 0.012", "0.500"])],
 )  # fmt: skip
 def test_equal_predictions_have_no_difference(difference, error, shown):
     """Of the same model under two names: not +0.000 ± 0."""
-    test = {"difference": difference, "standard_error": error, "p_holm": 0.5, "against": "b"}
-    assert evaluate._verdict(test) == shown
+    test = {"difference": difference, "standard_error": error, "p_holm": 0.5}
+    assert evaluate._verdict(test | {"model": "a", "against": "b"}) == ["a", "b", *shown]

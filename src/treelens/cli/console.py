@@ -151,6 +151,10 @@ def _one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n")
 
 
+def shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def percent(share: float | None) -> str:
     """``"87.4 %"``."""
     return "" if share is None else f"{100 * share:.1f} %"

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent
+from treelens.cli.console import Output, command, percent, shortened
 
 _SHOWN = 24  # rows
+_LONGEST = 14  # characters of a molecule: a line has 80
 
 
 @command
@@ -41,10 +42,10 @@ def suggest_cli(
 ) -> None:  # fmt: skip
     """Choose candidates of DATA to measure next, as one batch, with a MODEL.
 
-    Writes one line a choice, the first choice first: its row in DATA (index, from 0), name,
-    prediction with its 90 % interval, the probability that a measurement beats the best one so far,
-    and the nearest measured compound with its value. Candidates that the model was fitted to are
-    left out.
+    Writes one line a choice, the first choice first: its position in DATA (index, from 0), name,
+    prediction with its 90 % interval, the probability that a measurement beats the best one so far
+    (better), whether it is in the domain of applicability, and the nearest measured compound with
+    its value. Candidates that the model was fitted to are left out.
     """
     from treelens.decisions.suggest import suggest
 
@@ -65,24 +66,27 @@ def suggest_cli(
 
 def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
     rows = []
-    for row in result["suggestions"][:_SHOWN]:
-        shown = {"row": row["index"] + 1, "molecule": row.get("name") or row.get("smiles", "")}
+    for row in result["suggestions"]:
+        molecule = row.get("name") or row.get("smiles") or f"index {row['index']}"
+        shown = {"molecule": shortened(str(molecule), _LONGEST)}
         if "prediction" in row:
-            shown["prediction"] = f"{row['prediction']:.4g}"
-            shown["90 % interval"] = f"{row['lower_90']:.4g} to {row['upper_90']:.4g}"
-            shown["beats the best"] = percent(row["probability_better"])
+            interval = f"{row['lower_90']:.3g} to {row['upper_90']:.3g}"
+            shown["prediction (90 %)"] = f"{row['prediction']:.3g} ({interval})"
+            shown["better"] = percent(row["probability_better"])
         else:
-            shown["class"], shown["probability"] = row["class"], percent(row["probability"])
+            shown["class"] = shortened(str(row["class"]), _LONGEST)
+            shown["probability"] = percent(row["probability"])
+        shown["domain"] = "yes" if row["in_domain"] else "no"
         near = row.get("nearest_name") or row.get("nearest_smiles") or ""
-        shown["nearest measured"], shown["similarity"] = near, f"{row['similarity']:.2f}"
-        shown["its value"] = row["nearest_value"]
+        value = row["nearest_value"]
+        value = f"{value:.3g}" if isinstance(value, float) else value
+        shown["nearest (value)"] = f"{shortened(str(near), _LONGEST - 3)} ({value})".lstrip()
         rows.append(shown)
     n_met, n_all = result["n_meeting_condition"], result["n_candidates"]
-    title = f"{len(result['suggestions'])} of {n_met} candidates"
+    title = f"{len(rows)} of {n_met} candidates"
     title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
     title += "" if result["wanted"] is None else f", looking for class {result['wanted']}"
-    output.table(list(rows[0]), [list(row.values()) for row in rows], title)
-    _show_rest(output, result, len(result["suggestions"]))
+    _show_first(output, result, list(rows[0]), [list(row.values()) for row in rows], title)
 
 
 @command
@@ -152,19 +156,21 @@ def _show_advice(output: Output, result: dict[str, Any]) -> None:
             row["n_pairs"], f"{row['pair_mean']:+.3g}", "yes" if row["in_domain"] else "no",
             f"{row['weight_change']:+.1f}", f"{row['logp_change']:+.2f}",
         ]
-        for row in result["advice"][:_SHOWN]
+        for row in result["advice"]
     ]  # fmt: skip
     columns = ["change", "new molecule", "difference ± std", "pairs", "their mean", "in domain",
                "weight", "logP"]  # fmt: skip
     title = f"Changes of {result['lead']}"
     if result["wanted"] is not None:
         title += f", towards class {result['wanted']} (differences of the decision value)"
-    output.table(columns, rows, title)
-    _show_rest(output, result, len(result["advice"]))
+    _show_first(output, result, columns, rows, title)
     if "html" in result:
         output.line(f"The page: {result['html']}")
 
 
-def _show_rest(output: Output, result: dict[str, Any], n_rows: int) -> None:
-    if n_rows > _SHOWN and "out" not in result:
-        output.line(f"The first {_SHOWN} of {n_rows}; --out FILE writes all.")
+def _show_first(
+    output: Output, result: dict[str, Any], columns: list[str], rows: list[Any], title: str
+) -> None:
+    output.table(columns, rows[:_SHOWN], title)
+    if len(rows) > _SHOWN and "out" not in result:
+        output.line(f"The first {_SHOWN} of {len(rows)}; --out FILE writes all.")

@@ -78,14 +78,15 @@ def evaluate_cli(
     within the 90 % interval.
     """
     from treelens.evaluation.splits import check_split, table_splits
+    from treelens.graphs.errors import check_choice
 
     check_split(split)
-    names = [name.strip() for name in models.split(",")]
-    names = list(dict.fromkeys([*names, *(BASELINE_NAMES if baselines else ())]))
-    known = [*GP, "svc", *SVC_KERNELS, *(f"learned_{name}" for name in SVC_KERNELS),
-             *BASELINE_NAMES]  # fmt: skip
+    names = options.split_columns(models, "--models")
+    names += [name for name in BASELINE_NAMES if baselines and name not in names]
+    learned = (f"learned_{name}" for name in SVC_KERNELS)
+    known = (*GP, "svc", *SVC_KERNELS, *learned, *BASELINE_NAMES)
     for name in names:
-        _check_choice("--models", name, known)
+        check_choice("--models", name, known)
     tables = training.read(output, data)
     if len(tables) > 1:
         raise ValueError(f"--target {training.target}: only 'treelens fit' takes several columns.")
@@ -95,8 +96,7 @@ def evaluate_cli(
         names = [name for name in names if name not in BASELINE_NAMES]
     chosen = {name: _model(name, table.task, training) for name in names}
     if table.covariates:
-        both = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP}
-        chosen = both | chosen
+        chosen = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP} | chosen
     notes: list[str] = []
     parts = table_splits(table, split, folds, repeats, training.seed, notes)
     if table.limits is not None:
@@ -115,11 +115,6 @@ def evaluate_cli(
     result = _evaluated(output, table, chosen, parts, score, positive)
     result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
     output.finish(result, _show)
-
-
-def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{option} {value}: expected one of {', '.join(choices)}.")
 
 
 def _model(name: str, task: str, training: options.Training) -> Any:
@@ -164,26 +159,23 @@ def rival_of(name: str, names: list[str]) -> str | None:
 
 
 def _evaluated(
-    output: Output,
-    table: MoleculeTable,
-    models: dict[str, Any],
-    splits: Sequence[Split],
-    score: str | None,
-    positive: str | None,
-) -> dict[str, Any]:
+    output: Output, table: MoleculeTable, models: dict[str, Any], splits: Sequence[Split],
+    score: str | None, positive: str | None,
+) -> dict[str, Any]:  # fmt: skip
     """Return scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
+    from treelens.graphs.errors import check_choice
     from treelens.graphs.recipe import noun_of
 
     graphs, y = table.learned()
     numbers = table.task == "regression"
     classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
     tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")
-    _check_choice("--score", tested, list(NUMBER_SCORES if numbers else CLASS_SCORES))
+    check_choice("--score", tested, tuple(NUMBER_SCORES if numbers else CLASS_SCORES))
     if positive is not None and (len(classes) != 2 or positive not in classes):
         raise ValueError(
             f"--positive {positive}: expected one of two classes; there are "
@@ -196,9 +188,8 @@ def _evaluated(
                      for name in models if name.endswith(WITH_COVARIATES)},
         progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
-    reference = "rmse" if numbers else "accuracy"  # of the mean, or of the most frequent class
-    dummy = DummyRegressor() if numbers else DummyClassifier()
-    simple = cross_validate({"": dummy}, graphs, y, splits)
+    dummy = DummyRegressor() if numbers else DummyClassifier()  # the mean; the most frequent class
+    simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"]
     names = list(models)
     return {
         "source": table.source,
@@ -210,7 +201,9 @@ def _evaluated(
         "n_tested": int(np.mean([len(test) for _, test in splits])),
         "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
-        "mean_rmse" if numbers else "majority": float(np.mean(simple[""]["scores"][reference])),
+        "mean_rmse" if numbers else "majority": float(
+            np.mean(simple["rmse" if numbers else "accuracy"])
+        ),
         "models": [
             {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
         ],
@@ -223,63 +216,64 @@ def _evaluated(
     }
 
 
-# --- printing ---------------------------------------------------------------------------------
+# --- printing -------------------------------------------------------------------------------------
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
+    """Print the tested score, three others and the tests; 80 columns are wide enough."""
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
-    numbers, several = result["task"] == "regression", result["n_splits"] > 1
+    numbers, tested, models = result["task"] == "regression", result["tested"], result["models"]
     known = NUMBER_SCORES if numbers else CLASS_SCORES
-    shown = [name for name in known if any(m[name] is not None for m in result["models"])]
-    tests = {test["model"]: test for test in result["tests"]}
-    reference = ("mean of all", "rmse") if numbers else ("most frequent class", "accuracy")
-    value = f"{result['mean_rmse']:.4g}" if numbers else percent(result["majority"])
-    rows = [[reference[0], *(value if name == reference[1] else "" for name in shown), *[""] * 4]]
-    for model in result["models"]:
+    others = [name for name in known if any(model[name] is not None for model in models)]
+    shown = [tested, *(name for name in others if name not in (tested, "nlpd"))][:4]
+    simple, reference, value = ("mean of all", "rmse", "mean_rmse") if numbers else (
+        "most frequent class", "accuracy", "majority")  # fmt: skip
+    value = score_text(reference, result[value])
+    rows = [[simple, *(value if name == reference else "" for name in shown)]]
+    for model in models:
         cells = [score_text(name, model[name]) for name in shown]
-        spread = model[f"{shown[0]}_std"]
-        if several and spread is not None and spread > _SAME:
-            cells[0] += f" ± {spread:{'.2g' if numbers else '.3f'}}"
-        rows.append([model["model"], *cells, *_verdict(tests.get(model["model"])),
-                     f"{model['seconds']:.0f} s"])  # fmt: skip
-    columns = ["model", *(known[name][0] for name in shown), "difference", "against", "p (Holm)",
-               "time"]  # fmt: skip
+        spread = model[f"{tested}_std"]
+        if result["n_splits"] > 1 and spread is not None and spread > _SAME:
+            cells[0] += f" ± {score_text(tested, float(f'{spread:.2g}')).removesuffix(' %')}"
+        rows.append([model["model"], *cells])
     kind, _, column = result["split"].partition("=")
-    how = _SPLITS.get(kind) or (f"by {column!r}, past before future" if kind == "time"
-                                else f"by {column!r}")  # fmt: skip
-    repeated = f" x {result['n_repeats']}" if result["n_splits"] > result["n_folds"] else ""
-    n = result["n_splits"] // (result["n_repeats"] if repeated else 1)
-    parts = f"{n}{repeated} test parts" if n > 1 else "one test part"
+    how = _SPLITS.get(kind, f"by {column!r}" + ", past before future" * (kind == "time"))
+    n, repeats = result["n_splits"], result["n_repeats"]
+    parts = "one test part" if n == 1 else f"{n} test parts"
+    if repeats > 1 and n > result["n_folds"]:
+        parts = f"{n // repeats} x {repeats} test parts"
     size = f"{result['n_graphs']} {result['noun']}"
-    output.table(columns, rows, f"{result['source']}: {size}, {parts}, {how}")
-    title, more = known[result["tested"]]
+    title, more = known[tested]
+    output.table(["model", *(known[name][0] for name in shown)], rows,
+                 f"{result['source']}: {size}, {parts}, {how}")  # fmt: skip
+    if result["tests"]:
+        columns = ["model", "against", f"difference of {title}", "p (Holm)"]
+        output.table(columns, map(_verdict, result["tests"]))
     words = [f"Differences of {title}, {'positive' if more else 'negative'} is better."]
-    if several:
+    if n > 1:
         words.append("P-values: two-sided corrected resampled t-test (Nadeau and Bengio), Holm.")
     if result["positive"] is not None:
         words.append(
             f"PR AUC, recall and precision are about the class {result['positive']!r} "
             f"({percent(result['positive_share'])} of the {result['noun']})."
         )
-    output.line(" ".join([*words, "All settings were chosen within each training part."]))
-    for model in result["models"]:
+    words.append("All settings were chosen within each training part. --json prints all scores.")
+    output.line(" ".join(words))
+    for model in models:
         if model["n_one_class"]:
             output.line(
-                f"{model['model']} predicts one class throughout in {model['n_one_class']} of "
-                f"{result['n_splits']} test parts: its accuracy there is the share of that class."
+                f"{model['model']} predicts one class throughout in {model['n_one_class']} of {n} "
+                "test parts: its accuracy there is the share of that class."
             )
 
 
-def _verdict(test: dict[str, Any] | None) -> list[str]:
-    """Return the difference with its standard error, the rival and the p-value as printed."""
-    if test is None:
-        return ["", "", ""]
-    difference, error = test["difference"], test["standard_error"]
-    if abs(difference) < _SAME and (error or 0.0) < _SAME:  # the same predictions
-        return ["none", test["against"], ""]
-    if error is None or error < _SAME:  # one part, or the same difference in all: no spread
-        return [f"{difference:+.3g}", test["against"], ""]
+def _verdict(test: dict[str, Any]) -> list[str]:
+    """Return the model, the rival, the difference with its standard error, and the p-value."""
+    difference, error = test["difference"], test["standard_error"] or 0.0
+    pair = [test["model"], test["against"]]
+    if error < _SAME:  # one part, or the same difference in all: no spread
+        return [*pair, "none" if abs(difference) < _SAME else f"{difference:+.3g}", ""]
     decimals = max(0, 1 - floor(log10(error)))  # two digits of the standard error
     shown = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
-    return [shown, test["against"], f"{test['p_holm']:.3f}"]
+    return [*pair, shown, f"{test['p_holm']:.3f}"]

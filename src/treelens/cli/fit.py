@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent, score_text
+from treelens.cli.console import Output, command, percent, score_text, shortened
 from treelens.cli.explain import covariate_list, show_patterns
 from treelens.kernels.table import KERNELS
 
@@ -280,7 +280,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     for row in result["fragments"]:
         shown = row["smiles"] or row["pattern"]
         name = f"{row['name']}, {shown}" if row["name"] else shown
-        name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+        name = shortened(name, _LONGEST_NAME)
         name += f", for {row['class_label']}" if "class_label" in row else ""
         both = (row["measured_with"], row["measured_without"])
         rows.append([
