@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -14,8 +14,17 @@ from treelens.array_checks import check_array, check_offsets
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 
-_OFFSETS = ("node_offsets", "neighbor_offsets")
-_CODES = ("neighbors", "node_codes", "edge_codes", "fine_codes")
+# The arrays of a collection: their types, and what they have one row for each of.
+_ARRAYS: dict[str, tuple[Any, str]] = {
+    "node_offsets": (np.int64, ""), "neighbor_offsets": (np.int64, ""),
+    "neighbors": (np.int32, "arc"), "node_codes": (np.int32, "node"),
+    "edge_codes": (np.int32, "arc"), "fine_codes": (np.int32, "node"),
+    "directions": (np.int8, "arc"), "node_attributes": (np.float64, "node"),
+    "edge_attributes": (np.float64, "arc"), "names": (object, "graph"),
+}  # fmt: skip
+_ALPHABETS = {
+    "node_codes": "node_alphabet", "fine_codes": "fine_alphabet", "edge_codes": "edge_alphabet",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,17 +162,22 @@ class GraphCollection:
     _known_good: InitVar[bool] = False
 
     def __post_init__(self, _known_good: bool) -> None:
-        if (self.fine_codes is None) != (self.fine_alphabet is None) or (
-            (self.edge_codes is None) != (self.edge_alphabet is None)
-        ):
-            raise GraphDataError("Give codes and their alphabet together, or neither.")
-        data = {key: _objects(values) for key, values in (self.graph_data or {}).items()}
-        object.__setattr__(self, "graph_data", MappingProxyType(data))
-        for name, convert in _CONVERT.items():
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, convert(value))
+        for codes, alphabet in _ALPHABETS.items():
+            if (getattr(self, codes) is None) != (getattr(self, alphabet) is None):
+                raise GraphDataError(f"Give {codes} and {alphabet} together, or neither.")
+        values: dict[str, Any] = {
+            name: _frozen(getattr(self, name), name, dtype) for name, (dtype, _) in _ARRAYS.items()
+        }
+        for name in (*_ALPHABETS.values(), "attribute_names", "edge_attribute_names"):
+            given = getattr(self, name)
+            values[name] = None if given is None else tuple(given)
+        data = {key: _frozen(x, key, object) for key, x in (self.graph_data or {}).items()}
+        for name, value in {**values, "graph_data": MappingProxyType(data)}.items():
+            object.__setattr__(self, name, value)
         if not _known_good:
             self._check_arrays()
+            self._check_neighbors()
+            self._check_attributes()
 
     def __reduce__(self) -> Any:
         arguments = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -174,32 +188,25 @@ class GraphCollection:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
         if not len(self.node_offsets):
             raise GraphDataError("node_offsets must ascend from 0 to the number of nodes.")
-        n_nodes, n_arcs = self.n_nodes, len(self.neighbors)
-        codes = [
-            ("node_codes", self.node_codes, n_nodes, self.node_alphabet),
-            ("fine_codes", self.fine_codes, n_nodes, self.fine_alphabet),
-            ("edge_codes", self.edge_codes, n_arcs, self.edge_alphabet),
-            ("directions", self.directions, n_arcs, ("to the neighbour", "from it")),
-        ]
-        others = [
-            ("node_attributes", self.node_attributes, n_nodes),
-            ("edge_attributes", self.edge_attributes, n_arcs),
-            ("names", self.names, len(self)),
-            *((f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()),
-        ]
+        lengths = {"node": self.n_nodes, "arc": len(self.neighbors), "graph": len(self)}
+        arrays = [(name, getattr(self, name), lengths.get(of)) for name, (_, of) in _ARRAYS.items()]
+        arrays += [(f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()]
         try:
-            check_offsets(self.node_offsets, "node_offsets", len(self), n_nodes)
-            check_offsets(self.neighbor_offsets, "neighbor_offsets", n_nodes, n_arcs)
-            for name, array, length, alphabet in codes:
-                if array is not None:
-                    check_array(array, name, array.dtype, (length,), 0, len(alphabet or ()))
-            for name, array, length in others:
+            check_offsets(self.node_offsets, "node_offsets", len(self), self.n_nodes)
+            check_offsets(
+                self.neighbor_offsets, "neighbor_offsets", self.n_nodes, len(self.neighbors)
+            )
+            for name, array, length in arrays:
                 if array is not None:
                     check_array(array, name, array.dtype, (length, *array.shape[1:]))
+            for name, alphabet in _ALPHABETS.items():
+                if (array := getattr(self, name)) is not None:
+                    n_labels = len(getattr(self, alphabet))
+                    check_array(array, name, array.dtype, array.shape, 0, n_labels)
+            if self.directions is not None:
+                check_array(self.directions, "directions", np.int8, (None,), 0, 2)
         except ValueError as error:
             raise GraphDataError(f"{error}.") from error
-        self._check_neighbors()
-        self._check_attributes()
 
     def _check_neighbors(self) -> None:
         """Neighbours must be nodes of the same graph, ascending."""
@@ -320,33 +327,31 @@ class GraphCollection:
 
     def _graph(self, index: int) -> Graph:
         first, last = self.node_offsets[index], self.node_offsets[index + 1]
-        arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
+        start, stop = self.neighbor_offsets[first], self.neighbor_offsets[last]
         owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
         if self.directions is None:
-            once = owner <= self.neighbors[arcs]
+            once = owner <= self.neighbors[start:stop]
         else:
-            once = self.directions[arcs] == 0
-        edges = zip(owner[once].tolist(), self.neighbors[arcs][once].tolist(), strict=True)
+            once = self.directions[start:stop] == 0
+        nodes, edges = slice(first, last), np.arange(start, stop)[once]
 
-        def labels(codes: np.ndarray, alphabet: tuple[Any, ...] | None) -> tuple[Any, ...]:
-            return tuple(map((alphabet or ()).__getitem__, codes.tolist()))
+        def labels(codes: np.ndarray | None, alphabet: Any, rows: Any) -> Any:
+            return None if codes is None else tuple(alphabet[code] for code in codes[rows].tolist())
 
         def columns(table: np.ndarray | None, names: tuple[str, ...], rows: Any) -> dict[str, Any]:
             values = () if table is None else table[rows].T.tolist()
             return {name: tuple(column) for name, column in zip(names, values, strict=True)}
 
-        edge_codes, fine_codes = self.edge_codes, self.fine_codes
-        edge_rows = np.arange(arcs.start, arcs.stop)[once]
         return Graph(
-            labels(self.node_codes[first:last], self.node_alphabet),
-            tuple(edges),
-            None if edge_codes is None else labels(edge_codes[arcs][once], self.edge_alphabet),
+            labels(self.node_codes, self.node_alphabet, nodes),
+            tuple(zip(owner[once].tolist(), self.neighbors[edges].tolist(), strict=True)),
+            labels(self.edge_codes, self.edge_alphabet, edges),
             None if self.names is None else self.names[index],
             {key: x[index] for key, x in self.graph_data.items()},
-            None if fine_codes is None else labels(fine_codes[first:last], self.fine_alphabet),
+            labels(self.fine_codes, self.fine_alphabet, nodes),
             self.recipe,
-            columns(self.node_attributes, self.attribute_names, slice(first, last)),
-            columns(self.edge_attributes, self.edge_attribute_names, edge_rows),
+            columns(self.node_attributes, self.attribute_names, nodes),
+            columns(self.edge_attributes, self.edge_attribute_names, edges),
             self.directed,
         )
 
@@ -354,48 +359,31 @@ class GraphCollection:
         """Return consecutive graphs: node and arc arrays are views, nothing is renumbered."""
         first, last = self.node_offsets[start], self.node_offsets[stop]
         arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
-        return self._with_arrays(
-            self.node_offsets[start : stop + 1] - first,
-            self.neighbor_offsets[first : last + 1] - self.neighbor_offsets[first],
-            slice(first, last),
-            arcs,
-            slice(start, stop),
-        )
+        node_offsets = self.node_offsets[start : stop + 1] - first
+        neighbor_offsets = self.neighbor_offsets[first : last + 1] - arcs.start
+        nodes, graphs = slice(first, last), slice(start, stop)
+        return self._cut(node_offsets, neighbor_offsets, node=nodes, arc=arcs, graph=graphs)
 
     def _gather(self, indices: np.ndarray) -> GraphCollection:
         """Return any choice of graphs, in one vectorised copy."""
-        node_offsets, rows = _ranges(self.node_offsets, indices)
-        neighbor_offsets, arcs = _ranges(self.neighbor_offsets, rows)
-        return self._with_arrays(node_offsets, neighbor_offsets, rows, arcs, indices)
+        node_offsets, nodes = _ranges(self.node_offsets, indices)
+        neighbor_offsets, arcs = _ranges(self.neighbor_offsets, nodes)
+        return self._cut(node_offsets, neighbor_offsets, node=nodes, arc=arcs, graph=indices)
 
-    def _with_arrays(
-        self, node_offsets: Any, neighbor_offsets: Any, rows: Any, arcs: Any, graphs: Any
+    def _cut(
+        self, node_offsets: np.ndarray, neighbor_offsets: np.ndarray, **rows: Any
     ) -> GraphCollection:
         """Return a part; its arrays were checked, so that a slice costs a twentieth."""
-        cuts = {
-            "node_codes": rows,
-            "fine_codes": rows,
-            "node_attributes": rows,
-            "names": graphs,
-            "neighbors": arcs,
-            "edge_codes": arcs,
-            "edge_attributes": arcs,
-            "directions": arcs,
-        }
         changes: dict[str, Any] = {
-            name: values[where]
-            for name, where in cuts.items()
-            if (values := getattr(self, name)) is not None
+            name: values[rows[of]]
+            for name, (_, of) in _ARRAYS.items()
+            if of and (values := getattr(self, name)) is not None
         }
-        changes["graph_data"] = {key: x[graphs] for key, x in self.graph_data.items()}
+        changes["graph_data"] = {key: x[rows["graph"]] for key, x in self.graph_data.items()}
         return replace(self,
             node_offsets=node_offsets, neighbor_offsets=neighbor_offsets, **changes,
             _known_good=True,
         )  # fmt: skip
-
-    def with_recipe(self, recipe: GraphRecipe | None) -> GraphCollection:
-        """Return the same graphs with another recipe."""
-        return replace(self, recipe=recipe)
 
     def with_names(self, names: Any) -> GraphCollection:
         """Return the same graphs with other names."""
@@ -424,8 +412,18 @@ class GraphCollection:
         )  # fmt: skip
 
 
-def _frozen(array: Any, dtype: Any) -> np.ndarray:
+def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:
     """Return a read-only array; copies only what the caller could still write to."""
+    if values is None:
+        return None
+    if dtype is not object:
+        array = np.asarray(values)
+        _check_numbers(array, name, dtype)
+    elif isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        array = values
+    else:  # also of values that are sequences themselves
+        listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        array = np.fromiter(listed, dtype=object, count=len(listed))
     result = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view() if result is not array else result.copy()
@@ -433,47 +431,17 @@ def _frozen(array: Any, dtype: Any) -> np.ndarray:
     return result
 
 
-def _integers(values: Any, name: str, dtype: Any) -> np.ndarray:
-    """Return one-dimensional integers as a frozen array; nothing is rounded or wrapped."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise GraphDataError(f"{name} must have one axis; got the shape {array.shape}.")
-    if array.size and array.dtype.kind not in "iu":
-        raise GraphDataError(f"{name} must be integers; got {array.dtype}.")
-    limits = np.iinfo(dtype)
-    if array.size and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
-        raise GraphDataError(f"{name} must fit into {limits.dtype}.")
-    return _frozen(array, dtype)
-
-
-def _floats(values: Any) -> np.ndarray:
-    """Return numbers as a frozen array of shape (n_rows, n_columns)."""
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "iufb":
+def _check_numbers(array: np.ndarray, name: str, dtype: Any) -> None:
+    """Raise unless these are integers on one axis that fit, or numbers on two axes."""
+    n_axes, kinds, what = (2, "iufb", "numbers") if dtype is np.float64 else (1, "iu", "integers")
+    if array.ndim != n_axes or (array.size and array.dtype.kind not in kinds):
         raise GraphDataError(
-            "Attributes must be an array of numbers with a row for each node or edge; got shape "
-            f"{array.shape} and type {array.dtype}."
+            f"{name} must be {what} with {n_axes} axes; got {array.dtype}, shape {array.shape}."
         )
-    return _frozen(array, np.float64)
-
-
-def _objects(values: Any) -> np.ndarray:
-    """Return a frozen 1-D object array, even when the values are sequences themselves."""
-    if not (isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1):
-        values = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        values = np.fromiter(values, dtype=object, count=len(values))
-    return _frozen(values, object)
-
-
-_CONVERT: dict[str, Callable[[Any], Any]] = {
-    **{name: partial(_integers, name=name, dtype=np.int64) for name in _OFFSETS},
-    **{name: partial(_integers, name=name, dtype=np.int32) for name in _CODES},
-    "directions": partial(_integers, name="directions", dtype=np.int8),
-    **dict.fromkeys(("node_attributes", "edge_attributes"), _floats),
-    **dict.fromkeys(("node_alphabet", "edge_alphabet", "fine_alphabet"), tuple),
-    **dict.fromkeys(("attribute_names", "edge_attribute_names"), tuple),
-    "names": _objects,
-}
+    if array.size and what == "integers":
+        limits = np.iinfo(dtype)
+        if not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
+            raise GraphDataError(f"{name} must fit into {limits.dtype}.")
 
 
 def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

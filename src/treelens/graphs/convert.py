@@ -117,7 +117,8 @@ def as_graph_collection(
     known = recipe or GraphRecipe()
     asked = {name: getattr(known, name) if x is None else x for name, x in given.items()}
     required = not (node_attributes is None and edge_attributes is None)
-    collection = join(*kind.convert(graphs, Asked(**asked, required=required)), kind.source)
+    plain, wanted = kind.convert(graphs, Asked(**asked, required=required))
+    collection = join(plain, wanted, kind.source)
     if known.is_molecular and collection.degree_labels and collection.n_nodes:
         raise GraphDataError(
             f"The model was fitted to molecules, and item 0 is {kind.name} without node labels. "

@@ -265,11 +265,10 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
 
 def _content(info: DatasetInfo, path: Path) -> tuple[TextFiles | bytes, dict[str, str]]:
     """Return what was read, and the SHA-256 of every text file, unpacked, by file name."""
-    if info.kind == "smiles":
-        content: TextFiles | bytes = read_bytes(path)
+    content = read_bytes(path) if info.kind == "smiles" else read_text_files(path)
+    if isinstance(content, bytes):
         texts = {f"{info.file_stem}.csv": content}
     else:
-        content = read_text_files(path)
         texts = {f"{content.name}_{part}.txt": data for part, data in content.contents.items()}
     return content, {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
 

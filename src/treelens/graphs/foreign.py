@@ -53,7 +53,7 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
         node_attributes=tuple(first.node_attributes), edge_attributes=tuple(first.edge_attributes)
     )
     joined = join(plain, asked, None, data)
-    joined = joined.with_recipe(common_recipe(graph.recipe for graph in graphs))
+    joined = replace(joined, recipe=common_recipe(graph.recipe for graph in graphs))
     fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
     if len(fine) < len(graphs):
         return joined

@@ -22,7 +22,7 @@ from treelens.graphs.errors import (
     first_few,
 )
 from treelens.graphs.molecules import leave_out
-from treelens.graphs.recipe import TableRecord, Transform, transform_named
+from treelens.graphs.recipe import GraphRecipe, TableRecord, Transform, transform_named
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
 
 DUPLICATES = ("merge", "first", "keep", "error")
@@ -146,7 +146,7 @@ class MoleculeTable:
         recipe, graphs = self.graphs.recipe, self.graphs
         if self._scale is not None and recipe is not None and recipe.table is not None:
             plain = replace(recipe, table=replace(recipe.table, transform=None))
-            graphs = graphs.with_recipe(plain)
+            graphs = replace(graphs, recipe=plain)
             if self._noise is not None:
                 graphs = graphs.with_data({targets.NOISE: self._noise})
         return graphs, self._y_learned
@@ -261,10 +261,8 @@ class MoleculeTable:
             counts = {kind: int(which.sum()) for kind, which in n_limits.items() if which.any()}
             graphs = data.graphs.with_data({targets.LIMITS: data.limits})
             data = replace(data, graphs=graphs, counts=data.counts | counts)
-        recipe = data.graphs.recipe
-        if recipe is None:
-            return data
-        return replace(data, graphs=data.graphs.with_recipe(replace(recipe, table=data.record)))
+        recipe = replace(data.graphs.recipe or GraphRecipe(), table=data.record)
+        return replace(data, graphs=replace(data.graphs, recipe=recipe))
 
     # --- the steps of with_target -----------------------------------------------------------
 

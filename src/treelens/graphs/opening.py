@@ -153,7 +153,8 @@ def number_table(
     whole = dtype is np.int64
     if not whole or not (data.translate(None, _OF_INTEGERS) or _LEADING_ZERO.search(data)):
         with suppress(ValueError):  # also lines of different lengths
-            table = np.loadtxt(io.BytesIO(data), dtype, delimiter=",", comments=None, ndmin=2)
+            file = io.BytesIO(data)
+            table: np.ndarray = np.loadtxt(file, dtype, delimiter=",", comments=None, ndmin=2)
             complete = len(table) == data.count(b"\n") + 1  # blank lines are left out
             if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
                 return table
