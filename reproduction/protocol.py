@@ -37,11 +37,11 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.search import (
+    SCORES,
     Candidate,
     KernelSearch,
     SearchResult,
     Split,
-    accuracy,
     grid,
     leading_settings,
     repetitions_for,
@@ -185,7 +185,7 @@ def kernel_search(
     # program.
     return KernelSearch(
         partial(data.histograms.select_depths, first_depth), data.codes, splits, learner,
-        np.ones(len(data.codes)), accuracy, final=final,
+        np.ones(len(data.codes)), SCORES["accuracy"], final=final,
     )  # fmt: skip
 
 
@@ -245,4 +245,4 @@ def path_scores(
         np.ones(len(train)),
     )  # fmt: skip
     cross = kernel[np.ix_(test, train)]
-    return [accuracy(codes[test], machine.decide(cross)) for machine in machines]
+    return [SCORES["accuracy"](codes[test], machine.decide(cross)) for machine in machines]

@@ -21,7 +21,7 @@ def _fit_model(graphs, y, kernel="wwl", depth=2, first_depth=0, random_weights=F
         return model
     weights = np.random.default_rng(7).uniform(0, 2, len(model.weights))
     decision = replace(model.decision, kernel=replace(model.kernel, weights=weights))
-    return replace(model, decision=decision).from_stored()
+    return replace(model, decision=decision)
 
 
 @pytest.fixture(scope="session")

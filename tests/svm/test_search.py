@@ -170,13 +170,13 @@ def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
 def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
     candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
                   for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
-    result, winner = staged_search(search_of(data, splits), candidates)
+    result = staged_search(search_of(data, splits), candidates)
     uniform = search_of(data, splits).run([c for c in candidates if c.weight_radius == 0])
     leading = set(leading_settings(uniform))
     tried = {c._replace(weight_radius=0.0) for c in result.scores if c.weight_radius > 0}
     assert tried == leading
     assert 0 < len(leading) < 4  # some settings are left out, or this shows nothing
-    assert winner in result.scores
+    assert result.winner() in result.scores
 
 
 # --- the race -------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from treelens.svm.search import (
     SCORES,
     Candidate,
     KernelSearch,
+    SearchResult,
     Split,
     learning_gain,
     repetitions_for,
@@ -178,7 +179,8 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         task.learner, sample_weight, SCORES[task.scoring], task.n_jobs,
     )  # fmt: skip
     with progress_ticks(task.progress, "Choosing a kernel") as search.tick:
-        result, chosen = staged_search(search, candidates)
+        result = staged_search(search, candidates)
+    chosen = result.winner()
     # A splitter of the user's need not hold out every graph.
     known = np.isfinite(result.margins[chosen]).all(axis=1)
     calibration = fit_calibration(result.margins[chosen][known], task.codes[known])
@@ -198,9 +200,28 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         )
     warn_if_one_class(predicted_codes(result.decisions[chosen][known]), task.classes)
     weights = None if learner is None else learner.weights_
-    decision = _fit_decision(task, chosen, patterns, histograms, weights, sample_weight)
+    pairs = patterns.pairs(histograms)
+    features = Features(pairs, pairs.diagonal(weights))
+    kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
+    matrix = kernel.matrix(features, n_jobs=task.n_jobs)
+    svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, sample_weight)
+    support = svm.support
+    svm = SVM(svm.coefficients[:, support], svm.intercepts)
+    training = TrainingGraphs(histograms, task.codes).with_identity(task.graphs)
+    decision = LinearOnKernel(kernel, support, svm)
+    model = FittedSVM(
+        task.classes, patterns, decision, task.graphs.recipe, calibration, training,
+        _record(task, result, chosen, learner, len(candidates)),
+    )  # fmt: skip
+    return model, learner
+
+
+def _record(
+    task: Task, result: SearchResult, chosen: Candidate, learner: Any, n_candidates: int
+) -> Choice:
+    """How the model was chosen."""
     used = task.learner if learner is None else learner
-    choice = Choice(
+    return Choice(
         {
             "kernel": chosen.kernel,
             "depth": chosen.depth,
@@ -213,7 +234,7 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
             "class_weight": task.class_weight,
             "rare_class": rarest_class(task.classes, task.codes),
             "score": result.mean(chosen),
-            "n_candidates": len(candidates),
+            "n_candidates": n_candidates,
             "n_splits": result.n_splits,
         },
         learning_gain(result),
@@ -221,23 +242,3 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(learner, "result_", None),
     )
-    training = TrainingGraphs(histograms, task.codes).with_identity(task.graphs)
-    model = FittedSVM(
-        task.classes, patterns, decision, task.graphs.recipe, calibration, training, choice
-    )
-    return model, learner
-
-
-def _fit_decision(
-    task: Task, chosen: Candidate, patterns: PatternExtractor, histograms: PatternHistograms,
-    weights: np.ndarray | None, sample_weight: np.ndarray,
-) -> LinearOnKernel:  # fmt: skip
-    """The SVM on all training graphs, reduced to its support vectors."""
-    pairs = patterns.pairs(histograms)
-    features = Features(pairs, pairs.diagonal(weights))
-    kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
-    matrix = kernel.matrix(features, n_jobs=task.n_jobs)
-    svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, sample_weight)
-    support = svm.support
-    basis = Features(patterns.pairs(histograms.select_graphs(support)), features.diagonal[support])
-    return LinearOnKernel(kernel, basis, support, SVM(svm.coefficients[:, support], svm.intercepts))

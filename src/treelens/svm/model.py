@@ -24,6 +24,7 @@ from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import LearnerSettings
 from treelens.patterns.features import Features, PatternExtractor
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.svm.search import BestParams, SearchResult
 from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
@@ -33,16 +34,9 @@ from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, mar
 class LinearOnKernel:
     """Outputs that are linear in kernel values with the support vectors."""
 
-    __derived__ = ("basis",)
-
     kernel: WeightedKernel
-    basis: Features  # of the support vectors
-    basis_indices: np.ndarray  # their positions among the training graphs
+    basis_indices: np.ndarray  # of the support vectors among the training graphs
     svm: SVM
-
-    def outputs(self, features: Features, n_jobs: int = 1) -> np.ndarray:
-        """Outputs for graphs, shape (n_graphs, n_outputs)."""
-        return self.svm.outputs(self.kernel.matrix(features, self.basis, n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +123,6 @@ class FittedSVM:
         if learned is not None and len(learned.moved) != histograms.n_depths:
             raise ValueError("moved must have one entry per depth")
 
-    def from_stored(self) -> FittedSVM:
-        """Return the model with the features of its basis graphs, which files leave out."""
-        decision = self.decision
-        counts = self.training.histograms.select_graphs(decision.basis_indices)
-        pairs = self.patterns.pairs(counts)
-        basis = Features(pairs, pairs.diagonal(self.kernel.weights))
-        return replace(self, decision=replace(decision, basis=basis))
-
     @property
     def kernel(self) -> WeightedKernel:
         return self.decision.kernel
@@ -152,7 +138,15 @@ class FittedSVM:
     @cached_property
     def training_graphs(self) -> Features:
         """Features of all training graphs, of which the support vectors are a part."""
-        pairs = self.patterns.pairs(self.training.histograms)
+        return self._features(self.training.histograms)
+
+    @cached_property
+    def basis(self) -> Features:
+        """Features of the support vectors."""
+        return self._features(self.training.histograms.select_graphs(self.decision.basis_indices))
+
+    def _features(self, histograms: PatternHistograms) -> Features:
+        pairs = self.patterns.pairs(histograms)
         return Features(pairs, pairs.diagonal(self.kernel.weights))
 
     @cached_property
@@ -160,14 +154,14 @@ class FittedSVM:
         """Of several classes, the mean of the decisions for each against each other class."""
         return KernelExpansion(
             self.patterns.forest, self.patterns.first_depth, self.kernel, self.weights,
-            self.decision.basis, self.decision.basis_indices, *self.decision.svm.per_class,
+            self.basis, self.decision.basis_indices, *self.decision.svm.per_class,
             self.classes, partial(self.patterns.refine, weights=self.kernel.weights),
         )  # fmt: skip
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""
         seen = self.patterns.refine(graphs, self.kernel.weights, n_jobs)
-        outputs = self.decision.outputs(seen.features, n_jobs)
+        outputs = self.decision.svm.outputs(self.kernel.matrix(seen.features, self.basis, n_jobs))
         margins = margins_of(outputs)
         return Predictions(
             decisions_of(outputs), seen.histograms.out_of_vocabulary(), seen, margins,

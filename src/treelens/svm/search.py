@@ -47,7 +47,7 @@ _WORTH_THREADS = 500
 
 
 class BestParams(TypedDict, total=False):
-    """The chosen settings, with "auto" resolved."""
+    """The chosen settings, with "auto" resolved; model files are checked by it."""
 
     kernel: str
     depth: int
@@ -110,18 +110,17 @@ class SearchResult:
 
     def best(self, keep: Callable[[Candidate], bool] = lambda c: True) -> Candidate | None:
         """The best finished candidate: by score, then by hinge loss, then the simplest."""
-
-        def merit(candidate: Candidate) -> tuple[float, float]:
-            loss = float(np.mean(self.losses[candidate]))
-            return round(self.mean(candidate), 12), -round(loss, 12)
-
-        return max(filter(keep, self.finished()), key=merit, default=None)
+        return max(filter(keep, self.finished()), key=self.merit, default=None)
 
     def winner(self) -> Candidate:
         """The best of all: the leader of a race always finishes."""
         winner = self.best()
         assert winner is not None
         return winner
+
+    def merit(self, candidate: Candidate) -> tuple[float, float]:
+        loss = float(np.mean(self.losses[candidate]))
+        return round(self.mean(candidate), 12), -round(loss, 12)
 
     def mean(self, candidate: Candidate) -> float:
         return float(np.mean(self.scores[candidate]))
@@ -260,11 +259,6 @@ class KernelSearch:
 # --- scores -----------------------------------------------------------------------------------
 
 
-def accuracy(codes: np.ndarray, decisions: np.ndarray) -> float:
-    """Share of graphs whose class is predicted."""
-    return float(np.mean(predicted_codes(decisions) == codes))
-
-
 def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
     """Area under the ROC curve; for several classes the mean of one against the rest."""
     targets = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
@@ -277,7 +271,7 @@ def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
 
 
 SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "accuracy": accuracy,
+    "accuracy": lambda codes, decisions: float(np.mean(predicted_codes(decisions) == codes)),
     "balanced_accuracy": lambda codes, decisions: float(
         balanced_accuracy_score(codes, predicted_codes(decisions))
     ),
@@ -304,37 +298,26 @@ def grid(
     return list(dict.fromkeys(candidates))
 
 
-def staged_search(
-    search: KernelSearch, candidates: list[Candidate]
-) -> tuple[SearchResult, Candidate]:
+def staged_search(search: KernelSearch, candidates: list[Candidate]) -> SearchResult:
     """Uniform weights over the whole grid, then radii at the best depth of every kernel.
 
     The second stage tries only settings that were still in the race at the end of the first.
     """
     uniform = [c for c in candidates if c.weight_radius == 0]
     learned = [c for c in candidates if c.weight_radius > 0]
-    if not uniform:  # learned weights only: search all of them
-        result = search.run(learned)
-        return result, result.winner()
-    result = search.run(uniform)
-    leading = set(leading_settings(result))
+    result = search.run(uniform or learned)
+    leading = set(leading_settings(result))  # none if all candidates are learned: all were tried
     second = [c for c in learned if c._replace(weight_radius=0.0) in leading]
-    if second:
-        result = search.run(second, result)
-    return result, result.winner()
+    return search.run(second, result) if second else result
 
 
 def leading_settings(result: SearchResult) -> list[Candidate]:
     """Settings to learn weights at: finished candidates at the best depth of each kernel."""
+    best: dict[str, Candidate] = {}
     uniform = [c for c in result.finished() if c.weight_radius == 0]
-    leaders = [
-        result.best(lambda c, kernel=kernel: c.kernel == kernel and c.weight_radius == 0)  # type: ignore[misc]
-        for kernel in sorted({c.kernel for c in uniform})
-    ]
-    return [
-        c for leader in leaders for c in uniform
-        if leader is not None and (c.kernel, c.depth) == (leader.kernel, leader.depth)
-    ]  # fmt: skip
+    for c in sorted(uniform, key=result.merit, reverse=True):
+        best.setdefault(c.kernel, c)
+    return [c for c in uniform if c.depth == best[c.kernel].depth]
 
 
 def radii_for(n_graphs: int) -> tuple[float, ...]:
