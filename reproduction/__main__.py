@@ -64,6 +64,8 @@ EXPERIMENTS = {
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
     "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "defaults",
                             "defaults", "run_intervals"),
+    "rules": Experiment("other rules of choosing weights for classes", "defaults",
+                        "defaults", "run_class_rules"),
     "domain": Experiment("does the applicability domain order the errors", "defaults",
                          "defaults", "run_domain"),
 }  # fmt: skip
