@@ -35,7 +35,6 @@ from treelens.svm.search import (
 from treelens.svm.solver import pairwise_hinge_loss
 
 DEPTH = 3
-SMALL_GRID = grid(["wwl", "tanimoto"], [1, 2], [0.0, 1.0], [1.0, 10.0], [0.1, 10.0])
 
 
 @pytest.fixture(scope="module")
@@ -148,25 +147,6 @@ def test_weights_come_from_the_training_part_of_a_split(data, splits):
     assert set(elsewhere) == {1.0}
 
 
-def test_candidates_are_compared_with_rough_weights_unless_told_otherwise(
-    data, splits, monkeypatch
-):
-    asked = []
-    learn = KernelSearch.learn
-
-    def watched(self, base, train, rough=False):
-        asked.append(rough)
-        return learn(self, base, train, rough)
-
-    monkeypatch.setattr(KernelSearch, "learn", watched)
-    candidate = [Candidate(1.0, 2, "wwl", 1.0, 1.0)]
-    search_of(data, splits).run(candidate)
-    assert set(asked) == {True}
-    asked.clear()
-    search_of(data, splits, final=True).run(candidate)
-    assert set(asked) == {False}
-
-
 def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
     candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
                   for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
@@ -236,15 +216,6 @@ def test_a_second_stage_races_against_the_first():
     result = search.run([B, C], result)
     assert n_scored(result) == {A: 2, B: 1, C: 2}
     assert result.best() == C
-
-
-def test_the_race_keeps_the_winner_on_easy_data(data, splits):
-    raced = search_of(data, splits).run(SMALL_GRID)
-    unraced = search_of(data, splits).run(SMALL_GRID, race=False)
-    assert len(raced.finished()) < len(unraced.finished()) == len(SMALL_GRID)
-    assert raced.best() == unraced.best()
-    for candidate in raced.finished():
-        assert raced.scores[candidate] == unraced.scores[candidate]
 
 
 def test_repeated_folds_are_no_new_graphs():
