@@ -67,17 +67,6 @@ def test_it_is_the_process_of_the_sum_of_two_kernels(chains, fitted):
     np.testing.assert_allclose(std, scale * np.sqrt(left + model.noise), rtol=1e-4)
 
 
-def test_an_explanation_adds_up_with_them(chains, fitted):
-    graphs, warmth, _ = chains
-    one = graphs[70:71].with_data({"temperature": warmth[70:71]})
-    explained = fitted.explain(one)
-    total = explained.base + explained.covariates + explained.atom_contributions.sum()
-    assert total == pytest.approx(explained.decision)
-    assert explained.decision == pytest.approx(fitted.predict(one)[0])
-    assert explained.covariates != 0.0
-    assert "covariates" in repr(explained)
-
-
 def test_through_landmarks_and_with_classes(chains):
     graphs, warmth, y = chains
     graphs = graphs.with_data({"temperature": warmth, "lab": np.where(warmth > 0, "warm", "cold")})
@@ -147,5 +136,9 @@ def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):
     assert "(covariates) =" in text
     assert "<dt>Covariates</dt><dd>temperature" in text
     row = fitted.summary(new, y[60:])["cards"]["rows"][0]
-    explained = fitted.explain(new[row["index"]])
+    one = new[row["index"]]
+    explained = fitted.explain(one)
     assert row["covariates"] == pytest.approx(explained.covariates, abs=0.01)
+    total = explained.base + explained.covariates + explained.atom_contributions.sum()
+    assert total == pytest.approx(fitted.predict([one])[0]) == pytest.approx(explained.decision)
+    assert ", covariates " in repr(explained)

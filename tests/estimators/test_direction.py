@@ -85,18 +85,13 @@ def test_classifiers_learn_from_direction(model, tmp_path) -> None:
     assert type(model)().fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
 
 
-def oriented_trees(n_graphs, rng) -> tl.GraphCollection:
-    """Each edge leads one way, so that graphs without directions have as many."""
+def test_shares_of_directed_edges_are_those_without_direction_and_drawings_have_arrows(rng) -> None:
+    """No edge leads both ways here, so nodes have the same neighbours in either reading."""
     trees = []
-    for _ in range(n_graphs):
+    for _ in range(5):
         pairs = [(int(rng.integers(node)), node) for node in range(1, 12)]
         trees.append(digraph([pair[:: rng.choice([-1, 1])] for pair in pairs]))
-    return tl.as_graph_collection(trees)
-
-
-def test_shares_of_directed_edges_are_those_of_the_edges_without_direction(rng) -> None:
-    """No edge leads both ways here, so nodes have the same neighbours in either reading."""
-    graphs = oriented_trees(5, rng)
+    graphs = tl.as_graph_collection(trees)
     blind = tl.as_graph_collection([graph.to_networkx() for graph in graphs], directed=False)
     depths = np.array([0, 1, 2])
     for directed, undirected in zip(graphs, blind, strict=True):
@@ -110,10 +105,5 @@ def test_shares_of_directed_edges_are_those_of_the_edges_without_direction(rng) 
         place = {edge: k for k, edge in enumerate(undirected.edges)}
         order = [place[min(edge), max(edge)] for edge in directed.edges]
         np.testing.assert_allclose(found[0][1], found[1][1][order])
-
-
-def test_drawings_have_arrows(rng) -> None:
-    graphs = oriented_trees(1, rng)
-    arrowless = tl.as_graph_collection([graphs[0].to_networkx()], directed=False)
-    n_lines = [draw_graph(graph).count("M") for graph in (graphs[0], arrowless[0])]
-    assert n_lines[0] == n_lines[1] + 2 * graphs.n_edges
+        n_lines = [draw_graph(graph).count("M") for graph in (directed, undirected)]
+        assert n_lines[0] == n_lines[1] + 2 * len(directed.edges)

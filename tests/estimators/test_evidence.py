@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import cross_val_score
 
 import treelens as tl
 from strategies import random_collection, renumbered
-from treelens.patterns.features import Features
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
 
 
 @pytest.fixture(scope="module")
@@ -54,31 +50,8 @@ def test_learning_beats_uniform_weights_where_labels_decide(numbers, fitted):
     assert history["evidence"].is_monotonic_increasing
     assert fitted.evidence_ == history["evidence"].iloc[-1]
     assert set(history["stage"]) == {fitted.best_weights_}
-
-
-def test_uniform_weights_are_scikit_learns_process_on_the_same_matrix(numbers):
-    from gp.test_posterior import Precomputed
-
-    graphs, values = numbers
-    model = tl.GraphRegressor(depth=2, weights="uniform").fit(graphs[:80], values[:80])
-    trees = ("labels", "labels+edges")
-    forest, _ = PatternForest.fit(graphs[:80], 2, trees)
-    histograms = forest.count(forest.transform(graphs))
-    pairs = PairFeatures.of_counts(histograms)
-    diagonal = pairs.diagonal() + histograms.unseen.sum(axis=1)  # unseen patterns weigh one, too
-    seen = Features(pairs, diagonal)
-    kernel = model.model_.kernel.matrix(seen, seen)
-    np.fill_diagonal(kernel, model.model_.scales.amplitude)  # unseen patterns match themselves
-    alpha = model.model_.noise + 1e-9 * model.model_.scales.amplitude
-    theirs = GaussianProcessRegressor(Precomputed(kernel), alpha=alpha, optimizer=None)
-    centred = (values[:80] - values[:80].mean()) / values[:80].std()
-    theirs.fit(np.arange(80)[:, None], centred)
-    mean, std = theirs.predict(np.arange(80, 120)[:, None], return_std=True)
-    scale = values[:80].std()
-    ours, ours_std = model.predict(graphs[80:], return_std=True)
-    np.testing.assert_allclose(ours, values[:80].mean() + scale * mean, atol=1e-8)
-    with_noise = scale * np.sqrt(std**2 + model.model_.noise)
-    np.testing.assert_allclose(ours_std, with_noise, atol=1e-8)
+    moved = tl.GraphRegressor(depth=2).fit(graphs[:80], 1e4 + 1e-3 * values[:80])
+    np.testing.assert_allclose((moved.predict(graphs[80:]) - 1e4) * 1e3, mean, atol=1e-4)
 
 
 def test_neither_order_nor_numbering_nor_threads_matter(numbers, fitted):
@@ -112,14 +85,6 @@ def test_permuted_values_bring_nothing(numbers):
     assert np.mean(gains) < 0.1
 
 
-def test_targets_of_any_scale_and_place(numbers, fitted):
-    graphs, values = numbers
-    moved = tl.GraphRegressor(depth=2).fit(graphs[:80], 1e4 + 1e-3 * values[:80])
-    np.testing.assert_allclose(
-        (moved.predict(graphs[80:]) - 1e4) * 1e3, fitted.predict(graphs[80:]), atol=1e-4
-    )
-
-
 def test_sample_weights_are_noise(numbers):
     graphs, values = numbers
     wrong = values.copy()
@@ -149,10 +114,7 @@ def test_odd_but_legal_targets(numbers):
     mean, std = repeated.predict(graphs[:3], return_std=True)
     assert np.isfinite(mean).all()
     assert (std > 0).all()
-
-
-def test_graphs_that_nothing_or_everything_tells_apart():
-    """A single pattern predicts the mean; few separable graphs give no certain probabilities."""
+    # A single pattern predicts the mean; few separable graphs give no certain probabilities.
     dots = tl.as_graph_collection([([], {0: "a"})] * 10 + [([], {0: "b"})] * 10)
     model = tl.GraphRegressor(depth=0).fit(dots[:4], [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(model.predict(dots[:4]), 2.5, atol=1e-6)
@@ -182,7 +144,6 @@ def test_landmarks_and_samples_stay_near_the_exact_process(numbers, fitted):
     assert rough.loo_.coverage == pytest.approx(0.9, abs=0.1)  # as sure as predictions are
     found = rough.explain(graphs[80])
     assert found.decision == pytest.approx(rough.predict(graphs[80:81])[0], abs=1e-8)
-    assert set(found.neighbors.index) <= set(range(80))  # any training graph
 
 
 # --- classes ----------------------------------------------------------------------------------
@@ -240,22 +201,16 @@ def test_class_weights_move_the_border(classes):
     assert n_rare[1] > n_rare[0]
 
 
-def test_a_fit_that_fails_leaves_the_model_as_it_was(classes):
+def test_scikit_learn_habits(classes):
     train, y, test, _ = classes
-    model = tl.GraphClassifier(depth=1).fit(train, y)
-    before = model.predict(test)
+    model = tl.GraphClassifier(depth=1, weights="depths")
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, train, y, cv=2).shape == (2,)
+    before = model.fit(train, y).predict(test)
     model.trees = ["no such tree"]
     with pytest.raises(ValueError, match="trees"):
         model.fit(train, np.where(y == y[0], "X", "Y"))
-    assert (model.predict(test) == before).all()
-
-
-def test_scikit_learn_habits(classes):
-    train, y, _, _ = classes
-    model = tl.GraphClassifier(depth=1, weights="depths")
-    assert clone(model).get_params() == model.get_params()
-    scores = cross_val_score(model, train, y, cv=2)
-    assert scores.shape == (2,)
+    assert (model.predict(test) == before).all()  # a fit that fails leaves the model as it was
     for bad in ({"depth": -1}, {"weights": "all"}, {"prior_strength": 0.0}, {"trees": ["x"]}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             tl.GraphClassifier(**bad).fit(train, y)

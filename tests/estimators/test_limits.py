@@ -16,8 +16,7 @@ def _data(n=70, seed=0):
     """Random graphs whose value counts labels, with noise; the largest are known as limits."""
     rng = np.random.default_rng(seed)
     graphs = random_collection(rng, n, 9)
-    counts = np.array([[labels.count(x) for x in "CNO"] for labels in
-                       (list(graph.node_labels) for graph in graphs)])  # fmt: skip
+    counts = np.array([[graph.node_labels.count(x) for x in "CNO"] for graph in graphs])
     truth = counts @ [1.0, -0.5, 0.3] + 0.3 * rng.normal(size=n)
     limit = np.quantile(truth, 0.7)
     limits = (truth > limit).astype(int)
@@ -121,8 +120,14 @@ def test_upper_limits_mirror_lower_ones_and_files_keep_them(fitted, tmp_path):
     assert other.evidence_ == pytest.approx(model.evidence_, abs=0.5)
 
 
-def test_neighbours_show_which_values_are_limits(fitted):
-    model, graphs, _, values, limits = fitted
+def test_neighbours_and_reports_show_which_values_are_limits(fitted, tmp_path):
+    model, graphs, truth, values, limits = fitted
+    summary = model.summary(graphs[50:], truth[50:])
+    assert summary["validation"]["n_graphs"] == int((limits[:50] == 0).sum())
+    assert summary["model"]["n_limits"] == limits[:50].sum()
+    text = model.report(tmp_path / "r.html", graphs[50:], truth[50:]).read_text()
+    assert "only a limit is known" in text
+    assert np.isfinite(model.predict_table(graphs[50:])["expected_error"]).all()
     near = model.kneighbors(graphs[50:], 8)
     signs = np.where(limits[:50] == 1, ">", "")
     assert near["limit"].tolist() == signs[near["neighbor"]].tolist()
@@ -133,17 +138,6 @@ def test_neighbours_show_which_values_are_limits(fitted):
     named = tl.GraphRegressor(**SETTINGS).fit(graphs[:50], values[:50], limits=limits[:50])
     assert "nearest_limit" in file_columns(named)
     assert "limit" not in tl.GraphRegressor(**SETTINGS).fit(graphs, values).kneighbors(graphs)
-
-
-def test_reports_and_domain_leave_limits_out_of_scores(fitted, tmp_path):
-    model, graphs, truth, _, limits = fitted
-    summary = model.summary(graphs[50:], truth[50:])
-    assert summary["validation"]["n_graphs"] == int((limits[:50] == 0).sum())
-    assert summary["model"]["n_limits"] == limits[:50].sum()
-    text = model.report(tmp_path / "r.html", graphs[50:], truth[50:]).read_text()
-    assert "only a limit is known" in text
-    assert "&gt;" in text
-    assert np.isfinite(model.predict_table(graphs[50:])["expected_error"]).all()
 
 
 @pytest.mark.parametrize("n_exact", [2, 5])
@@ -183,28 +177,20 @@ def test_what_is_wrong_with_limits(limits, words):
         tl.GraphClassifier(**SETTINGS).fit(graphs, truth > 0, limits=limits)
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def _assay(tmp_path, repeats=False):
-    """Values that grow with the chain, known up to 1000 only."""
-    rows, limit = [], 1000.0
+@pytest.mark.parametrize("repeats", [False, True])
+def test_fit_uses_the_limits_of_a_table(repeats, tmp_path):
+    """Values grow with the chain, known up to 1000 only; also where repeats were merged."""
+    pytest.importorskip("rdkit")
+    rows = ["smiles,IC50"]
     for n in range(1, 21):
         for k, end in enumerate("ON"):
             value = 10 ** (0.2 * n + 0.3 * k)
-            rows.append(f"{'C' * n}{end},{f'>{limit:g}' if value > limit else value}")
+            rows.append(f"{'C' * n}{end},{'>1000' if value > 1000 else value}")
             if repeats and n < 6:
                 rows.append(f"{end}{'C' * n},{1.2 * value}")
     path = tmp_path / "assay.csv"
-    path.write_text("\n".join(["smiles,IC50", *rows]) + "\n")
-    return path
-
-
-@pytest.mark.parametrize("repeats", [False, True])
-def test_fit_uses_the_limits_of_a_table(repeats, tmp_path):
-    """Also where repeated molecules were merged."""
-    pytest.importorskip("rdkit")
-    table = tl.read_table(_assay(tmp_path, repeats), target="IC50", transform="log10")
+    path.write_text("\n".join(rows) + "\n")
+    table = tl.read_table(path, target="IC50", transform="log10")
     graphs, y = table
     settings = {**SETTINGS, "descriptors": True}
     model = tl.GraphRegressor(**settings).fit(graphs, y)
