@@ -84,13 +84,10 @@ class SmilesBlocks:
     ----------
     path : str or Path
         ``.csv``, ``.tsv``, ``.txt`` or ``.smi``, each also with ``.gz``.
-    smiles, target, on_invalid, on_missing, hydrogens, atom_label, bond_label, standardize
-        As in :func:`treelens.read_smiles`. A message about a row gives its number in the file,
-        whatever block it is in.
     block_size : int
         Rows in memory at a time.
-    atom_attributes : list of str or callable, optional
-        As in :func:`treelens.read_smiles`.
+    smiles, target, on_invalid, on_missing, hydrogens, atom_label, bond_label, standardize
+        As in :func:`treelens.read_smiles`, as is ``atom_attributes``.
 
     Examples
     --------
@@ -144,16 +141,13 @@ class TablePart:
 
     def load(self) -> Block:
         """Parse the rows; warnings name them by their number in the whole file."""
-        settings = self.blocks
+        asked = self.blocks
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InvalidMoleculesWarning)
             warnings.simplefilter("always", MissingTargetsWarning)
-            read = rows_of_table(self.table, None, settings._recipe, settings.smiles, "none")
-            graphs, y = read.labelled(
-                settings.target, settings.on_invalid, settings.on_missing, may_be_empty=True
-            )
-        messages = tuple(w.message for w in caught if isinstance(w.message, Warning))
-        return Block(graphs, y, messages)
+            read = rows_of_table(self.table, None, asked._recipe, asked.smiles, "none")
+            graphs, y = read.labelled(asked.target, asked.on_invalid, asked.on_missing, True)
+        return Block(graphs, y, tuple(w.message for w in caught if isinstance(w.message, Warning)))
 
 
 # --- any blocks ------------------------------------------------------------------------------
@@ -196,8 +190,7 @@ def block_name(number: int) -> str:
 
 def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
     """Return the name of a graph in a message: its place in the block, in all, in its table."""
-    rows = block.graphs.graph_data.get("row")
-    row = None if rows is None else rows[graph]
+    row = block.graphs[graph].data.get("row")  # of a table, unless somebody's own
     place = f", row {row + 1} of its table" if isinstance(row, (int, np.integer)) else ""
     return f"{block_name(number)}, graph {graph} of it ({n_before + graph} of all){place}"
 

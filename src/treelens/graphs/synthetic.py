@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -78,16 +77,15 @@ def make_synthetic(
     """Return noisy copies of the eight substructures and their classes.
 
     Each copy gets some random nodes, one after another, each with a random label and one edge to a
-    random node already there, and then some random edges between nodes not joined before. In the
-    end its nodes are put in random order. Labels are drawn before places, so the label counts do
-    not depend on the class.
+    random node already there, then some random edges between nodes not joined before; its nodes are
+    put in random order. Labels are drawn before places, so their counts do not depend on the class.
 
     Parameters
     ----------
     n_per_substructure : int
         Number of noisy copies of each.
     substructures : sequence of int
-        Which of the eight, for example :data:`TRAINING_SUBSTRUCTURES`.
+        Which of the eight.
     noise_nodes, noise_edges : (int, int)
         Fewest and most nodes added to a graph, and edges after those.
     random_state : int, Generator or None
@@ -123,70 +121,52 @@ def make_synthetic(
         if not 0 <= fewest <= most:
             raise GraphDataError(f"{name} must be (fewest, most), 0 or more; it is {fewest, most}.")
     rng = np.random.default_rng(random_state)
-    numbers = np.repeat(np.asarray(substructures, dtype=np.int64), n_per_substructure)
-    copies = []
-    for k in numbers.tolist():
-        growing = _GrowingGraph(SUBSTRUCTURES[k], protect_pattern)
-        for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
-            growing.add_node(NODE_LABELS[rng.integers(len(NODE_LABELS))], rng)
-        for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
-            growing.add_edge(rng)
-        copies.append(growing.shuffled(SUBSTRUCTURES[k].data, rng))
-    y = np.array([SUBSTRUCTURES[k].data["class"] for k in numbers.tolist()], dtype=np.int64)
-    return from_treelens(copies), y
+    numbers = [int(k) for k in substructures for _ in range(n_per_substructure)]
+    copies = [
+        _noisy(SUBSTRUCTURES[k], noise_nodes, noise_edges, protect_pattern, rng) for k in numbers
+    ]
+    return from_treelens(copies), np.array([SUBSTRUCTURES[k].data["class"] for k in numbers])
 
 
-class _GrowingGraph:
-    """A small graph to which noise is added, by default without changing the pattern's nodes."""
+def _noisy(
+    graph: Graph, noise_nodes: tuple[int, int], noise_edges: tuple[int, int], protect: bool,
+    rng: np.random.Generator,
+) -> Graph:  # fmt: skip
+    """Return a copy with random nodes and edges, its nodes in random order."""
+    labels = list(graph.node_labels)
+    around: list[set[int]] = [set() for _ in labels]
 
-    def __init__(self, graph: Graph, protect_pattern: bool) -> None:
-        self.protect_pattern = protect_pattern
-        self.labels: list[int] = list(graph.node_labels)
-        self.neighbors: list[set[int]] = [set() for _ in self.labels]
-        for u, v in graph.edges:
-            self._join(u, v)
+    def join(u: int, v: int) -> None:
+        around[u].add(v)
+        around[v].add(u)
 
-    def _join(self, u: int, v: int) -> None:
-        self.neighbors[u].add(v)
-        self.neighbors[v].add(u)
-
-    def _may_join(self, node: int, label: int) -> bool:
+    def may_join(node: int, label: int) -> bool:
         """Whether a new neighbour leaves a node with the pattern, or without it, as before."""
-        if not self.protect_pattern or self.labels[node] != PATTERN_CENTRE:
+        if not protect or labels[node] != PATTERN_CENTRE:
             return True
-        around = [self.labels[other] for other in self.neighbors[node]]
-        wanted = list(PATTERN_NEIGHBORS)
-        return (sorted(around) == wanted) == (sorted([*around, label]) == wanted)
+        before, wanted = [labels[other] for other in around[node]], list(PATTERN_NEIGHBORS)
+        return (sorted(before) == wanted) == (sorted([*before, label]) == wanted)
 
-    def add_node(self, label: int, rng: np.random.Generator) -> None:
-        """Join a new node to a random one; with one edge it cannot carry the pattern."""
-        hosts = [node for node in range(len(self.labels)) if self._may_join(node, label)]
-        self.labels.append(label)
-        self.neighbors.append(set())
-        self._join(hosts[rng.integers(len(hosts))], len(self.labels) - 1)
-
-    def add_edge(self, rng: np.random.Generator) -> None:
-        pairs = [
-            (u, v)
-            for v in range(len(self.labels))
-            for u in range(v)
-            if u not in self.neighbors[v]
-            and self._may_join(u, self.labels[v])
-            and self._may_join(v, self.labels[u])
-        ]
+    for u, v in graph.edges:
+        join(u, v)
+    for _ in range(rng.integers(noise_nodes[0], noise_nodes[1] + 1)):
+        label = NODE_LABELS[rng.integers(len(NODE_LABELS))]
+        hosts = [node for node in range(len(labels)) if may_join(node, label)]
+        labels.append(label)  # with one edge, the new node cannot carry the pattern
+        around.append(set())
+        join(hosts[rng.integers(len(hosts))], len(labels) - 1)
+    for _ in range(rng.integers(noise_edges[0], noise_edges[1] + 1)):
+        free = [(u, v) for v in range(len(labels)) for u in range(v) if u not in around[v]]
+        pairs = [(u, v) for u, v in free if may_join(u, labels[v]) and may_join(v, labels[u])]
         if not pairs:
             raise GraphDataError(
-                f"No place is left for one more noisy edge in a graph of {len(self.labels)} nodes: "
-                "lower noise_edges or raise noise_nodes."
+                f"No place is left for one more noisy edge in a graph of {len(labels)} nodes. "
+                "Lower noise_edges, or raise noise_nodes."
             )
-        self._join(*pairs[rng.integers(len(pairs))])
-
-    def shuffled(self, data: Mapping[str, Any], rng: np.random.Generator) -> Graph:
-        """Return the graph with its nodes in random order."""
-        number = rng.permutation(len(self.labels)).tolist()
-        labels = [label for _, label in sorted(zip(number, self.labels, strict=True))]
-        pairs = ((u, v) for v, us in enumerate(self.neighbors) for u in us if u < v)
-        edges = sorted(tuple(sorted((number[u], number[v]))) for u, v in pairs)
-        planted = tuple(number[node] for node in data["planted"])
-        facts = {"substructure": data["substructure"], "planted": planted}
-        return Graph(tuple(labels), tuple(edges), data=facts)
+        join(*pairs[rng.integers(len(pairs))])
+    number = rng.permutation(len(labels)).tolist()
+    edges = {tuple(sorted((number[u], number[v]))) for u, some in enumerate(around) for v in some}
+    planted = tuple(number[node] for node in graph.data["planted"])
+    facts = {"substructure": graph.data["substructure"], "planted": planted}
+    ordered = tuple(label for _, label in sorted(zip(number, labels, strict=True)))
+    return Graph(ordered, tuple(sorted(edges)), data=facts)

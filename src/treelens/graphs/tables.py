@@ -128,8 +128,7 @@ def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8, has_zeros, start = True, False, b""
     for chunk in chain(chunks, [b""]):  # the empty one ends the last character
-        start = start or chunk[:2]
-        has_zeros = has_zeros or b"\0" in chunk
+        start, has_zeros = start or chunk[:2], has_zeros or b"\0" in chunk
         if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # "Unicode text" of spreadsheets
             return "utf-16"
         try:
@@ -140,9 +139,9 @@ def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
     if is_utf8:
         return "utf-8-sig"
     if has_zeros:
-        hint = " (It begins like a zip: a spreadsheet, or a model?)" if start == b"PK" else ""
         raise GraphDataError(
-            f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8.{hint}"
+            f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8."
+            + (" (It begins like a zip: a spreadsheet, or a model?)" if start == b"PK" else "")
         )
     warnings.warn(
         f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252). If letters look wrong, save "
@@ -212,8 +211,7 @@ def _read_excel(path: Path) -> Table:
         from openpyxl import load_workbook
     except ImportError as error:
         raise ImportError(f"Reading {path} needs openpyxl: pip install openpyxl.") from error
-    named: list[int] = []
-    header: list[str] = []
+    named: dict[int, str] = {}  # the header, by position
     rows: list[Row] = []
     try:
         with path.open("rb") as file, warnings.catch_warnings():
@@ -226,9 +224,7 @@ def _read_excel(path: Path) -> Table:
             sheet.reset_dimensions()  # what the file says about its size may be wrong
             for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
                 if not named:
-                    cells = [_cell_text(value) for value in values]
-                    named = [k for k, text in enumerate(cells) if text]
-                    header = [cells[k] for k in named]
+                    named = {k: text for k, x in enumerate(values) if (text := _cell_text(x))}
                     continue
                 fields = [_cell_text(values[k]) if k < len(values) else "" for k in named]
                 if any(fields):
@@ -240,7 +236,7 @@ def _read_excel(path: Path) -> Table:
             f"{path} cannot be read as an Excel workbook ({error}): it is damaged or something "
             "else. Save it again as .xlsx, or as CSV."
         ) from error
-    if not header:
+    if not named:
         raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
     if len(sheets) > 1:
         warnings.warn(
@@ -249,7 +245,7 @@ def _read_excel(path: Path) -> Table:
             UserWarning,
             stacklevel=2,
         )
-    return _as_table(path, header, rows)
+    return _as_table(path, list(named.values()), rows)
 
 
 def _cell_text(value: Any) -> str:
@@ -277,11 +273,8 @@ def _read_parquet(path: Path) -> Table:
         ) from error
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame
-    columns = [
-        [_cell_text(None if missing else x) for x, missing in zip(values, isna, strict=True)]
-        for values, isna in ((column, column.isna()) for _, column in frame.items())
-    ]
-    rows = [list(row) for row in zip(*columns, strict=True)]
+    columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]
+    rows = [list(map(_cell_text, row)) for row in zip(*columns, strict=True)]
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 
@@ -313,10 +306,11 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
     records = []
     for m, begin in zip(molecules, begins, strict=True):
         title = "".join(lines[begin : begin + 1])  # also of what cannot be read
-        found = {} if m is None else {name: m.GetProp(name) for name in m.GetPropNames()}
-        if m is not None:
+        if m is None:
+            records.append({"name": title})
+        else:
             title = m.GetProp("_Name") if m.HasProp("_Name") else ""
-        records.append({"name": title} | found)
+            records.append({"name": title} | {name: m.GetProp(name) for name in m.GetPropNames()})
     columns = list(dict.fromkeys(name for record in records for name in record))
     if not any(record["name"].strip() for record in records):
         columns.remove("name")
@@ -388,12 +382,9 @@ def several_columns(columns: Sequence[str], wanted: str, parameter: str, source:
 
 
 def id_columns(
-    columns: Sequence[str],
-    wanted: str | Sequence[str] | None,
-    known: Sequence[str],
-    taken: Sequence[str | None],
-    source: str,
-) -> tuple[str, ...]:
+    columns: Sequence[str], wanted: str | Sequence[str] | None, known: Sequence[str],
+    taken: Sequence[str | None], source: str,
+) -> tuple[str, ...]:  # fmt: skip
     """Return the columns that name the rows: as named, as a model knows them, or guessed."""
     free = [column for column in columns if column not in taken]
     if wanted == "none":

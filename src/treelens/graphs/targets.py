@@ -127,10 +127,9 @@ def check_kind(y: Any) -> None:
         raise GraphDataError(
             f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
         )
-    kind = getattr(getattr(y, "dtype", None), "kind", None)
-    if kind is None:
-        with suppress(ValueError):  # no array: another check says so
-            kind = np.asarray(y).dtype.kind
+    kind = None
+    with suppress(ValueError):  # no array: another check says so
+        kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
     if kind in ("c", "M", "m"):
         what = "complex numbers" if kind == "c" else "dates or time spans"
         raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
@@ -140,10 +139,8 @@ def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
     """Return the position of the first graph without a class, and words about it."""
     if y.dtype.kind in "iubU":  # which have no word for nothing
         return None
-    for position, value in enumerate(y.tolist()):
-        if _is_nothing(value):
-            return position, f"y holds no class ({value})"
-    return None
+    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if _is_nothing(x))
+    return next(missing, None)
 
 
 def _is_nothing(value: Any) -> bool:
@@ -180,13 +177,9 @@ def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph 
 
 
 def read_target(
-    table: Table,
-    column: str,
-    rows: np.ndarray,
-    task: str | None,
-    notes: list[str],
+    table: Table, column: str, rows: np.ndarray, task: str | None, notes: list[str],
     qualifier: str | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
     """Return the targets of some rows that have one, which rows these are (a mask), and limits.
 
     ``task`` is one of :data:`TASKS`; None: only classes will do. What stands between numbers that
@@ -292,17 +285,13 @@ def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] 
 
 def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str]:
     """Return numbers with decimal commas or thousands separators as plain numbers."""
-    commas = [
-        text for text in texts
-        if "," in text and (_GROUPED.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text))
-    ]  # fmt: skip
+    commas = [x for x in texts if _GROUPED.fullmatch(x) or _DECIMAL_COMMA.fullmatch(x)]
     n_numbers = len(commas) + sum(map(is_number, texts))
     if not commas or n_numbers < _MOSTLY * sum(not is_missing(text) for text in texts):
         return texts
+    points = any(map(_WITH_POINT.fullmatch, texts))
     grouped = all(map(_GROUPED.fullmatch, commas))
-    decimal = all(map(_DECIMAL_COMMA.fullmatch, commas)) and not any(
-        map(_WITH_POINT.fullmatch, texts)
-    )
+    decimal = all(map(_DECIMAL_COMMA.fullmatch, commas)) and not points
     if grouped and decimal:
         raise GraphDataError(
             f"column {column!r} has numbers such as {commas[0]!r}, whose comma may separate "
@@ -351,10 +340,9 @@ def looks_measured(y: np.ndarray) -> bool:
 
 def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str], learn: bool) -> np.ndarray:
     """Return targets as finite floats, or raise an error that names the first that is none."""
-    numbers = np.full(len(y), np.nan)
-    for k, value in enumerate(y.tolist()):
-        with suppress(ValueError):
-            numbers[k] = float(value)
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         first = int(wrong[0])
@@ -393,9 +381,8 @@ def check_learnable(
         )
     single = classes[counts == 1]
     if len(single):
-        others = f" (and {len(single) - 1} other classes too)" if len(single) > 1 else ""
         raise GraphDataError(
             f"{target!r}: the class {single[0].item()!r} appears once, in "
-            f"{place(int((y == single[0]).argmax()))}{others}: cross-validation needs each class "
-            "at least twice. Remove the row, correct it, or merge the class with another."
+            f"{place(int((y == single[0]).argmax()))} ({len(single)} such classes), and "
+            "cross-validation needs two of each. Correct or remove the row, or merge the class."
         )
