@@ -226,8 +226,8 @@ def _device_parts(rows: Rows) -> list[str]:
     folds = [r for r in rows if r["what"] == "exact, learned"]
     if folds:
         texts.append(
-            f"In the previous version an exact fit on some {round(folds[0]['n'], -2):,} molecules of HIV took "
-            f"{np.mean([r['seconds'] for r in folds]):.0f} s, predictions of 8,200 molecules "
+            f"In the previous version an exact fit on some {round(folds[0]['n'], -2):,} molecules "
+            f"of HIV took {np.mean([r['seconds'] for r in folds]):.0f} s, predictions of 8,200 molecules "
             f"{np.mean([r['predict_seconds'] for r in folds]):.1f} s."
         )
     return [
