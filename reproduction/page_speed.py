@@ -222,13 +222,12 @@ def _device_parts(rows: Rows) -> list[str]:
          f"{r['largest_difference']:.0e}"]
         for r in rows if r["what"] == "default fit"
     ]  # fmt: skip
-    texts = []
-    folds = [r for r in rows if r["what"] == "exact, learned"]
+    folds, text = [r for r in rows if r["what"] == "exact, learned"], ""
     if folds:
-        texts.append(
+        fit, predict = (np.mean([r[k] for r in folds]) for k in ("seconds", "predict_seconds"))
+        text = (
             f"In the previous version an exact fit on some {round(folds[0]['n'], -2):,} molecules "
-            f"of HIV took {np.mean([r['seconds'] for r in folds]):.0f} s, predictions of 8,200 molecules "
-            f"{np.mean([r['predict_seconds'] for r in folds]):.1f} s."
+            f"of HIV took {fit:.0f} s, predictions of 8,200 molecules {predict:.1f} s."
         )
     return [
         "## On a GPU",
@@ -242,5 +241,5 @@ def _device_parts(rows: Rows) -> list[str]:
             ["set", "graphs", "GPU, s", "CPU, s", "accuracy, GPU", "accuracy, CPU", "difference"],
             fits,
         ),
-        " ".join(texts),
+        text,
     ]
