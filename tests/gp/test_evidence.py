@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import evidence
+from treelens.gp import evidence, levels
 from treelens.gp.evidence import (
     N_SCALES,
     Evidence,
@@ -128,7 +128,7 @@ def test_value_by_the_twin_and_gradient_by_finite_differences(
 ):
     """Cells with a matrix per level, and with lists where these take too much memory."""
     if kind == "lists":
-        monkeypatch.setattr(evidence, "_MOST_BYTES", 0)
+        monkeypatch.setattr(levels, "_MOST_BYTES", 0)
     if kind == "covariates":
         problem, parameters, counts = _with_covariates(n_columns=n_columns)
     else:

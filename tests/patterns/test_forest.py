@@ -137,3 +137,16 @@ def test_an_extended_forest_is_that_of_all_graphs(rng, trees):
         for t, f in zip(names, (extended, whole), strict=True)
     ]
     assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_truncated_forest_is_that_of_a_fit_up_to_this_depth(depth):
+    graphs = random_collection(np.random.default_rng(0))
+    trees = ("structure", "labels", "labels+edges")
+    deep, colors = PatternForest.fit(graphs, 2, trees)
+    shallow, fewer = PatternForest.fit(graphs, depth, trees)
+    found = deep.truncated(depth)
+    found.validate()
+    assert found.level_names == shallow.level_names
+    np.testing.assert_array_equal(found.parents, shallow.parents)
+    np.testing.assert_array_equal(colors.colors[deep.level_depths <= depth], fewer.colors)

@@ -246,29 +246,25 @@ class GaussianProcessEstimator(FittedGaussianProcess):
             check_memory(len(graphs), sample.largest, n_landmarks)
         codes = None if known.classes is None else known.given
         table, numbers = (None, None) if covariates is None else covariates
-
-        def at_depth(depth: int) -> TrainingData:
-            forest, colors = self._fit_patterns(graphs, depth, n_jobs)
-            return TrainingData(
-                forest, forest.count(colors), known.targets, codes, numbers,
-                self.prior_strength, n_jobs, self.device,
-            )  # fmt: skip
-
+        depth = None if isinstance(self.depth, str) else self.depth
+        deepest = _MAX_DEPTH if depth is None else depth
         with progress_ticks(self.progress, "Learning the weights") as tick:
+            forest, colors = self._fit_patterns(graphs, deepest, n_jobs)
+            data = TrainingData(
+                forest, forest.count(colors), known.targets, codes, numbers,
+                self.prior_strength, n_jobs, self.device, self.max_steps, tick,
+            )  # fmt: skip
             fitted = fit_gaussian_process(
-                at_depth,
+                data,
                 covariates=table,
                 described=self._described(graphs, table, sample) if descriptors else None,
                 descriptors=self.descriptors,
                 weights=self.weights,
-                depth=None if isinstance(self.depth, str) else self.depth,
-                max_depth=_MAX_DEPTH,
+                depth=depth,
                 sample=sample,
                 groups=known.groups,
                 landmarks=landmarks,
-                max_steps=self.max_steps,
                 seed=seed,
-                tick=tick,
             )
         self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)

@@ -26,11 +26,12 @@ from scipy import optimize
 
 from treelens.gp.censoring import CensoredEvidence, Conditioned, log_densities
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem, PatternHierarchy
+from treelens.gp.levels import SharedSums
 from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import Features, replicate_numbers, select_features
+from treelens.patterns.features import Features, replicate_numbers
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -227,6 +228,7 @@ class TrainingData:
     device: str = "cpu"
     max_steps: int = 100  # of each stage of the search
     tick: Tick = lambda what: None
+    shared: SharedSums | None = None  # of graphs that candidates are fitted to and compared on
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
@@ -235,6 +237,13 @@ class TrainingData:
             forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
             forest.n_deviating,
         )  # fmt: skip
+
+    @cached_property
+    def deviating(self) -> PatternHistograms:
+        """Counts of the patterns that may deviate from the weight of their level."""
+        return self.histograms.select_levels(
+            self.forest.level_offsets[:-1] < self.forest.n_deviating
+        )
 
     @cached_property
     def features(self) -> Features:
@@ -261,16 +270,19 @@ class TrainingData:
         Patterns that these graphs lack do not change their marginal likelihood; those beyond
         ``depth`` have no weight.
         """
-        histograms = self.histograms.select_graphs(positions)
-        present = histograms.support > 0
+        levels = None if self.shared is None else self.shared.among(positions)
+        histograms = self.histograms if levels is None else self.deviating
+        histograms = histograms.select_graphs(positions)
+        present = np.ones(self.forest.n_patterns, dtype=bool)
+        present[: histograms.n_patterns] = histograms.support > 0
         if depth is not None:
             present &= self.pattern_depths <= depth
         some = self.targets.select(positions)
         problem = EvidenceProblem(
-            PairFeatures.of_counts(histograms.select_patterns(present)),
+            PairFeatures.of_counts(histograms.select_patterns(present[: histograms.n_patterns])),
             self.hierarchy.restricted(present), some.values, 1.0 / some.weights, self.strength,
             self.n_jobs, None if self.covariates is None else self.covariates[positions],
-            some.limits,
+            some.limits, levels,
         )  # fmt: skip
         return problem, present
 
@@ -294,11 +306,9 @@ class TrainingData:
         The noise variance is the most likely of those from the one in the parameters upwards:
         found on part of the data, it is too small where graphs outside contradict those inside.
         """
-        kernel = self.kernel(parameters, depth)
-        some = select_features(self.features, positions)
-        some = some._replace(diagonal=some.pairs.diagonal(kernel.weights))
-        targets = self.targets.select(positions)
-        among = kernel.matrix(some, some, self.n_jobs)
+        problem, present = self.problem(positions, depth)
+        some = parameters._replace(deviations=parameters.deviations[present])
+        among, targets = problem.kernel_matrix(some), self.targets.select(positions)
         noise, kept = parameters.noise, None
         while kept is None or noise < 1.0:
             found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
@@ -469,10 +479,11 @@ def _scores(
         return np.empty(0), None
     means, variances = [], []
     for part, parameters in zip(parts, found, strict=True):
-        both = np.concatenate([part.fitted, part.compared])
+        both = np.union1d(part.fitted, part.compared)
         left_out = data.leave_one_out(parameters, depth, both)
-        means.append(left_out.mean[len(part.fitted) :])
-        variances.append(left_out.variance[len(part.fitted) :])
+        compared = np.searchsorted(both, part.compared)
+        means.append(left_out.mean[compared])
+        variances.append(left_out.variance[compared])
     mean, variance = np.concatenate(means), np.concatenate(variances)
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:

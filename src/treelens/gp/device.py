@@ -19,12 +19,12 @@ import numpy as np
 from treelens.gp.evidence import (
     EvidenceParameters,
     EvidenceProblem,
-    own_gradient,
     prior_value,
     scale_slopes,
     weight_slopes,
 )
 from treelens.gp.landmarks import LandmarkPosterior
+from treelens.gp.levels import own_gradient
 from treelens.gp.posterior import (
     JITTER,
     LeaveOneOut,

@@ -24,13 +24,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import distance
 
+from treelens.gp.levels import LevelSums, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
-from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
+from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import (
     CovariateScales,
     Kept,
@@ -38,9 +39,7 @@ from treelens.kernels.mixture import (
     MixtureSlopes,
     mixture_kernel,
     mixture_slopes,
-    row_blocks,
 )
-from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures
 
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
@@ -51,7 +50,6 @@ SCALE_SPREAD = 2.0
 _KEPT_UP_TO = 1024
 SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
 N_SCALES = len(SCALE_NAMES)
-_MOST_BYTES = 1 << 30  # of one matrix per group, of which half is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +106,9 @@ class PatternHierarchy:
         )  # fmt: skip
 
     def _levels(self) -> list[slice]:
+        """Of the patterns that may deviate."""
         edges = self.level_offsets.tolist()
-        return [slice(a, b) for a, b in pairwise(edges)]
+        return [slice(a, b) for a, b in pairwise(edges) if a < self.n_free]
 
     def sum_down(self, deviations: np.ndarray) -> np.ndarray:
         """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""
@@ -174,7 +173,7 @@ class EvidenceParameters(NamedTuple):
 class EvidenceProblem:
     """Training graphs, targets and priors."""
 
-    features: PairFeatures  # of counts
+    features: PairFeatures  # of counts; with `levels` only those of patterns that may deviate
     hierarchy: PatternHierarchy
     targets: np.ndarray  # (n_graphs, n_columns) centred, and of about unit size
     noise_factors: np.ndarray  # (n_graphs,) relative to the common one: 1 / sample weight
@@ -182,6 +181,7 @@ class EvidenceProblem:
     n_jobs: int = 1
     covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
     limits: np.ndarray | None = None  # (n_graphs,) as in Targets
+    levels: LevelSums | None = None  # of all groups, where they are known already
 
     @property
     def n_graphs(self) -> int:
@@ -196,10 +196,14 @@ class EvidenceProblem:
         )
 
     def group_weights(self, parameters: EvidenceParameters) -> np.ndarray:
-        """The weight of a pattern of each group that does not deviate, shape (n_groups,)."""
+        """The weight of a pattern of each group that does not deviate, shape (n_groups,).
+
+        Groups without patterns have none.
+        """
         hierarchy, found = self.hierarchy, np.zeros(self.hierarchy.n_groups)
         groups = np.arange(hierarchy.n_levels) if hierarchy.groups is None else hierarchy.groups
-        found[groups] = hierarchy.level_weights(parameters.level_logits)
+        filled = np.diff(hierarchy.level_offsets) > 0
+        found[groups[filled]] = hierarchy.level_weights(parameters.level_logits)[filled]
         return found
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
@@ -211,7 +215,12 @@ class EvidenceProblem:
     @cached_property
     def usual_scales(self) -> np.ndarray:
         """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
-        size = float(np.mean(self.features.diagonal())) or 1.0
+        counted = self.features.diagonal()
+        if self.levels is not None:
+            used = np.zeros(self.hierarchy.n_groups + 1, dtype=bool)  # the last stands for -1
+            used[self.hierarchy.group_of] = True
+            counted = used[self.levels.groups] @ self.levels.diagonals
+        size = float(np.mean(counted)) or 1.0
         usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
         if self.covariates is not None:  # two graphs differ by some sqrt(2 d)
             usual += [np.log(0.3), 0.5 * np.log(2.0 * max(1, self.covariates.shape[1]))]
@@ -230,6 +239,17 @@ class EvidenceProblem:
         scales = parameters.covariate_scales()
         return None if scales is None else (scales, self.squares)
 
+    def kernel_matrix(self, parameters: EvidenceParameters) -> np.ndarray:
+        """Kernel values among the graphs, shape (n_graphs, n_graphs)."""
+        layout = SplitSums.of(self, bool(parameters.deviations.any()), False)
+        sums = np.zeros((self.n_graphs, self.n_graphs))
+        layout.sum_into(sums, self.weights(parameters), self.group_weights(parameters))
+        own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
+        return mixture_kernel(
+            parameters.kernel_scales(), mirrored(sums), own, own, covariates=covariates,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+
 
 def softmax_weights(logits: np.ndarray) -> np.ndarray:
     """``n_groups * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
@@ -242,11 +262,11 @@ class Evidence:
 
     def __init__(self, problem: EvidenceProblem) -> None:
         self.problem = problem
-        self._sums = np.empty((problem.n_graphs, problem.n_graphs))
+        self._sums = np.zeros((problem.n_graphs, problem.n_graphs))  # upper triangle
         self._matrix = np.empty_like(self._sums)
         self._weights: np.ndarray | None = None  # that sums and diagonal are made with
         self._diagonal = np.empty(problem.n_graphs)
-        self._parts: dict[str, _Parts] = {}
+        self._layouts: dict[tuple[bool, bool], SplitSums] = {}
         self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
@@ -269,7 +289,7 @@ class Evidence:
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
         if learned != "uniform":
-            by_weight, by_group = self._parts_for(learned, parameters).slopes(inverse, slopes.own)
+            by_weight, by_group = self._sums_for(learned, parameters).slopes(inverse, slopes.own)
             by_group *= problem.group_weights(parameters)
             by_weight *= weights[: len(by_weight)]
             parts += weight_slopes(problem, parameters, by_weight, learned, by_group)
@@ -279,19 +299,12 @@ class Evidence:
         """Return the objective alone, for a third of the work."""
         return self._factored(parameters, "uniform")[0]
 
-    def _parts_for(self, learned: str, parameters: EvidenceParameters) -> _Parts:
-        """Which patterns are summed by lists and which by levels, in one stage of the search."""
-        if learned not in self._parts:
-            problem, hierarchy = self.problem, self.problem.hierarchy
-            n_listed, n_groups = hierarchy.n_patterns, hierarchy.n_groups
-            if learned == "branches":
-                n_listed = hierarchy.n_free
-            elif learned == "depths" and not parameters.deviations.any():
-                n_listed = 0
-            if learned == "uniform" or 4 * n_groups * problem.n_graphs**2 > _MOST_BYTES:
-                n_listed = hierarchy.n_patterns
-            self._parts[learned] = _Parts.of(problem, n_listed)
-        return self._parts[learned]
+    def _sums_for(self, learned: str, parameters: EvidenceParameters) -> SplitSums:
+        deviating = learned == "branches" or bool(parameters.deviations.any())
+        key = deviating, learned != "uniform"
+        if key not in self._layouts:
+            self._layouts[key] = SplitSums.of(self.problem, *key)
+        return self._layouts[key]
 
     def _factored(
         self, parameters: EvidenceParameters, learned: str
@@ -299,9 +312,9 @@ class Evidence:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
         problem, weights = self.problem, self.problem.weights(parameters)
         if self._weights is None or not np.array_equal(weights, self._weights):
-            parts = self._parts_for(learned, parameters)
-            parts.sum_into(self._sums, weights, problem.group_weights(parameters))
-            self._weights, self._diagonal = weights, problem.features.diagonal(weights)
+            layout = self._sums_for(learned, parameters)
+            layout.sum_into(self._sums, weights, problem.group_weights(parameters))
+            self._weights, self._diagonal = weights, np.diagonal(self._sums).copy()
         factor = cholesky_in_place(self._covariance(parameters), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
         alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
@@ -320,54 +333,6 @@ class Evidence:
         amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
         np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
         return self._matrix
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The first patterns, summed by their lists, and the others, summed by levels."""
-
-    features: PairFeatures  # of the first
-    arrays: Any  # the same laid out for the compiled pass over lists; None where there are none
-    levels: LevelSums | None
-    n_groups: int
-    n_jobs: int
-
-    @classmethod
-    def of(cls, problem: EvidenceProblem, n_listed: int) -> _Parts:
-        hierarchy, features = problem.hierarchy, problem.features
-        n_groups, n_jobs = hierarchy.n_groups, problem.n_jobs
-        if n_listed == hierarchy.n_patterns:
-            return cls(features, PairLists.of(features, features), None, n_groups, n_jobs)
-        listed = np.arange(hierarchy.n_patterns) < n_listed
-        group_of = np.where(listed, -1, hierarchy.group_of)
-        levels = LevelSums.of(features, group_of, n_jobs)
-        features = features.select_patterns(listed)
-        arrays = PairLists.of(features, features) if n_listed else None
-        return cls(features, arrays, levels, n_groups, n_jobs)
-
-    def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
-        """Fill the upper triangle of ``sums`` (n_graphs, n_graphs)."""
-        if self.arrays is None:
-            sums.fill(0.0)
-        else:
-            own = weights[: self.features.n_patterns]
-            pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=sums)
-        if self.levels is not None:
-            self.levels.add_to(sums, group_weights, self.n_jobs)
-
-    def slopes(self, matrix: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes in the weights of the listed patterns, and of the groups through the others.
-
-        ``matrix`` (n_graphs, n_graphs) are the slopes in the sums of pairs, above the diagonal;
-        ``own`` (n_graphs,) those in the sums of graphs with themselves.
-        """
-        by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
-        if self.arrays is not None:
-            by_weight = gather_pairs(matrix, self.arrays, self.n_jobs)
-            by_weight += own_gradient(self.features, own)
-        if self.levels is not None:
-            by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
-        return by_weight, by_group
 
 
 def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
@@ -420,64 +385,3 @@ def weight_slopes(
     by_pattern[: hierarchy.n_free] = by_log_weight[: hierarchy.n_free]
     by_deviation = hierarchy.sum_up(by_pattern) / np.sqrt(problem.strength)
     return [by_logit, (by_deviation + parameters.deviations)[: hierarchy.n_free]]
-
-
-def own_gradient(features: PairFeatures, own_slopes: np.ndarray) -> np.ndarray:
-    """The part of the slope in every weight that comes through graphs' sums with themselves."""
-    rows = features.rows
-    graph = np.repeat(np.arange(features.n_graphs), np.diff(rows.offsets))
-    weights = rows.values * own_slopes[graph]
-    return np.bincount(rows.indices, weights, features.n_patterns)
-
-
-@dataclass(frozen=True, eq=False)
-class LevelSums:
-    """One matrix of sums per group, its upper triangle in blocks of rows."""
-
-    groups: np.ndarray  # (n_kept,) those that have patterns
-    rows: list[slice]
-    blocks: list[np.ndarray]  # (n_kept, n_rows * (n_graphs - first row))
-    diagonals: np.ndarray  # (n_kept, n_graphs)
-
-    @classmethod
-    def of(cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1) -> LevelSums:
-        """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
-        n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
-        rows = row_blocks(n, n)
-        blocks = [
-            np.empty((len(groups), (part.stop - part.start) * (n - part.start))) for part in rows
-        ]
-        diagonals, sums = np.empty((len(groups), n)), np.empty((n, n))
-        for k, group in enumerate(groups):
-            some = features.select_patterns(group_of == group)
-            pair_sums(some, n_jobs=n_jobs, out=sums)
-            diagonals[k] = np.diagonal(sums)
-            for part, block in zip(rows, blocks, strict=True):
-                block[k] = sums[part, part.start :].ravel()
-        return cls(groups, rows, blocks, diagonals)
-
-    def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
-        """Add the weighted matrices to the upper triangle of ``sums`` (n_graphs, n_graphs).
-
-        ``weights`` (n_groups,) are those of all groups.
-        """
-        weights = weights[self.groups]
-
-        def add(k: int) -> None:
-            here = sums[self.rows[k], self.rows[k].start :]
-            here += (weights @ self.blocks[k]).reshape(here.shape)
-
-        in_threads(add, range(len(self.rows)), n_jobs)
-
-    def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return the slope in the weight of each group with patterns, shape (n_kept,).
-
-        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal, and
-        zeros in the rest of the blocks; ``own_slopes`` (n_graphs,) those in graphs' own sums.
-        """
-
-        def slope(k: int) -> np.ndarray:
-            return self.blocks[k] @ matrix[self.rows[k], self.rows[k].start :].ravel()
-
-        found = in_threads(slope, range(len(self.rows)), n_jobs)
-        return np.sum(found, axis=0) + self.diagonals @ own_slopes

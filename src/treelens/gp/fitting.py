@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +25,6 @@ from treelens.gp.choice import (
     Candidate,
     EvidenceFit,
     Part,
-    Tick,
     TrainingData,
     fit_learned,
     fit_uniform,
@@ -43,6 +42,7 @@ from treelens.gp.landmarks import (
     LearningSample,
     posterior_through_landmarks,
 )
+from treelens.gp.levels import SharedSums
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
@@ -86,31 +86,26 @@ class FittedEvidence:
 
 
 def fit_gaussian_process(
-    at_depth: Callable[[int], TrainingData],
+    data: TrainingData,
     *,
     covariates: CovariateTable | None = None,
     described: Described | None = None,
     descriptors: bool | str = False,
     weights: str,
     depth: int | None,
-    max_depth: int,
     sample: LearningSample,
     groups: np.ndarray,
     landmarks: LandmarkPlan | None,
-    max_steps: int,
     seed: int,
-    tick: Tick = lambda what: None,
 ) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
     ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
     is exact. Without ``depth`` it is, of uniform weights, that with the largest marginal
-    likelihood, else ``max_depth``.
+    likelihood, else that of ``data``.
     """
-    deepest = max_depth if depth is None else depth
-    options: dict[str, Any] = {"max_steps": max_steps, "tick": tick}
-    data = replace(at_depth(deepest), **options)
+    deepest = data.forest.depth
     if described is not None and descriptors is True:
         covariates, data = described.table, replace(data, covariates=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
@@ -118,6 +113,10 @@ def fit_gaussian_process(
     if weights == "uniform" and (described is None or descriptors != "auto"):
         # nothing to compare: one part settles the depth
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
+    if data.device == "cpu":
+        some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
+        shared = SharedSums.of(data.histograms, data.hierarchy, some, data.n_jobs)
+        data = replace(data, shared=shared)
     depths = list(range(deepest + 1)) if depth is None else [depth]
     candidates = [fit_uniform(data, parts, depths)]
     chosen = candidates[0]
@@ -139,12 +138,24 @@ def fit_gaussian_process(
         assert described is not None
         covariates, data = described.table, replace(data, covariates=described.everything())
     if chosen.depth < deepest:
-        data = replace(at_depth(chosen.depth), covariates=data.covariates, **options)
+        data = _truncated(data, chosen.depth)
     search = _refined(data, chosen, sample)
     model, left_out = _given_all(data, search.parameters, landmarks, covariates)
     return FittedEvidence(
         model, data.histograms, search, left_out, chosen, candidates, len(sample.weights)
     )
+
+
+def _truncated(data: TrainingData, depth: int) -> TrainingData:
+    """Return the data without patterns beyond a depth."""
+    forest = data.forest
+    kept = forest.level_depths <= depth
+    groups = np.zeros(forest.level_groups.max() + 1, dtype=bool)
+    groups[forest.level_groups[kept]] = True
+    return replace(
+        data, forest=forest.truncated(depth), histograms=data.histograms.select_levels(kept),
+        shared=None if data.shared is None else data.shared.restricted(groups),
+    )  # fmt: skip
 
 
 def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
@@ -213,8 +224,9 @@ def _given_all(
             everything.pairs, kernel, noise, targets.values, data.device, data.copies
         )
     else:
-        among = kernel.matrix(everything, everything, n_jobs)
-        found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
+        problem, present = data.problem(positions)
+        some = parameters._replace(deviations=parameters.deviations[present])
+        found = Conditioned.fit(targets, problem.kernel_matrix(some), parameters.noise, n_jobs)
         posterior, used = found.posterior, found.noise
         left_out = found.leave_one_out(n_jobs, data.copies)
     n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))

@@ -72,10 +72,12 @@ def pair_sums(
     *,
     n_jobs: int = 1,
     out: np.ndarray | None = None,
+    upper: bool = False,
 ) -> np.ndarray:
     """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
-    ``right`` is over the same patterns; None pairs ``left`` with itself and computes one half only.
+    ``right`` is over the same patterns; None pairs ``left`` with itself and computes one half only,
+    with ``upper`` the other is not filled.
     ``weights`` are not negative; None means all ones. The result does not depend on the number of
     threads.
     """
@@ -98,7 +100,7 @@ def pair_sums(
         ),
         n_jobs,
     )  # fmt: skip
-    return mirrored(sums) if right is None else sums
+    return sums if upper or right is not None else mirrored(sums)
 
 
 def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.ndarray:

@@ -131,10 +131,15 @@ class PatternForest:
         return replace(wider, roots=roots), colors
 
     def truncated(self, depth: int) -> PatternForest:
-        """Return the forest that a fit up to this depth would find, in which all trees begin."""
-        vocabularies = tuple(vocabulary.truncated(depth) for vocabulary in self.vocabularies)
-        cells = None if self.cells is None else self.cells.truncated(depth)
-        return replace(self, vocabularies=vocabularies, cells=cells)
+        """Return the forest that a fit up to this depth would find."""
+        begun = [k for k in range(len(self.trees)) if self._first_depth(k) <= depth]
+        return PatternForest(
+            tuple(self.trees[k] for k in begun),
+            tuple(self.vocabularies[k].truncated(depth) for k in begun),
+            tuple(self.roots[k] for k in begun),
+            None if self.cells is None else self.cells.truncated(depth),
+            self.edge_cells,
+        )
 
     def _stacked(
         self, colors: list[np.ndarray], graphs: GraphCollection, n_jobs: int

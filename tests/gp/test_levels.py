@@ -1,0 +1,69 @@
+"""Sums by groups of levels: of parts of the graphs, and in the place of lists."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from strategies import random_collection
+from treelens.gp.choice import TrainingData, starting_parameters
+from treelens.gp.evidence import Evidence
+from treelens.gp.levels import LevelSums, SharedSums
+from treelens.gp.posterior import Targets
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.pairs import PairFeatures
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Graphs with labels and attributes; some have no nodes of the first label."""
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 300, max_nodes=6)
+    values = rng.normal(size=(graphs.n_nodes, 2))
+    graphs = replace(graphs, node_attributes=values, attribute_names=("x", "y"))
+    forest, colors = PatternForest.fit(graphs, 2, ("labels", "labels+edges"), attributes=True)
+    targets = Targets.standardized(rng.normal(size=(300, 1)), np.ones(300), None)
+    return TrainingData(forest, forest.count(colors), targets)
+
+
+def _shared(data, positions):
+    return SharedSums.of(data.histograms, data.hierarchy, positions)
+
+
+def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
+    positions = np.sort(np.random.default_rng(1).permutation(300)[:250])
+    some = positions[3::2]
+    found = _shared(data, positions).among(some)
+    features = PairFeatures.of_counts(data.histograms.select_graphs(some))
+    expected = LevelSums.of(features, data.hierarchy.group_of)
+    np.testing.assert_array_equal(found.groups, expected.groups)
+    np.testing.assert_array_equal(found.diagonals, expected.diagonals)
+    for block, other in zip(found.blocks, expected.blocks, strict=True):
+        np.testing.assert_array_equal(block, other)
+
+
+@pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
+    positions = np.arange(0, 300, 2)
+    sharing = replace(data, shared=_shared(data, np.arange(250)))
+    assert sharing.shared.among(np.arange(300)) is None
+    sharing = replace(data, shared=_shared(data, positions))
+    results = []
+    for each in (data, sharing):
+        problem, present = each.problem(positions[5:], depth)
+        assert (problem.levels is None) == (each is data)
+        start = starting_parameters(problem).spread(present)
+        rng = np.random.default_rng(2)
+        deviations = rng.normal(size=len(present)) * (learned == "branches")
+        deviations[data.forest.n_deviating :] = 0.0
+        parameters = start._replace(
+            level_logits=rng.normal(size=len(start.level_logits)), deviations=deviations[present]
+        )
+        value, gradient = Evidence(problem)(parameters, learned)
+        free = np.concatenate([np.ones(problem.n_free("depths"), bool), present])
+        spread = np.zeros(len(free))
+        spread[np.flatnonzero(free)[: len(gradient)]] = gradient
+        results.append((value, spread, problem.kernel_matrix(parameters)))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
