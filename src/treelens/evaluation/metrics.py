@@ -33,20 +33,14 @@ CLASS_SCORES: Mapping[str, tuple[str, bool]] = {
 def number_scores(
     truth: np.ndarray, mean: np.ndarray, std: np.ndarray | None = None
 ) -> dict[str, float | None]:
-    """Scores of predicted numbers and of their standard deviations.
-
-    Parameters
-    ----------
-    truth, mean : ndarray, shape (n,)
-    std : ndarray, shape (n,), optional
-        Of new measurements, noise included.
+    """Scores of predicted numbers and of their standard deviations, shape (n,) each.
 
     Returns
     -------
     dict
         ``rmse``, ``mae``, ``r2`` (None where the truth is constant), ``nlpd`` (mean negative log
         predictive density) and ``coverage`` (share within the 90 % interval); the last two are
-        None without ``std``.
+        None without ``std``, which are of new measurements, noise included.
 
     Examples
     --------
@@ -72,10 +66,7 @@ def number_scores(
 
 
 def class_scores(
-    codes: np.ndarray,
-    predicted: np.ndarray,
-    probabilities: np.ndarray,
-    positive: int | None = None,
+    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, positive: int | None = None
 ) -> dict[str, Any]:
     """Scores of predicted classes and of their probabilities.
 
@@ -126,8 +117,8 @@ def class_scores(
         scores["log_loss"] = float(-np.mean(np.log(np.maximum(own, 1e-300))))
         columns = range(n_classes) if positive is None else [positive]
         defined = [k for k in columns if 0 < (codes == k).sum() < len(codes)]
-        for name in ("roc_auc", "pr_auc") if defined else ():
-            area = metrics.roc_auc_score if name == "roc_auc" else metrics.average_precision_score
+        areas = {"roc_auc": metrics.roc_auc_score, "pr_auc": metrics.average_precision_score}
+        for name, area in areas.items() if defined else ():
             scores[name] = float(np.mean([area(codes == k, probabilities[:, k]) for k in defined]))
     return {**scores, "names_one_class": len(np.unique(predicted)) == 1 < len(present)}
 
@@ -139,12 +130,8 @@ def sure_predictions(
     sure = probabilities[np.arange(len(codes)), predicted] >= least
     if not sure.any():
         return None
-    return {
-        "least": least,
-        "n": int(sure.sum()),
-        "share": float(sure.mean()),
-        "accuracy": float(np.mean(codes[sure] == predicted[sure])),
-    }
+    right = float(np.mean(codes[sure] == predicted[sure]))
+    return {"least": least, "n": int(sure.sum()), "share": float(sure.mean()), "accuracy": right}
 
 
 def rarer_code(codes: np.ndarray) -> int:

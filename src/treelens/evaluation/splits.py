@@ -45,12 +45,11 @@ class _Folds(BaseCrossValidator):
         """The number of folds; the arguments are ignored."""
         return self.n_splits
 
-    def _iter_test_indices(self, X: Any, y: Any, groups: Any) -> Iterator[np.ndarray]:
+    def _iter_test_masks(self, X: Any, y: Any, groups: Any) -> Iterator[np.ndarray]:
         if self.n_splits < 2:
             raise ValueError(f"n_splits must be at least 2; got {self.n_splits}.")
         numbers = self._fold_numbers(X, y, groups)
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(numbers == fold)
+        return (numbers == fold for fold in range(self.n_splits))
 
     _fold_numbers: Callable[..., np.ndarray]  # of X, y and groups: (n_graphs,)
 
@@ -84,16 +83,15 @@ class DistinctKFold(_Folds):
     """
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
-        _, first, copy_of = np.unique(
-            copy_keys(as_graph_collection(X)), return_index=True, return_inverse=True
-        )
-        seed = self.random_state if self.shuffle else None
+        keys = copy_keys(as_graph_collection(X))
+        _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
         classes = y is not None and type_of_target(y) in ("binary", "multiclass")
         splitter = StratifiedKFold if classes else KFold
+        seed = self.random_state if self.shuffle else None
         folds = splitter(self.n_splits, shuffle=self.shuffle, random_state=seed)
         numbers = np.empty(len(first), dtype=np.int64)
-        stand_in = np.zeros(len(first)) if y is None else np.asarray(y)[first]
-        for fold, (_, test) in enumerate(folds.split(stand_in, stand_in if classes else None)):
+        labels = np.asarray(y)[first] if classes else None
+        for fold, (_, test) in enumerate(folds.split(first, labels)):
             numbers[test] = fold
         return numbers[copy_of]
 
@@ -105,10 +103,8 @@ class ScaffoldKFold(_Folds):
     rest in random order, each to the smallest fold. All molecules without a ring count as one
     scaffold.
 
-    Parameters
-    ----------
-    n_splits, shuffle, random_state :
-        As for :class:`DistinctKFold`; ``shuffle=False``: by size alone.
+    ``n_splits``, ``shuffle`` and ``random_state`` are as for :class:`DistinctKFold`;
+    ``shuffle=False``: by size alone.
 
     Examples
     --------
@@ -126,14 +122,8 @@ class ClusterKFold(_Folds):
     """Folds of whole Butina clusters by Tanimoto similarity.
 
     The similarity is that of ECFP4 bits for molecules, and of the counts of Weisfeiler-Lehman
-    patterns to depth 2 for other graphs.
-
-    Parameters
-    ----------
-    similarity : float, default=0.4
-        Least similarity of a member of a cluster to its centre.
-    n_splits, shuffle, random_state :
-        As for :class:`DistinctKFold`.
+    patterns to depth 2 for other graphs. ``similarity`` is the least of a member of a cluster to
+    its centre; the other parameters are as for :class:`DistinctKFold`.
 
     Examples
     --------
@@ -195,15 +185,14 @@ def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
     >>> [(a.tolist(), b.tolist()) for a, b in time_splits([3, 1, 2], n_splits=2)]
     [([1], [2]), ([1, 2], [0])]
     """
-    times = np.asarray(times)
-    moments, when = np.unique(times, return_inverse=True)
+    moments, when = np.unique(np.asarray(times), return_inverse=True)
     if len(moments) <= n_splits:
         raise ValueError(
             f"There are {len(moments)} different times: {n_splits} splits need at least "
             f"{n_splits + 1}. Take fewer folds."
         )
     passed = np.cumsum(np.bincount(when))  # graphs up to and with each moment
-    part = np.minimum((passed - 1) * (n_splits + 1) // len(times), n_splits)
+    part = (passed - 1) * (n_splits + 1) // len(when)
     part = np.unique(part, return_inverse=True)[1][when]  # one moment may fill more than one part
     return [(np.flatnonzero(part < k), np.flatnonzero(part == k)) for k in range(1, part.max() + 1)]
 
@@ -230,8 +219,7 @@ def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> 
     if generator is not None:
         n_large = int((sizes > len(members) / (2 * n_splits)).sum())
         order = np.concatenate([order[:n_large], generator.permutation(np.sort(order[n_large:]))])
-    fold_of = np.zeros(len(sizes), dtype=np.int64)
-    filled = np.zeros(n_splits, dtype=np.int64)
+    fold_of, filled = np.zeros(len(sizes), np.int64), np.zeros(n_splits, np.int64)
     for group in order:
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
@@ -339,13 +327,11 @@ def _by_column(
     ends = np.cumsum([len(rows) for rows in merged])[:-1]
     if kind == "time":
         return time_splits(np.array([max(t) for t in np.split(_as_times(texts), ends)]), n_folds)
-    sides = [
-        next((side for side in some if side in _TRAIN), some[0])
-        for some in (part.tolist() for part in np.split(np.char.lower(texts), ends))
-    ]
-    train, test = (np.flatnonzero(np.isin(sides, names)) for names in (_TRAIN, _TEST))
-    if len(train) and len(test):
-        return [(train, test)]
+    parts = np.split(np.char.lower(texts), ends)
+    is_train = np.array([np.isin(part, _TRAIN).any() for part in parts])
+    is_test = ~is_train & [part[0] in _TEST for part in parts]
+    if is_train.any() and is_test.any():
+        return [(np.flatnonzero(is_train), np.flatnonzero(is_test))]
     groups = np.array([some[0] for some in np.split(texts, ends)])
     if (n_groups := len(np.unique(groups))) < 2:
         raise GraphDataError(

@@ -84,7 +84,7 @@ def cross_validate(
         names = [score for score in (*NUMBER_SCORES, *CLASS_SCORES) if score in rows[0]]
         found[name] = {
             "scores": {score: [row[score] for row in rows] for score in names},
-            "n_one_class": sum(bool(row.get("names_one_class")) for row in rows),
+            "n_one_class": sum(row.get("names_one_class", False) for row in rows),
             "seconds": seconds,
         }
         if means:
@@ -128,13 +128,9 @@ def paired_tests(
     Nadeau and Bengio's corrected resampled t-test, two-sided, and Holm's correction over all the
     tests of the table.
 
-    Parameters
-    ----------
-    scores : mapping of model to scores, one per split
-    test_to_train : float
-        Size of a test part divided by that of its training part.
-    rival_of : callable
-        The model that one is tested against; None: no test.
+    ``scores`` are those of each model, one per split; ``test_to_train`` is the size of a test part
+    divided by that of its training part; ``rival_of`` names the model that one is tested against,
+    or None.
 
     Returns
     -------
@@ -154,9 +150,7 @@ def paired_tests(
         if not len(difference):
             continue
         mean, error, p_better = corrected_paired_test(difference, test_to_train)
-        p_value = None
-        if p_better is not None:  # equal differences on all folds are no evidence
-            p_value = min(1.0, 2 * min(p_better, 1 - p_better)) if error else 1.0
+        p_value = None if p_better is None else min(1.0, 2 * min(p_better, 1 - p_better))
         tests.append(
             {"model": name, "against": rival, "difference": mean, "standard_error": error,
              "p_value": p_value, "p_holm": None}
