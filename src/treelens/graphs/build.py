@@ -65,7 +65,14 @@ def build_collection(
     node_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n_nodes = int(node_offsets[-1])
     edges = edge_array(edges, "The edges")
-    _check_edges(edges, node_offsets)
+    graph = np.searchsorted(node_offsets, edges, side="right") - 1
+    wrong = ((edges < 0) | (edges >= n_nodes)).any(axis=1) | (graph[:, 0] != graph[:, 1])
+    if wrong.any():
+        u, v = edges[wrong.argmax()].tolist()
+        raise GraphDataError(
+            f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
+            f"the nodes 0 to {n_nodes - 1}."
+        )
     arcs, directions, order, first = _canonical_arcs(edges, directed)
     edge_codes, edge_alphabet = None, None
     if edge_labels is not None:
@@ -131,8 +138,6 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
 def listed_one_way(edges: np.ndarray) -> np.ndarray:
     """Return the positions of edges (n_edges, 2) that are not listed in the other direction."""
     there, back = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (edges, edges[:, ::-1]))
-    if np.array_equal(np.sort(there), np.sort(back)):  # the usual case, and quick
-        return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isin(back, there))
 
 
@@ -146,19 +151,6 @@ def _place(ends: Any, node_offsets: np.ndarray) -> str:
 def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
     if count != expected:
         raise GraphDataError(f"There are {count} {what} for {expected} {of_what}: give one each.")
-
-
-def _check_edges(edges: np.ndarray, node_offsets: np.ndarray) -> None:
-    """Every edge must join two nodes that exist, of the same graph."""
-    n_nodes = int(node_offsets[-1])
-    graph = np.searchsorted(node_offsets, edges, side="right") - 1
-    wrong = ((edges < 0) | (edges >= n_nodes)).any(axis=1) | (graph[:, 0] != graph[:, 1])
-    if wrong.any():
-        u, v = edges[wrong.argmax()].tolist()
-        raise GraphDataError(
-            f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
-            f"the nodes 0 to {n_nodes - 1}."
-        )
 
 
 def _canonical_arcs(
@@ -301,15 +293,16 @@ def join(
     notes: list[Warning] = []
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
-    mixed = asked.directed is None and len(set(kinds)) > 1
-    if mixed:
+    if mixed := asked.directed is None and len(set(kinds)) > 1:
         notes.append(UserWarning(
             f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all are "
             "read as directed, and undirected edges lead both ways. Pass directed=True if that is "
             "what you want, or directed=False to ignore directions."
         ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
-    edges, n_edges = _all_edges(graphs, sizes)
+    pairs = [_checked_edges(i, graph.edges, sizes[i]) for i, graph in enumerate(graphs)]
+    n_edges = [len(edges) for edges in pairs]
+    edges = np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
     nodes = _columns("node", graphs, sizes, asked, notes)
     arcs = _columns("edge", graphs, n_edges, asked, notes)
     if directed and not all(kinds):
@@ -336,20 +329,16 @@ def join(
     return joined
 
 
-def _all_edges(graphs: Sequence[PlainGraph], sizes: Sequence[int]) -> tuple[np.ndarray, list[int]]:
-    """Return the edges of all graphs, nodes numbered through, and how many each graph has."""
-    pairs = []
-    for i, (graph, size) in enumerate(zip(graphs, sizes, strict=True)):
-        pairs.append(edge_array(graph.edges, f"Graph {i}"))
-        outside = ((pairs[i] < 0) | (pairs[i] >= size)).any(axis=1)
-        if outside.any():
-            u, v = pairs[i][outside.argmax()].tolist()
-            raise GraphDataError(
-                f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {size} nodes, "
-                "numbered from 0."
-            )
-    n_edges = [len(edges) for edges in pairs]
-    return np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None], n_edges
+def _checked_edges(index: int, edges: Any, n_nodes: int) -> np.ndarray:
+    pairs = edge_array(edges, f"Graph {index}")
+    outside = ((pairs < 0) | (pairs >= n_nodes)).any(axis=1)
+    if outside.any():
+        u, v = pairs[outside.argmax()].tolist()
+        raise GraphDataError(
+            f"Graph {index}: an edge joins nodes {u} and {v}, but the graph has {n_nodes} nodes, "
+            "numbered from 0."
+        )
+    return pairs
 
 
 def _columns(
@@ -409,8 +398,7 @@ def _labels(
     counts: Sequence[int], asked: str | None,
 ) -> list[Any] | None:  # fmt: skip
     """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
-    labelled: list[int] = []
-    bare: list[int] = []
+    labelled, bare = list[int](), list[int]()
     for i, of_graph in enumerate(columns):
         values = of_graph.get(None, ())
         lacks = [k for k, value in enumerate(values) if value is None]
@@ -426,8 +414,8 @@ def _labels(
     if not labelled and asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})
         raise GraphDataError(
-            f"No {what} of any graph has {asked!r}, which {what}_label={asked!r} asks for."
-            + (f" Attributes there: {', '.join(known)}." if known else "")
+            f"No {what} of any graph has {asked!r}, which {what}_label={asked!r} asks for. "
+            f"Attributes there: {', '.join(known) or 'none'}."
         )
     if labelled and bare:
         raise GraphDataError(
@@ -507,11 +495,10 @@ def _ignored(
 
 def _is_continuous(value: Any) -> bool:
     """Whether a value is a float, or an array or sequence of them."""
-    if isinstance(value, (tuple, list)):
-        return any(isinstance(x, (float, np.floating)) for x in value)
-    return isinstance(value, (float, np.floating)) or (
-        isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    )
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f"
+    several = value if isinstance(value, (tuple, list)) else (value,)
+    return any(isinstance(x, (float, np.floating)) for x in several)
 
 
 def to_array(tensor: Any) -> np.ndarray:

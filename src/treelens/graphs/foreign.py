@@ -122,8 +122,7 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph
         labels = [x for x in usual_labels if x not in wanted] if named is None else [named]
         columns.append(_geometric_columns(graphs, counts, labels, [*wanted, usual[1]], what))
     if asked.directed is None:
-        directed = any(len(listed_one_way(pairs)) for pairs in edges)
-        asked = asked._replace(directed=directed)
+        asked = asked._replace(directed=any(len(listed_one_way(pairs)) for pairs in edges))
     plain = [
         PlainGraph(range(size), pairs, of_nodes, of_edges, None, bool(asked.directed))
         for size, pairs, of_nodes, of_edges in zip(sizes, edges, *columns, strict=True)
@@ -132,12 +131,9 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph
 
 
 def _geometric_columns(
-    graphs: Sequence[Any],
-    counts: Sequence[int],
-    labels: list[str],
-    attributes: list[str],
+    graphs: Sequence[Any], counts: Sequence[int], labels: list[str], attributes: list[str],
     what: str,
-) -> list[dict[Any, Any]]:
+) -> list[dict[Any, Any]]:  # fmt: skip
     """Return some attributes of the graphs, and labels from the first of ``labels`` there is."""
     labels = [x for x in labels if any(getattr(g, x, None) is not None for g in graphs)][:1]
     found: list[dict[Any, Any]] = [{} for _ in graphs]
@@ -186,24 +182,25 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
 
 def from_grakel(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
     """Read ``(structure, node_labels, edge_labels)``, matrices, and ``grakel.Graph``."""
-    values: dict[str, Any] = {}
-    for what, given in zip(("node", "edge"), asked[2:4], strict=True):
+    values: list[Any] = []  # of nodes and edges, one for each graph
+    for what in ("node_attributes", "edge_attributes"):
+        given = getattr(asked, what)
         if isinstance(given, str) or all(isinstance(name, str) for name in given):
+            values.append([None] * len(graphs))
             continue
-        values[what] = given
-        changes: dict[str, Any] = {f"{what}_attributes": (_VALUES,)}
+        values.append(given)
+        changes: dict[str, Any] = {what: (_VALUES,)}
         asked = asked._replace(**changes)
         if len(given) != len(graphs):
             raise GraphDataError(
-                f"{what}_attributes has values for {len(given)} graphs; there are {len(graphs)}. "
-                "Give an array or a dict for each."
+                f"{what} has values for {len(given)} graphs; there are {len(graphs)}. Give an "
+                "array or a dict for each."
             )
     plain = []
-    for index, graph in enumerate(graphs):
+    for index, (graph, *of_graph) in enumerate(zip(graphs, *values, strict=True)):
         if hasattr(graph, "get_vertices"):
             graph = _grakel_tuple(graph)
         parts = [*graph] if isinstance(graph, (tuple, list)) else [graph]
-        of_graph = [values[what][index] if what in values else None for what in ("node", "edge")]
         found = _read_grakel([*parts, None, None][:3], index, *of_graph)
         plain.append(found._replace(directed=bool(asked.directed)))
     return plain, asked
