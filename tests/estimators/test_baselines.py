@@ -81,13 +81,10 @@ def test_the_gaussian_process_is_ours_on_fingerprint_counts():
     np.testing.assert_allclose(model.predict(SMILES[1::2]), expected[:, 0], rtol=1e-9)
 
 
-def test_radii_have_weights_of_their_own():
+def test_radii_have_weights_and_new_environments_a_covariance():
     model = EcfpGPRegressor().fit(SMILES, VALUES)
     assert model.best_weights_ == "depths"
     assert len(np.unique(model.weights_.round(9))) == 4
-
-
-def test_the_fingerprint_process_has_a_covariance_with_new_environments():
     known, new = ["C" * n + "O" for n in range(1, 12)], ["CCN", "CCCN", "OCC(F)(F)F", "C" * 7 + "O"]
     model = EcfpGPRegressor(depth=2, n_jobs=1).fit(known, np.arange(11.0))
     mean, std = model.predict(new, return_std=True)

@@ -13,18 +13,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from treelens import (
-    GraphCollection,
-    GraphSVC,
-    PairwiseWeights,
-    PatternHistograms,
-    PatternVocabulary,
-    RandomWalk,
-    ShortestPath,
-    WassersteinWL,
-    WLOptimalAssignment,
-    WLSubtree,
-)
+import treelens as tl
+from treelens import GraphCollection, GraphSVC, PairwiseWeights
 from treelens.graphs.build import build_collection
 from treelens.graphs.errors import NotGraphsError
 from treelens.patterns.pairs import PairFeatures
@@ -65,7 +55,13 @@ class TransformsTables(ReadsTables):
 HERE = {"__module__": __name__}
 KERNELS = {
     f"Table{kind.__name__}": type(f"Table{kind.__name__}", (TransformsTables, kind), HERE)
-    for kind in (WLSubtree, WLOptimalAssignment, WassersteinWL, ShortestPath, RandomWalk)
+    for kind in (
+        tl.WLSubtree,
+        tl.WLOptimalAssignment,
+        tl.WassersteinWL,
+        tl.ShortestPath,
+        tl.RandomWalk,
+    )
 }
 globals().update(KERNELS)  # where pickle looks for them
 
@@ -76,8 +72,8 @@ class TablePairwiseWeights(ReadsTables, PairwiseWeights):
     def fit(self, X: Any, y: Any = None) -> Any:
         graphs = rows_as_graphs(X)
         if isinstance(graphs, GraphCollection):
-            fitted = PatternVocabulary.fit(graphs, depth=1)
-            graphs = PairFeatures.from_histograms(PatternHistograms.from_colors(*fitted))
+            fitted = tl.PatternVocabulary.fit(graphs, depth=1)
+            graphs = PairFeatures.from_histograms(tl.PatternHistograms.from_colors(*fitted))
         return PairwiseWeights.fit(self, graphs, y)
 
 
