@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -263,17 +264,6 @@ class PlainGraph(NamedTuple):
     directed: bool = False
 
 
-class Asked(NamedTuple):
-    """What to take from graphs."""
-
-    node_label: str | None = None
-    edge_label: str | None = None
-    node_attributes: Any = ()  # names, "all", or values for each graph
-    edge_attributes: Any = ()
-    directed: bool | None = None
-    required: bool = True  # whether attributes must be there
-
-
 class Columns(NamedTuple):
     """Labels and attributes of all nodes, or all edges, of some graphs."""
 
@@ -284,12 +274,13 @@ class Columns(NamedTuple):
 
 
 def join(
-    graphs: Sequence[PlainGraph],
-    asked: Asked,
-    source: str | None,
-    graph_data: Mapping[str, Any] | None = None,
+    graphs: Sequence[PlainGraph], asked: GraphRecipe, required: bool = True, graph_data: Any = None
 ) -> GraphCollection:
-    """Put plain graphs into one collection; warnings name what is missing, mixed or ignored."""
+    """Put plain graphs into one collection; warnings name what is missing, mixed or ignored.
+
+    ``asked`` has the labels and attributes to take, these as names, "all", or values for each
+    graph; ``required``: whether attributes must be there.
+    """
     notes: list[Warning] = []
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
@@ -303,8 +294,8 @@ def join(
     pairs = [_checked_edges(i, graph.edges, sizes[i]) for i, graph in enumerate(graphs)]
     n_edges = [len(edges) for edges in pairs]
     edges = np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
-    nodes = _columns("node", graphs, sizes, asked, notes)
-    arcs = _columns("edge", graphs, n_edges, asked, notes)
+    nodes = _columns("node", graphs, sizes, asked, required, notes)
+    arcs = _columns("edge", graphs, n_edges, asked, required, notes)
     if directed and not all(kinds):
         back = np.flatnonzero(np.repeat(np.logical_not(kinds), n_edges))
         edges = np.concatenate([edges, edges[back, ::-1]])
@@ -312,9 +303,8 @@ def join(
         labels = None if labels is None else labels + [labels[i] for i in back]
         values = None if values is None else np.concatenate([values, values[back]])
         arcs = arcs._replace(labels=labels, values=values)
-    recipe = GraphRecipe(
-        source, node_label=asked.node_label, edge_label=asked.edge_label,
-        node_attributes=nodes.sources, edge_attributes=arcs.sources,
+    recipe = replace(
+        asked, node_attributes=nodes.sources, edge_attributes=arcs.sources,
         directed=True if mixed else asked.directed,
     )  # fmt: skip
     names = [graph.name for graph in graphs]
@@ -342,8 +332,8 @@ def _checked_edges(index: int, edges: Any, n_nodes: int) -> np.ndarray:
 
 
 def _columns(
-    what: str, graphs: Sequence[PlainGraph], counts: Sequence[int], asked: Asked,
-    notes: list[Warning],
+    what: str, graphs: Sequence[PlainGraph], counts: Sequence[int], asked: GraphRecipe,
+    required: bool, notes: list[Warning],
 ) -> Columns:  # fmt: skip
     """Return the labels of all nodes (or edges), and the attributes that were asked for.
 
@@ -366,7 +356,7 @@ def _columns(
     blocks: dict[str, np.ndarray] = {}
     for name in names if wanted == "all" else wanted:
         if name not in names:
-            if asked.required:
+            if required:
                 raise GraphDataError(
                     f"No {what} of any graph has the attribute {name!r}. There are: "
                     f"{', '.join(names) or 'none'}."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treelens.graphs import foreign
-from treelens.graphs.build import Asked, join
+from treelens.graphs.build import join
 from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
@@ -117,8 +117,8 @@ def as_graph_collection(
     known = recipe or GraphRecipe()
     asked = {name: getattr(known, name) if x is None else x for name, x in given.items()}
     required = not (node_attributes is None and edge_attributes is None)
-    plain, wanted = kind.convert(graphs, Asked(**asked, required=required))
-    collection = join(plain, wanted, kind.source)
+    plain, wanted = kind.convert(graphs, GraphRecipe(kind.source, **asked))
+    collection = join(plain, wanted, required)
     if known.is_molecular and collection.degree_labels and collection.n_nodes:
         raise GraphDataError(
             f"The model was fitted to molecules, and item 0 is {kind.name} without node labels. "
@@ -165,7 +165,7 @@ def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
 class _Kind(NamedTuple):
     name: str
     recognises: Callable[[Any], bool]
-    convert: Callable[[Any, Any], Any]  # of graphs, and a recipe or what is asked for
+    convert: Callable[[Any, Any], Any]  # of graphs and a recipe
     source: str | None = None  # in the recipe; convert returns plain graphs
     takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.build import (
-    Asked,
     PlainGraph,
     edge_array,
     encode_labels,
@@ -21,9 +20,10 @@ from treelens.graphs.build import (
 )
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.recipe import common_recipe
+from treelens.graphs.recipe import GraphRecipe, common_recipe
 
 _VALUES = "attribute"  # the name of values that were given as arrays
+Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far as graphs decide it
 
 
 # --- treelens, NetworkX, igraph --------------------------------------------------------------
@@ -49,10 +49,9 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     ]  # fmt: skip
     shared = set(first.data).intersection(*(graph.data for graph in graphs))
     data = {key: [graph.data[key] for graph in graphs] for key in sorted(shared)}
-    asked = Asked(
-        node_attributes=tuple(first.node_attributes), edge_attributes=tuple(first.edge_attributes)
-    )
-    joined = join(plain, asked, None, data)
+    names, edge_names = tuple(first.node_attributes), tuple(first.edge_attributes)
+    asked = GraphRecipe(node_attributes=names, edge_attributes=edge_names)
+    joined = join(plain, asked, graph_data=data)
     joined = replace(joined, recipe=common_recipe(graph.recipe for graph in graphs))
     fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
     if len(fine) < len(graphs):
@@ -61,7 +60,7 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     return replace(joined, fine_codes=codes, fine_alphabet=alphabet)
 
 
-def from_networkx(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+def from_networkx(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     def columns(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
         keys = dict.fromkeys(chain.from_iterable(rows))
         return {key: [row.get(key) for row in rows] for key in keys}
@@ -77,7 +76,7 @@ def from_networkx(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph]
     return plain, asked
 
 
-def from_igraph(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+def from_igraph(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     def columns(items: Any) -> dict[Any, Any]:
         return {key: items[key] for key in items.attributes()}
 
@@ -93,7 +92,7 @@ def from_igraph(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], 
 # --- PyTorch Geometric ----------------------------------------------------------------------
 
 
-def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     """Labels are decoded over all graphs at once, by one rule for all of them."""
     edges: list[np.ndarray] = []
     sizes: list[Any] = []
@@ -108,7 +107,7 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph
         if not isinstance(sizes[-1], (int, np.integer)) or sizes[-1] < 0:
             raise GraphDataError(f"Graph {index}: num_nodes is {sizes[-1]!r}; expected an integer.")
     n_edges = [len(pairs) for pairs in edges]
-    columns = []
+    columns, decided = [], dict[str, Any]()
     for what, counts, usual_labels, usual in (
         ("node", sizes, ("node_labels", "x"), ("x", "pos")),
         ("edge", n_edges, ("edge_labels", "edge_attr"), ("edge_attr", "edge_weight")),
@@ -116,13 +115,13 @@ def from_geometric(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph
         wanted = getattr(asked, f"{what}_attributes")
         if wanted == "all":
             wanted = [x for x in usual if any(getattr(g, x, None) is not None for g in graphs)]
-            changes: dict[str, Any] = {f"{what}_attributes": wanted}
-            asked = asked._replace(**changes)
+            decided[f"{what}_attributes"] = wanted
         named = getattr(asked, f"{what}_label")
         labels = [x for x in usual_labels if x not in wanted] if named is None else [named]
         columns.append(_geometric_columns(graphs, counts, labels, [*wanted, usual[1]], what))
     if asked.directed is None:
-        asked = asked._replace(directed=any(len(listed_one_way(pairs)) for pairs in edges))
+        decided["directed"] = any(len(listed_one_way(pairs)) for pairs in edges)
+    asked = replace(asked, **decided)
     plain = [
         PlainGraph(range(size), pairs, of_nodes, of_edges, None, bool(asked.directed))
         for size, pairs, of_nodes, of_edges in zip(sizes, edges, *columns, strict=True)
@@ -180,23 +179,23 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
 # --- GraKeL's graphs and tuples, adjacency matrices -------------------------------------------
 
 
-def from_grakel(graphs: Sequence[Any], asked: Asked) -> tuple[list[PlainGraph], Asked]:
+def from_grakel(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     """Read ``(structure, node_labels, edge_labels)``, matrices, and ``grakel.Graph``."""
     values: list[Any] = []  # of nodes and edges, one for each graph
+    named: dict[str, Any] = {}
     for what in ("node_attributes", "edge_attributes"):
         given = getattr(asked, what)
         if isinstance(given, str) or all(isinstance(name, str) for name in given):
             values.append([None] * len(graphs))
             continue
         values.append(given)
-        changes: dict[str, Any] = {what: (_VALUES,)}
-        asked = asked._replace(**changes)
+        named[what] = (_VALUES,)
         if len(given) != len(graphs):
             raise GraphDataError(
                 f"{what} has values for {len(given)} graphs; there are {len(graphs)}. Give an "
                 "array or a dict for each."
             )
-    plain = []
+    asked, plain = replace(asked, **named), []
     for index, (graph, *of_graph) in enumerate(zip(graphs, *values, strict=True)):
         if hasattr(graph, "get_vertices"):
             graph = _grakel_tuple(graph)
