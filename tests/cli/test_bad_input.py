@@ -8,32 +8,59 @@ import random
 import pytest
 from typer.testing import CliRunner
 
-from cli.conftest import AMINES, MOLECULES, QUICK, refused, run, write_csv
+from cli.conftest import MOLECULES, QUICK, refused, run, write_csv
 from treelens.cli.main import app
+
+LABELLED = "smiles,label"
 
 
 def fit(path, tmp_path, *more):
     return run("fit", path, "--out", tmp_path / "m.treelens", *QUICK, *more)
 
 
-def test_columns_that_are_missing_or_must_be_named(molecules, tmp_path):
-    refused(
-        fit(molecules, tmp_path, "--target", "lable"),
-        "no column 'lable'", "Did you mean 'label'?", "'smiles', 'label'",
-    )  # fmt: skip
-    refused(fit(molecules, tmp_path, "--smiles", "structure"), "no column 'structure'")
-    two = write_csv(tmp_path / "two.csv", [("C", "C", 1)], "a_smiles,b_smiles,label")
-    refused(fit(two, tmp_path), "several columns", "--smiles COLUMN", "'a_smiles', 'b_smiles'")
-    none = write_csv(tmp_path / "none.csv", [("C", 1)], "formula,outcome")
-    refused(fit(none, tmp_path), "no column with 'smiles' in the name", "'formula', 'outcome'")
-    refused(fit(none, tmp_path, "--smiles", "formula"), "--target COLUMN", "'outcome'")
+@pytest.mark.parametrize(
+    ("rows", "header", "options", "words"),
+    [
+        (MOLECULES, LABELLED, ["--target", "lable"], ["no column 'lable'", "mean 'label'?"]),
+        (MOLECULES, LABELLED, ["--smiles", "structure"], ["no column 'structure'"]),
+        ([("C", "C", 1)], "a_smiles,b_smiles,label", [], ["--smiles COLUMN", "'a_smiles', 'b_sm"]),
+        ([("C", 1)], "formula,outcome", [], ["no column with 'smiles' in the name", "'formula'"]),
+        ([("C", 1)], "formula,outcome", ["--smiles", "formula"], ["--target COLUMN", "'outcome'"]),
+        ([(s, 5 + 7 * k) for k, (s, _) in enumerate(MOLECULES)], LABELLED, [],
+         ["40 different values", "--task regression"]),
+        ([*MOLECULES, ("CCF", ""), ("CCCF", "NA")], LABELLED, ["--missing", "error"],
+         ["missing in 2 of 42 rows", "row 41 (line 42)", "--missing skip"]),
+        ([(s if k % 10 > 2 else "C(C(", c) for k, (s, c) in enumerate(MOLECULES)], LABELLED, [],
+         ["12 of 40 rows (30 %)", "row 1 (line 2) 'C(C('", "--max-invalid 0.31"]),
+        ([*MOLECULES, *MOLECULES[:4]], LABELLED, ["--duplicates", "error"],
+         ["4 rows repeat", "--duplicates"]),
+        ([("CCO", 1.25), ("CCCO", 2.75), ("CCN", "n/a"), ("C(C", 3.5)], "smiles,value",
+         ["--max-invalid", 0.5], ["2 of 4 rows have a molecule and a target", "left out: 1"]),
+    ],
+)  # fmt: skip
+def test_tables_that_cannot_be_learned_from(rows, header, options, words, tmp_path):
+    refused(fit(write_csv(tmp_path / "x.csv", rows, header), tmp_path, *options), *words)
+
+
+def test_rows_that_are_left_out_are_told(tmp_path):
+    rows = [*MOLECULES, ("C(C(", "amine"), ("CCF", ""), MOLECULES[0], (MOLECULES[4][0], "amine")]
+    data = write_csv(tmp_path / "x.csv", rows)
+    done = fit(data, tmp_path, "--json")
+    assert done.code == 0, done.err
+    assert done.data["data"]["classes"] == {"alcohol": 19, "amine": 20}  # a tie: no class
+    for words in ("2 rows repeat the molecule", "missing in 1 of 44 rows: row 42 (line 43)",
+                  "row 5 (line 6): alcohol, row 44 (line 45): amine"):  # fmt: skip
+        assert any(words in note for note in done.data["notes"]), words
+    for how, n_graphs in (("first", 40), ("keep", 42)):
+        assert (
+            fit(data, tmp_path, "--duplicates", how, "--json").data["data"]["n_graphs"] == n_graphs
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
-    [("x.csv", b"", "is empty"), ("x.csv", b"\n\n", "is empty"),
-     ("x.csv", b"\xef\xbb\xbf", "is empty"), ("x.csv", b"smiles,label\n", "names but no rows"),
-     ("x.docx", b"PK", "has an unknown ending"),
+    [("x.csv", b"\n\n", "is empty"), ("x.csv", b"\xef\xbb\xbf", "is empty"),
+     ("x.csv", b"smiles,label\n", "names but no rows"), ("x.docx", b"PK", "has an unknown ending"),
      ("x.csv.gz", gzip.compress(random.Random(0).randbytes(5000))[:3000], "cannot be unpacked")],
 )  # fmt: skip
 def test_files_that_hold_nothing_to_read(name, content, words, tmp_path):
@@ -41,58 +68,11 @@ def test_files_that_hold_nothing_to_read(name, content, words, tmp_path):
     refused(fit(tmp_path / name, tmp_path), words)
 
 
-@pytest.mark.parametrize("step", [0.13, 7])
-def test_many_numbers_look_like_regression(step, tmp_path):
-    data = write_csv(tmp_path / "x.csv", [(s, 5 + step * i) for i, (s, _) in enumerate(MOLECULES)])
-    refused(fit(data, tmp_path), "measurement", "40 different values", "--task regression")
-
-
-def test_a_missing_class(tmp_path):
-    data = write_csv(tmp_path / "x.csv", [*MOLECULES, ("CCF", ""), ("CCCF", "NA")])
-    refused(
-        fit(data, tmp_path, "--missing", "error"),
-        "missing in 2 of 42 rows", "row 41 (line 42)", "Correct or remove", "--missing skip",
-    )  # fmt: skip
-    numbers = [(s, 0.5 + i) for i, (s, _) in enumerate(MOLECULES)] + [("CCF", "abc")]
-    done = run("fit", write_csv(tmp_path / "y.csv", numbers), "--missing", "error")
-    refused(done, "row 41 (line 42) 'abc'")
-    done = fit(data, tmp_path, "--json")
-    assert done.data["data"]["n_graphs"] == 40
-    assert "missing in 2 of 42 rows: row 41 (line 42), row 42" in done.data["notes"][0]
-
-
-def test_many_unreadable_molecules(tmp_path):
-    rows = [(s if i % 10 > 2 else "C(C(", c) for i, (s, c) in enumerate(MOLECULES)]
-    data = write_csv(tmp_path / "x.csv", rows)
-    refused(
-        fit(data, tmp_path), "12 of 40 rows (30 %)", "row 1 (line 2) 'C(C('", "--max-invalid 0.31"
-    )
-    done = fit(data, tmp_path, "--max-invalid", "0.31", "--json")
-    assert done.code == 0, done.err
-    assert done.data["data"]["n_left_out"] == 12
-    assert "12 of 40 rows" in done.data["notes"][0]
-
-
-def test_duplicate_rows_are_told_and_can_be_dropped(tmp_path):
-    rows = [*MOLECULES, *MOLECULES[:3], (MOLECULES[4][0], "amine")]
-    data = write_csv(tmp_path / "x.csv", rows)
-    done = fit(data, tmp_path, "--json")
-    assert done.code == 0, done.err
-    assert "4 rows repeat the molecule of another row" in done.err
-    assert "different classes: row 5 (line 6): alcohol, row 44 (line 45): amine" in done.err
-    assert done.data["data"]["classes"] == {"alcohol": 19, "amine": 20}  # a tie: no class
-    for how, n_graphs in (("first", 40), ("keep", 44)):
-        done = fit(data, tmp_path, "--duplicates", how, "--json")
-        assert done.data["data"]["n_graphs"] == n_graphs
-    refused(fit(data, tmp_path, "--duplicates", "error"), "4 rows repeat", "--duplicates")
-
-
-def test_a_bom_semicolons_and_windows_lines_are_read(tmp_path):
-    lines = ["SMILES;Label", *(f"{s};{c}" for s, c in MOLECULES)]
-    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    done = fit(tmp_path / "x.csv", tmp_path, "--json")
-    assert done.code == 0, done.err
-    assert done.data["data"]["n_graphs"] == 40
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf", b",,\n,\n", b"\0\xff\0"])
+def test_an_empty_standard_input_is_called_that(content, model):
+    done = CliRunner().invoke(app, ["predict", str(model), "-"], input=content)
+    assert done.exit_code == 2
+    assert "tandard input is " in done.stderr
 
 
 def test_what_does_not_exist(molecules, tmp_path):
@@ -117,19 +97,3 @@ def test_a_place_that_cannot_be_written_is_found_before_the_work(molecules, tmp_
         assert done.code == 1
         assert words in done.err
         assert "Fitting" not in done.err
-
-
-def test_only_one_kind_of_molecule_is_fine_to_predict(model, tmp_path):
-    data = write_csv(tmp_path / "x.csv", [(s, "amine") for s in AMINES])
-    assert run("predict", model, data).code == 0
-
-
-@pytest.mark.parametrize("rest", ["", "n/a"])
-def test_too_few_rows_left_are_neither_classes_nor_numbers(rest, tmp_path):
-    rows = [("CCO", 1.25), ("CCCO", 2.75), ("CCN", rest), ("CCCN", rest), ("C(C", 3.5)]
-    data = write_csv(tmp_path / "few.csv", rows, "smiles,value")
-    done = run("fit", data, "--out", tmp_path / "m.treelens", "--max-invalid", 0.5)
-    refused(done, "2 of 5 rows have a molecule and a target ('value')", "too few to learn from",
-            "rows without a label, left out: 2")  # fmt: skip
-    error = next(line for line in done.err.splitlines() if line.startswith("Error: "))
-    assert "class" not in error

@@ -35,7 +35,7 @@ def model(measured: Path) -> Path:
     done = run("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL,
                "--descriptors", "no")  # fmt: skip
     assert done.code == 0, done.err
-    assert "from temperature and lab." in done.out
+    assert "from temperature, lab." in done.out
     assert (
         "40 rows repeat the molecule of another row: 40 of them under other covariates" in done.err
     )
@@ -50,7 +50,7 @@ def test_every_command_uses_covariates(measured: Path, model: Path):
     effect = 0.1 * (given["temperature"] - 300) + (given["lab"] == "A")
     assert np.corrcoef(table["from_covariates"], effect)[0, 1] > 0.95
     assert np.corrcoef(table["prediction"], given["value"])[0, 1] > 0.95
-    assert "Beside the structure: temperature and lab." in run("info", model).out
+    assert "Beside the structure: temperature, lab." in run("info", model).out
     assert run("info", model, "--json").data["covariates"]["names"] == ["temperature", "lab"]
     report = measured.with_name("report.html")
     assert run("explain", model, measured, "--out", report).code == 0

@@ -234,8 +234,9 @@ def test_molecules_are_read_as_the_options_say(tmp_path):
             (("N", "no"), ("C(=O)O", "no"), ("[NH3+]", "yes"), ("C(=O)[O-]", "yes"))]  # fmt: skip
     data = write_csv(tmp_path / "x.csv", rows)
     done = run("fit", data, "--atom-label", "element+charge", "--standardize-steps", "fragment",
-               "-o", tmp_path / "m", *QUICK)  # fmt: skip
-    assert "atoms labelled by element+charge; standardised (fragment)" in done.out
+               "-o", tmp_path / "m", *QUICK, "--json")  # fmt: skip
+    recipe = done.data["recipe"]
+    assert (recipe["atom_label"], recipe["standardize"]) == ("element+charge", ["fragment"])
     assert run("predict", tmp_path / "m", data, "--target", "label", "--json").data["accuracy"] == 1
     assert "element+charge" in run("patterns", tmp_path / "m").out
     page = tmp_path / "r.html"

@@ -77,7 +77,6 @@ def test_options_become_parameters():
 
 @pytest.mark.parametrize("text", ["-1", "1,-2", "nan", "inf", "x", "", "1,,2", "1.5"])
 def test_numbers_that_are_none(text):
-    with pytest.raises(ValueError, match="expected auto, or whole numbers of at least 0"):
-        Training(depth=text).svc_settings()
-    with pytest.raises(ValueError, match=f"--depth {text}: expected auto, or one whole"):
-        Training(depth=text).gp_settings()
+    for settings in (Training(depth=text).svc_settings, Training(depth=text).gp_settings):
+        with pytest.raises(ValueError, match=f"--depth {text}: expected auto, or whole numbers"):
+            settings()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -167,27 +164,3 @@ def test_two_runs_at_once(table, tmp_path):
                 first.append(b"b\n", 1)
             second.finish()
     assert (tmp_path / "p.csv").read_bytes() == b"a\nb\n"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="kills a process")
-def test_a_process_that_is_killed(model, table, tmp_path):
-    expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
-    assert run("predict", model, table, "--out", expected, "--jobs", 1).code == 0
-    code = (
-        "import sys\nfrom treelens.cli import main, predict\npredict.CHUNK_ROWS = 4\n"
-        "sys.argv = ['treelens', *sys.argv[1:]]\nmain.main()"
-    )
-    words = [sys.executable, "-c", code, "predict", str(model), str(table), "--jobs", "1", "--out"]
-    process = subprocess.Popen([*words, str(out)], stderr=subprocess.DEVNULL)
-    record = out.with_name("p.csv.partial.json")
-    until = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < until:
-        done = json.loads(record.read_text())["rows"] if record.exists() else 0
-        if done >= 8:  # two chunks
-            process.kill()
-            break
-        time.sleep(0.001)
-    process.wait()
-    subprocess.run([*words, str(out)], check=True, capture_output=True, timeout=300)
-    assert out.read_bytes() == expected.read_bytes()
-    assert not list(tmp_path.glob("*partial*"))

@@ -191,7 +191,6 @@ def test_one_smiles_and_standard_input(models):
         np.testing.assert_allclose(table["prediction"], expected)
         if "first" in text:
             assert table["name"].tolist() == ["first", "second"]
-    assert CliRunner().invoke(app, ["predict", str(models[1]), "-"], input="").exit_code == 2
     refused(run("predict", models[1], "CC(O"), "nor a SMILES")
     refused(run("predict", models[1], "CCO", "CCCN"), "CCO does not exist")
 

@@ -34,13 +34,12 @@ _UNSEEN = re.compile(
 )
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  # scores in percent
 # Parameters of the library, which its messages name, and the options they are here.
-_PARAMETERS = {
-    "smiles": "--smiles", "target": "--target", "names": "--id", "task": "--task",
-    "transform": "--transform", "covariates": "--covariates", "qualifier": "--qualifier",
-    "duplicates": "--duplicates", "max_invalid": "--max-invalid", "on_missing": "--missing",
-    "wanted": "--wanted", "training": "--training", "noise": "--noise", "threshold": "--threshold",
-    "kernel": "--kernel",
-}  # fmt: skip
+_SAME_NAME = (
+    "smiles", "target", "task", "transform", "covariates", "qualifier", "duplicates", "wanted",
+    "training", "noise", "threshold", "kernel",
+)  # fmt: skip
+_PARAMETERS = {"names": "--id", "max_invalid": "--max-invalid", "on_missing": "--missing",
+               **{name: f"--{name}" for name in _SAME_NAME}}  # fmt: skip
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 
 

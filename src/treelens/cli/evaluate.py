@@ -216,9 +216,6 @@ def _evaluated(
     }
 
 
-# --- printing -------------------------------------------------------------------------------------
-
-
 def _show(output: Output, result: dict[str, Any]) -> None:
     """Print the tested score, three others and the tests; 80 columns are wide enough."""
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES

@@ -28,14 +28,10 @@ def explain_cli(
     jobs: options.Jobs = -1,
 ) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file that needs nothing else."""
-    options.kind_of(data)  # raises an error before the model is read
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
     loaded.report(out, table.graphs, table.y, names=table.source)
     output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
-
-
-# --- fragments ------------------------------------------------------------------------------------
 
 
 @command
@@ -57,7 +53,6 @@ def fragments_cli(
     """
     from treelens.graphs.recipe import noun_of
 
-    options.kind_of(data)
     loaded = options.load_model(model, jobs, [data], [out])
     rows = options.read_for_model(output, data, loaded, target, smiles)
     y = None if target is None or rows.y is None else rows.learned()[1]
@@ -93,9 +88,6 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
             f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
             f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
         )
-
-
-# --- patterns -------------------------------------------------------------------------------------
 
 
 @command
@@ -152,9 +144,6 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     output.table(columns, rows, title)
 
 
-# --- info -----------------------------------------------------------------------------------------
-
-
 @command
 def info_cli(output: Output, model: options.ModelPath) -> None:
     """Show what a MODEL was fitted to, and how: table and columns, recipe, kernel, sizes."""
@@ -166,11 +155,13 @@ def info_cli(output: Output, model: options.ModelPath) -> None:
 
 def covariate_list(facts: dict[str, Any]) -> str:
     """Return covariates and descriptors in words."""
+    from treelens.graphs.errors import first_few
+
     names = [name for name in facts["names"] if not name.startswith("rdkit:")]
     n_descriptors = len(facts["names"]) - len(names)
-    shown = names[:5] + ([f"{len(names) - 5} more"] if len(names) > 5 else [])
-    shown += [f"{n_descriptors} descriptors of the molecules"] if n_descriptors else []
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
+    words = [first_few(names)] if names else []
+    words += [f"{n_descriptors} descriptors of the molecules"] if n_descriptors else []
+    return " and ".join(words)
 
 
 def _show_info(output: Output, result: dict[str, Any]) -> None:

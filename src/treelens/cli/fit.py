@@ -113,9 +113,6 @@ def fit_cli(
     output.finish(results[0] if one else {"models": results}, show_fit if one else _show_each)
 
 
-# --- fitting --------------------------------------------------------------------------------------
-
-
 def fit_model(
     data: MoleculeTable,
     method: str,
@@ -148,12 +145,9 @@ def fit_model(
     }
 
 
-# --- printing -------------------------------------------------------------------------------------
-
-
 def show_fit(output: Output, result: dict[str, Any]) -> None:
     """Print a fit for people, of any model."""
-    data, noun, recipe = result["data"], result["noun"], result["recipe"]
+    data, noun = result["data"], result["noun"]
     if "classes" in data:
         what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
     else:
@@ -163,16 +157,6 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
         what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
         what += f"; {data['limits']}" if data["limits"] else ""
     output.line(f"{data['source']}: {data['n_graphs']} {noun}; {what}")
-    if noun == "molecules":  # how they were read, where that is not the default way
-        words = {
-            f"atoms labelled by {recipe['atom_label']}": recipe["atom_label"] != "element",
-            f"bonds labelled by {recipe['bond_label']}": recipe["bond_label"] == "order+stereo",
-            "hydrogens are atoms": recipe["hydrogens"],
-            f"standardised ({', '.join(recipe['standardize'])})": recipe["standardize"],
-        }
-        if any(words.values()):
-            used = (text for text, applies in words.items() if applies)
-            output.line(f"Molecules read with {'; '.join(used)}.")
     if result["method"] == "svc":
         _show_svc(output, result)
     else:
@@ -188,15 +172,14 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
 
 def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     """Print scores beside those of the mean or the most frequent class, and remarks on them."""
-    scores, numbers, noun = result["leave_one_out"], result["task"] == "regression", result["noun"]
+    scores, noun = result["leave_one_out"], result["noun"]
     ours, positive = scores["model"], scores.get("positive")
-    simple, name = (scores["mean"], "mean of all") if numbers else (
-        scores["majority"], "most frequent class")  # fmt: skip
     heads = {n: title for n, title in _SCORES.items() if ours.get(n) is not None}
     if positive:
         heads |= {n: f"{n} ({positive})" for n in ("recall", "precision") if n in heads}
-    rows = [[title, *(score_text(n, found.get(n)) for n in heads)]
-            for title, found in ((name, simple), ("this model", ours))]  # fmt: skip
+    sides = {"mean of all": "mean", "most frequent class": "majority", "this model": "model"}
+    rows = [[title, *(score_text(n, scores[side].get(n)) for n in heads)]
+            for title, side in sides.items() if side in scores]  # fmt: skip
     scale = result["data"]["transform"]
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"

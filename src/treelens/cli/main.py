@@ -50,39 +50,35 @@ def doctor_cli(output: Output) -> None:
 
     Learns from a few made-up graphs, too. Exit code 1 if something that is needed does not work.
     """
-    versions = {name: _version(name) for name in REQUIRED}
-    problems = [f"{name} is missing: pip install {name}" for name in REQUIRED if not versions[name]]
-    extras = {
-        name: {"version": _version(name), "for": use, "get": f"pip install {name}"}
-        for name, use in EXTRAS.items()
-    }
-    result: dict[str, Any] = {
-        "healthy": False, "problems": problems, "treelens": __version__,
-        "python": platform.python_version(), "platform": platform.platform(), "versions": versions,
-        "extras": extras, "processors": None, "memory_gigabytes": None, "folders": {},
-        "seconds_to_learn": None,
+    import joblib
+    import psutil
+
+    from treelens.graphs.datasets import cache_folder, list_datasets
+
+    problems, data = [], os.environ.get("TREELENS_DATA")
+    if data and not Path(data).expanduser().is_dir():
+        problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
+    found = [row["name"] for row in list_datasets() if row["path"] is not None]
+    result = {
+        "treelens": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": {name: _version(name) for name in REQUIRED},
+        "extras": {
+            name: {"version": _version(name), "for": use, "get": f"pip install {name}"}
+            for name, use in EXTRAS.items()
+        },
+        "processors": joblib.cpu_count(),  # which a container may limit
+        "memory_gigabytes": psutil.virtual_memory().available / 1e9,
+        "folders": {
+            "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": found,
+        },
+        "seconds_to_learn": _try_to_learn(problems),
+        "problems": problems,
+        "healthy": not problems,
     }  # fmt: skip
-    if not problems:
-        import joblib
-        import psutil
-
-        from treelens.graphs.datasets import cache_folder, list_datasets
-
-        data = os.environ.get("TREELENS_DATA")
-        if data and not Path(data).expanduser().is_dir():
-            problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
-        known = [row["name"] for row in list_datasets() if row["path"] is not None]
-        result |= {
-            "processors": joblib.cpu_count(),  # which a container may limit
-            "memory_gigabytes": psutil.virtual_memory().available / 1e9,
-            "folders": {
-                "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": known,
-            },
-            "seconds_to_learn": _try_to_learn(problems),
-        }  # fmt: skip
-    result["healthy"] = not problems
     output.finish(result, _show_health)
-    raise typer.Exit(OK if result["healthy"] else FAILED)
+    raise typer.Exit(FAILED if problems else OK)
 
 
 def _version(package: str) -> str | None:
@@ -110,23 +106,19 @@ def _try_to_learn(problems: list[str]) -> float:
 
 def _show_health(output: Output, result: dict[str, Any]) -> None:
     output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
-    if result["memory_gigabytes"] is not None:
-        output.line(
-            f"Processors: {result['processors']}; memory available: "
-            f"{result['memory_gigabytes']:.1f} GB"
-        )
-    output.line(", ".join(f"{name} {v or 'MISSING'}" for name, v in result["versions"].items()))
+    output.line("Processors: {processors}; memory available: {memory_gigabytes:.1f} GB".format(
+        **result))  # fmt: skip
+    output.line(", ".join(f"{name} {number}" for name, number in result["versions"].items()))
     rows = [
         [name, extra["version"] or "missing", extra["for"], "" if extra["version"] else
          extra["get"]] for name, extra in result["extras"].items()
     ]  # fmt: skip
     output.table(["extra", "version", "for", "get it with"], rows)
-    for name, value in result["folders"].items():
-        shown = ", ".join(value) or "none" if isinstance(value, list) else value
-        title = name if name.isupper() else name.replace("_", " ")  # not of a variable
-        output.line(f"{title}: {'not set' if shown is None else shown}")
-    if result["seconds_to_learn"] is not None:
-        output.line(f"Two tiny models took {result['seconds_to_learn']:.1f} s.")
+    folders = result["folders"]
+    output.line(f"TREELENS_DATA: {folders['TREELENS_DATA'] or 'not set'}")
+    output.line(f"downloads: {folders['downloads']}")
+    output.line(f"data sets here: {', '.join(folders['data_sets_here']) or 'none'}")
+    output.line(f"Two tiny models took {result['seconds_to_learn']:.1f} s.")
     for problem in result["problems"]:
         output.line(f"PROBLEM: {problem}")
     output.line("All is well." if result["healthy"] else "Something is wrong, see above.")
@@ -161,8 +153,7 @@ def demo_cli(
     held_out = np.arange(len(data.graphs)) % 5 == 4
     learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
     settings = options.Training(seed=seed, jobs=jobs).gp_settings()
-    training = replace(learned, n_rows=len(learned.graphs))
-    model, result = fit_model(training, "gp", settings)
+    model, result = fit_model(replace(learned, n_rows=len(learned.graphs)), "gp", settings)
     model.report(out, test.graphs, test.y, names=test.source)
     output.finish({"story": story, **result, "report": str(out)}, _show_demo)
 
@@ -183,9 +174,9 @@ def demo_data() -> tuple[MoleculeTable, str]:
             "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
         )
     graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
-    activities = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}).set_index("Name")["Act"]
+    table = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}, index_col="Name")
     assert graphs.names is not None
-    y = activities.loc[list(graphs.names)].to_numpy(dtype=float)
+    y = table.loc[list(graphs.names), "Act"].to_numpy(dtype=float)
     what = "RDKit's example molecules", graphs, y, np.arange(len(y)), len(y)
     return MoleculeTable(*what, "pIC50", "regression"), (
         f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
@@ -303,8 +294,6 @@ def _show_files(output: Output, result: dict[str, Any]) -> None:
     title = f"{result['name']}: {result['files'][0]['path']}"
     output.table(["file", "status", "SHA-256"], rows, title)
 
-
-# --- the command ----------------------------------------------------------------------------------
 
 app = typer.Typer(
     name="treelens",

@@ -161,10 +161,7 @@ class Training:
         from treelens.graphs.tables import several_columns
         from treelens.models.thresholds import parse_threshold
 
-        try:
-            parse_threshold(self.threshold)  # before the work rather than after it
-        except ValueError as error:
-            raise ValueError(f"--{error}") from None
+        parse_threshold(self.threshold)  # before the work rather than after it
         steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
             source, target=self.target, smiles=self.smiles, names=names,
@@ -197,17 +194,17 @@ class Training:
 
     def gp_settings(self, weights: str = "auto") -> dict[str, Any]:
         """Return parameters of ``GraphRegressor`` and ``GraphClassifier``."""
-        depth: int | str = self.depth
-        if depth != "auto":
-            if not self.depth.isdecimal() or int(self.depth) > _DEEPEST:
-                raise ValueError(
-                    f"--depth {depth}: expected auto, or one whole number from 0 to {_DEEPEST}. "
-                    "(Several, to choose from by cross-validation, are for --method svc.)"
-                )
-            depth = int(self.depth)
-        descriptors = {"auto": "auto", "yes": True}.get(self.descriptors, False)
-        return {"depth": depth, "weights": weights, "descriptors": descriptors,
-                "random_state": self.seed, "n_jobs": self.jobs}  # fmt: skip
+        depths = _numbers(self.depth, "--depth", int)
+        if depths != "auto" and (len(depths) > 1 or depths[0] > _DEEPEST):
+            raise ValueError(
+                f"--depth {self.depth}: expected auto, or one whole number from 0 to {_DEEPEST}. "
+                "(Several, to choose from by cross-validation, are for --method svc.)"
+            )
+        return {
+            "depth": depths if depths == "auto" else depths[0], "weights": weights,
+            "descriptors": {"auto": "auto", "yes": True}.get(self.descriptors, False),
+            "random_state": self.seed, "n_jobs": self.jobs,
+        }  # fmt: skip
 
     def svc_settings(
         self, kernel: str = "auto", weight_radius: str = "auto", scoring: str = "auto"
@@ -269,7 +266,7 @@ def kind_of(source: str) -> str:
             f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
             f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
         )
-    if is_smiles(source):
+    if _is_smiles(source):
         return "smiles"
     names = {name.casefold(): name for name in DATASETS}
     if path.parent.is_dir():
@@ -282,16 +279,15 @@ def kind_of(source: str) -> str:
     )
 
 
-def is_smiles(text: str) -> bool:
+def _is_smiles(text: str) -> bool:
     """Whether RDKit is here and reads a text as a molecule."""
-    try:
-        from rdkit import rdBase
+    from treelens.graphs.chem import quiet, smiles_parser
 
-        from treelens.graphs.chem import smiles_parser
+    try:
+        with quiet():
+            molecule = smiles_parser()(text)
     except ImportError:
         return False
-    with rdBase.BlockLogs():
-        molecule = smiles_parser()(text)
     return molecule is not None and molecule.GetNumAtoms() > 0
 
 
@@ -321,26 +317,20 @@ def read_data(
 
     ``reading`` are parameters of ``read_table``.
     """
-    from treelens.graphs.table_reader import covariate_names, read_table, recipe_for
+    from treelens.graphs.table_reader import read_table
 
     kind = kind_of(source)
-    if kind not in ("tu", "name"):
-        place = source_table(source) if kind in ("stdin", "smiles") else source
-        return read_table(place, model=model, **{"max_invalid": 1.0, **reading})
-    if reading.get("covariates"):
-        raise ValueError(f"--covariates: {source} is no table, and has no columns.")
-    beside = covariate_names((), reading.get("descriptors"), model)
-    recipe = {x: reading.get(x) for x in ("atom_label", "hydrogens", "bond_label", "standardize")}
-    chosen = [name.replace("_", "-") for name, value in recipe.items() if value is not None]
-    own = recipe_for("smiles", None if model is None else model.recipe_, *recipe.values())
-    read = _read_graphs(source, kind, own, chosen)
-    unused = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
-    read.notes.extend(
-        f"--{option} {value} is not used: the classes of {source} are known."
-        for option, value in unused.items()
-        if value is not None
-    )
-    return replace(read, covariates=beside)
+    if kind in ("tu", "name"):
+        unused = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
+        read = _read_graphs(source, kind, model, reading)
+        read.notes.extend(
+            f"--{option} {value} is not used: the classes of {source} are known."
+            for option, value in unused.items()
+            if value is not None
+        )
+        return read
+    place = source_table(source) if kind in ("stdin", "smiles") else source
+    return read_table(place, model=model, **{"max_invalid": 1.0, **reading})
 
 
 def source_table(source: str) -> Table:
@@ -350,46 +340,54 @@ def source_table(source: str) -> Table:
     if source != "-":
         return Table("the command line", ["smiles"], [[source]], None)
     data = sys.stdin.buffer.read()
-    if not data.strip():
+    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ValueError("Standard input is empty: expected a table, or one SMILES a line.")
     first = data.splitlines()[0].decode("utf-8", "replace").casefold()
-    is_table = any(sign in first for sign in ("smiles", "structure", ","))
-    place = "standard input.csv" if is_table else "standard input.smi"
+    is_table = any(sign in first for sign in ("smiles", "structure", ",", "\0"))
+    place = "standard input" if is_table else "standard input.smi"
     return table_of_bytes(Path(place), data)._replace(source="standard input")
 
 
-def _read_graphs(source: str, kind: str, recipe: Any, chosen: list[str]) -> MoleculeTable:
+def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) -> MoleculeTable:
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
     from treelens.graphs.datasets import dataset_info, load_dataset
     from treelens.graphs.errors import InvalidMoleculesWarning
     from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.graphs.table_reader import covariate_names, recipe_for
     from treelens.graphs.tudataset import read_tudataset
 
+    if reading.get("covariates"):
+        raise ValueError(f"--covariates: {source} is no table, and has no columns.")
     info = dataset_info(source) if kind == "name" else None
-    if chosen and (info is None or info.kind != "smiles"):
-        raise ValueError(f"--{chosen[0]} is for molecules, and {source} has graphs with labels.")
+    chosen = {x: reading.get(x) for x in ("atom_label", "hydrogens", "bond_label", "standardize")}
+    if info is None or info.kind != "smiles":
+        for name, value in chosen.items():
+            if value is not None:
+                option = name.replace("_", "-")
+                raise ValueError(
+                    f"--{option} is for molecules, and {source} has graphs with labels."
+                )
     if info is None:
         graphs, y = read_tudataset(source)
     else:
+        recipe = recipe_for("smiles", None if model is None else model.recipe_, *chosen.values())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InvalidMoleculesWarning)
             graphs, y = load_dataset(source, recipe=recipe)
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
     n_rows = len(graphs) if info is None else info.n_graphs
-    unreadable = np.setdiff1d(np.arange(n_rows), rows)
-    return MoleculeTable(source, graphs, y, rows, n_rows, unreadable=unreadable)
+    return MoleculeTable(
+        source, graphs, y, rows, n_rows, unreadable=np.setdiff1d(np.arange(n_rows), rows),
+        covariates=covariate_names((), reading.get("descriptors"), model),
+    )  # fmt: skip
 
 
 def read_for_model(
-    output: Output,
-    source: str,
-    model: Any,
-    target: str | None = None,
-    smiles: str | None = None,
+    output: Output, source: str, model: Any, target: str | None = None, smiles: str | None = None,
     learn: bool = False,
-) -> MoleculeTable:
+) -> MoleculeTable:  # fmt: skip
     """Return rows as a fitted model reads them, repeated molecules merged as in fit.
 
     ``learn``: those that it learned from, whose target it knows.
@@ -418,11 +416,14 @@ def load_model(
 ) -> AnyModel:
     """Return the model of a file, which will use so many threads.
 
-    Raises an error first if one of the files to write would replace the model or a source.
+    Raises an error first if a source cannot be read, or one of the files to write would replace
+    the model or a source.
     """
     from treelens.estimators.files import load
     from treelens.storage.files import checked_target
 
+    for source in reads:
+        kind_of(source)
     given = [out for out in writes if out is not None]
     for out in given:
         checked_target(out, reads=chain([path], *map(files_behind, reads)))

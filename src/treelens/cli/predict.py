@@ -67,14 +67,14 @@ def predict_cli(
     Text that a spreadsheet would run as a formula gets a single quote in front.
     A long table is predicted in chunks; the same command continues one that was stopped.
     """
-    from treelens.storage.files import checked_target, write_csv
+    from treelens.storage.files import checked_target, csv_text
 
     if not models:
         raise ValueError(f"Expected a MODEL and then DATA, and there is {data} alone.")
     kind, place = options.kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, options.files_behind(data)))
-    job = _Job(tuple(map(str, models)), data, kind, smiles, ids, intervals)
+    job = _Job(tuple(models), data, kind, smiles, ids, intervals)
     loaded = job.load(jobs)
     if kind in ("tu", "name"):
         whole, truths = _predict_graphs(output, loaded, job, target)
@@ -82,23 +82,21 @@ def predict_cli(
     else:
         whole, truths, done = _predict_table(output, loaded, job, target, place, jobs)
     result = _summary(output, loaded, whole, truths)
-    if place is not None and not done:
-        write_csv(place, whole)
-    elif output.as_json and out is None:
+    if output.as_json and out is None:
         result["predictions"] = whole.to_dict("records")
     elif kind == "smiles" and out is None and sys.stdout.isatty():
         output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
     elif out is None and not done:
-        typer.echo(visible(_csv(whole, header=True)), nl=False)
+        typer.echo(visible(csv_text(whole, index=False)), nl=False)
     if kind == "smiles" and out is None and not output.as_json and not result["n_unreadable"]:
         return  # all there is to say was printed
-    output.finish(result, _show, out, "Predictions")
+    output.finish(result, _show, out, "Predictions", None if done else whole)
 
 
 class _Job(NamedTuple):
     """What is predicted, and with what; it can be passed to a process."""
 
-    models: tuple[str, ...]
+    models: tuple[Path, ...]
     data: str
     kind: str
     smiles: str | None
@@ -106,13 +104,10 @@ class _Job(NamedTuple):
     intervals: str
 
     def load(self, jobs: int) -> list[NamedModel]:
-        models = options.load_models([Path(path) for path in self.models], jobs)
+        models = options.load_models(self.models, jobs)
         for each in models:
             each.model._intervals = self.intervals
         return models
-
-
-# --- predictions ----------------------------------------------------------------------------------
 
 
 def _predict_graphs(
@@ -140,13 +135,11 @@ def _predict_table(
 
     from treelens.estimators.named_models import read_predictions, read_truth
     from treelens.graphs.tables import find_column
-    from treelens.storage.files import PartialOutput
+    from treelens.storage.files import PartialOutput, csv_text
 
     targets = _targets_for(models, target)
     texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
-    recipes = [each.model.recipe_ for each in models]
-    hydrogens = any(recipe is not None and recipe.hydrogens for recipe in recipes)
-    chunks = _chunks(job, hydrogens)
+    chunks = _chunks(job, any(getattr(each.model.recipe_, "hydrogens", None) for each in models))
     first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
     if not first:
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
@@ -155,7 +148,7 @@ def _predict_table(
     many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
-        files = [Path(path).expanduser() for path in (*job.models, job.data)]
+        files = [path.expanduser() for path in (*job.models, Path(job.data))]
         settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
                     "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
         partial = PartialOutput(out, files, settings)
@@ -173,7 +166,7 @@ def _predict_table(
 
         for chunk in _predicted(models, job, waiting(), jobs if many else 1):
             output.note(*chunk.notes)
-            text = _csv(chunk.frame, header=chunk.frame["row"].iloc[0] == 1)
+            text = csv_text(chunk.frame, index=False, header=chunk.frame["row"].iloc[0] == 1)
             if sink is not None:
                 sink.append(text.encode("utf-8"), len(chunk.frame))
                 continue
@@ -196,7 +189,7 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
     """Return the column with the truth for each model: by the names of targets, else in order."""
     if target is None or len(models) == 1:
         return [target] * len(models)
-    columns = options.split_columns(target, "--target")
+    columns: list[str | None] = [*options.split_columns(target, "--target")]
     names = [each.name for each in models]
     if set(columns) <= set(names):
         return [name if name in columns else None for name in names]
@@ -205,7 +198,7 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
             f"--target {target}: these are {len(columns)} columns for {len(models)} models "
             f"({', '.join(names)}). Name a column for each, in the order of the models."
         )
-    return list(columns)
+    return columns
 
 
 def _predicted(
@@ -254,15 +247,6 @@ def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] |
         yield table.part(some), None if molecules is None else molecules[some]
 
 
-def _csv(frame: pd.DataFrame, header: bool) -> str:
-    from treelens.storage.files import csv_text
-
-    return csv_text(frame, index=False, header=header)
-
-
-# --- printing -------------------------------------------------------------------------------------
-
-
 def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
@@ -279,7 +263,7 @@ def _summary(
             f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
             f"{shown}."
         )
-    found = []
+    found: list[dict[str, Any]] = []
     for each, truth in zip(models, truths, strict=True):
         columns = file_columns(each.model)
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
@@ -299,38 +283,33 @@ def _summary(
             )
         if summary.get("n_known_classes") == 0:
             output.note(f"{about}None of the true classes is a class of the model.")
-        found.append(summary)
+        found.append({"model": str(each.path), "target": each.name, **summary})
     counts = {"n_rows": len(whole), "n_unreadable": len(bad)}
-    if len(models) == 1:
-        return counts | found[0]
-    names = [{"model": str(each.path), "target": each.name} for each in models]
-    return counts | {"models": [name | one for name, one in zip(names, found, strict=True)]}
+    return counts | (found[0] if len(models) == 1 else {"models": found})
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
-    counts = f"{n} row{'s' if n != 1 else ''}; {{}}{result['n_unreadable']} not readable."
+    counts = f"{n} row{'s' if n != 1 else ''}; {result['n_unreadable']} not readable"
     if "models" not in result:
-        predicted, *scores = _in_words(result)
-        output.progress(" ".join([counts.format(f"{predicted}; "), *scores]))
+        output.progress(f"{counts}; {_in_words(result)}")
         return
-    output.progress(counts.format(""))
+    output.progress(f"{counts}.")
     for each in result["models"]:
-        predicted, *scores = _in_words(each)
-        output.progress(" ".join([f"{each['target']}: {predicted}.", *scores]))
+        output.progress(f"{each['target']}: {_in_words(each)}")
 
 
-def _in_words(result: dict[str, Any]) -> list[str]:
-    """Return what was predicted, and scores where the truth is known: ``"RMSE: 0.5."``."""
+def _in_words(result: dict[str, Any]) -> str:
+    """Return what was predicted, and scores where the truth is known: ``"... RMSE: 0.5."``."""
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
 
     found = result["predicted"]
     if "accuracy" in result:
-        words = ["predicted " + ", ".join(f"{name} {n}" for name, n in found.items())]
+        words = [f"predicted {', '.join(f'{name} {n}' for name, n in found.items()) or 'nothing'}."]
     elif found["smallest"] is None:
-        words = ["predicted nothing"]
+        words = ["predicted nothing."]
     else:
-        words = ["predicted from {smallest:.4g} to {largest:.4g}".format(**found)]
+        words = ["predicted from {smallest:.4g} to {largest:.4g}.".format(**found)]
     for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
         if result.get(name) is None or name == "nlpd":
             continue
@@ -342,4 +321,4 @@ def _in_words(result: dict[str, Any]) -> list[str]:
         words.append(f"{title}: {score_text(name, result[name])}.")
     if result.get("names_one_class"):
         words.append("All rows were predicted to be of the same class.")
-    return words
+    return " ".join(words)
