@@ -17,7 +17,7 @@ import numpy as np
 import treelens as tl
 from reproduction.data import StudyOptions, data_folder
 from reproduction.explained_models import MODELS
-from reproduction.fragments import CLASSES
+from reproduction.fragments import CLASSES, covered
 
 KEY = ("set", "seed", "model")
 SETS = {"Ames": "Ames_Hansen2009", "BBBP": "BBBP", "ESOL": "ESOL", "Lipophilicity": "Lipophilicity"}
@@ -39,7 +39,7 @@ def run(options: StudyOptions) -> None:
 
 
 def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
-    """One row: the curves of one model on one split, averaged over molecules, and their areas."""
+    """One row: areas under the curves of one model on one split, molecule by molecule."""
     start = time.perf_counter()
     graphs, y, train, test = split(name, seed)
     fitted = MODELS[model](graphs, y, train, n_jobs)
@@ -50,12 +50,8 @@ def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
         "n_train": len(train), "n_explained": len(test), "usual": fitted.usual, "scale": scale,
         "molecules": test.tolist(),
         "whole": [_short(x["whole"]) for x in found],
-        "curves": {
-            kind: {order: _shorts(np.mean([x[kind][order] for x in found], axis=0) / scale)
-                   for order in ORDERS} for kind in ("deletion", "insertion")
-        },
         "areas": {
-            kind: {order: _shorts(np.mean([x[kind][order] for x in found], axis=1) / scale)
+            kind: {order: [_short(np.mean(x[kind][order]) / scale) for x in found]
                    for order in ORDERS} for kind in ("deletion", "insertion")
         },
         "seconds": round(time.perf_counter() - start, 1),
@@ -64,15 +60,19 @@ def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
 
 def split(name: str, seed: int) -> tuple[tl.GraphCollection, np.ndarray, np.ndarray, np.ndarray]:
     """Molecules, targets, and the positions of those to train on and of those to explain."""
+    graphs, y = _read(name)
+    order = np.random.default_rng(seed).permutation(len(y))
+    rest = order[N_TRAIN:]
+    return graphs, y, order[:N_TRAIN], rest[graphs.sizes[rest] >= FEWEST_ATOMS][:N_EXPLAINED]
+
+
+def _read(name: str) -> tuple[tl.GraphCollection, np.ndarray]:
     path = data_folder() / "smiles" / f"{SETS[name]}.csv.gz"
     options = {"target": "value"} if name in NUMBERS else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some SMILES cannot be parsed
         graphs, y = tl.read_smiles(path, on_invalid="skip", **options)
-    assert y is not None
-    order = np.random.default_rng(seed).permutation(len(y))
-    rest = order[N_TRAIN:]
-    return graphs, y, order[:N_TRAIN], rest[graphs.sizes[rest] >= FEWEST_ATOMS][:N_EXPLAINED]
+    return graphs, np.asarray(y)
 
 
 def curves(model: Any, index: int, n_atoms: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -90,17 +90,13 @@ def curves(model: Any, index: int, n_atoms: int, rng: np.random.Generator) -> di
     kept = [flags for order in ORDERS for x in worth[order] for flags in steps(x)]
     values = sign * (model.predict(index, kept) - usual)
     values = values.reshape(-1, 2, len(SHARES))  # (n_orders with draws, kinds, steps)
-    found: dict[str, Any] = {
+    ends = np.cumsum([len(worth[order]) for order in ORDERS])[:-1]
+    means = {o: own.mean(axis=0) for o, own in zip(ORDERS, np.split(values, ends), strict=True)}
+    return {
         "whole": sign * (predicted[0] - usual),
-        "deletion": {},
-        "insertion": {},
+        "deletion": {order: own[0] for order, own in means.items()},
+        "insertion": {order: own[1] for order, own in means.items()},
     }
-    first = 0
-    for order in ORDERS:
-        own = values[first : first + len(worth[order])].mean(axis=0)
-        found["deletion"][order], found["insertion"][order] = own
-        first += len(worth[order])
-    return found
 
 
 def steps(worth: np.ndarray) -> list[np.ndarray]:
@@ -111,12 +107,8 @@ def steps(worth: np.ndarray) -> list[np.ndarray]:
     return [*(place >= n for n in counts), *(place < n for n in counts)]
 
 
-def _short(value: float) -> float:
+def _short(value: float | np.floating) -> float:
     return float(f"{value:.4g}")
-
-
-def _shorts(values: np.ndarray) -> list[float]:
-    return [_short(value) for value in values.tolist()]
 
 
 # --- toxicophores -----------------------------------------------------------------------------
@@ -158,19 +150,14 @@ def toxic_split(seed: int) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, lis
     """Return molecules, a training part, mutagens of the rest, and their toxicophore atoms."""
     from rdkit import Chem
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path = data_folder() / "smiles" / f"{SETS['Ames']}.csv.gz"
-        graphs, y = tl.read_smiles(path, on_invalid="skip")
-    y = np.asarray(y)
+    graphs, y = _read("Ames")
     order = np.random.default_rng(seed).permutation(len(y))
-    queries = [Chem.MolFromSmarts(text) for smarts in CLASSES.values() for text in smarts]
     test, inside = [], []
     for k in order[N_TOXIC_TRAIN:].tolist():
         molecule = Chem.MolFromSmiles(graphs.graph_data["smiles"][k])
         atoms = np.zeros(molecule.GetNumAtoms(), dtype=bool)
-        for match in (match for query in queries for match in molecule.GetSubstructMatches(query)):
-            atoms[list(match)] = True
+        for smarts in CLASSES.values():
+            atoms[list(covered(molecule, smarts))] = True
         if y[k] == 1 and atoms.any() and not atoms.all():
             test.append(k)
             inside.append(atoms)

@@ -7,7 +7,7 @@ Chem. 48, 2005) the first fragments meet, beside the environments of an ECFP4 fo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -91,13 +91,7 @@ def ames_part(sample: str) -> Ames:
     parts = {WHOLE: order, "half 1": order[:half][:3000], "half 2": order[half:]}
     chosen = np.sort(parts[sample])
     molecules = [Chem.MolFromSmiles(graphs.graph_data["smiles"][k]) for k in chosen.tolist()]
-    inside = {
-        name: [
-            {atom for query in smarts for match in _matches(m, query) for atom in match}
-            for m in molecules
-        ]
-        for name, smarts in CLASSES.items()
-    }
+    inside = {name: [covered(m, smarts) for m in molecules] for name, smarts in CLASSES.items()}
     return Ames(graphs[chosen], molecules, np.asarray(y)[chosen], inside)
 
 
@@ -110,6 +104,11 @@ def _query(smarts: str) -> Any:
 
 def _matches(molecule: Any, smarts: str) -> list[tuple[int, ...]]:
     return list(molecule.GetSubstructMatches(_query(smarts)))
+
+
+def covered(molecule: Any, smarts: Iterable[str]) -> set[int]:
+    """Return the atoms of a molecule that belong to a match."""
+    return {atom for query in smarts for match in _matches(molecule, query) for atom in match}
 
 
 @cache
@@ -153,20 +152,13 @@ def _judged(fragment: dict[str, Any], ames: Ames) -> dict[str, Any]:
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return where each class is met first by a fragment with a positive effect."""
-    positive = [row for row in rows if row["effect"] > 0]
-    first = [name for row in rows[:N_FIRST] if row["effect"] > 0 for name in row["meets"]]
-
-    def place(among: list[dict[str, Any]], name: str) -> int | None:
-        return next(
-            (k for k, r in enumerate(among, 1) if r["effect"] > 0 and name in r["meets"]), None
-        )
-
+    met = [row["meets"] for row in rows if row["effect"] > 0]
     return {
-        "met_at": {name: place(positive, name) for name in CLASSES},
-        "met_at_row": {name: place(rows, name) for name in CLASSES},
-        "n_met": len({name for row in positive[:N_FIRST] for name in row["meets"]}),
-        "n_single_atoms": sum(row["n_atoms"] < 1.5 for row in rows[:10]),
-        "n_repeated": len(first) - len(set(first)),
+        "met_at": {
+            name: next((k for k, classes in enumerate(met, 1) if name in classes), None)
+            for name in CLASSES
+        },
+        "n_met": len({name for classes in met[:N_FIRST] for name in classes}),
     }
 
 
@@ -309,10 +301,9 @@ def _covered(molecules: list[Any], fragment: Mapping[str, Any]) -> set[tuple[int
     """Return the atoms that a fragment covers; molecules count from 1, negative with the effect."""
     sign = 1 if fragment["effect"] > 0 else -1
     return {
-        (sign * (k + 1), atom)
-        for k, molecule in enumerate(molecules)
-        for match in _matches(molecule, fragment["smarts"])
-        for atom in match
+        (sign * k, atom)
+        for k, molecule in enumerate(molecules, 1)
+        for atom in covered(molecule, [fragment["smarts"]])
     }
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reproduction.bounds import RUNS, Population, bounds_parts, predicted, run_bounds, twin_row
+from reproduction.bounds import RUNS, Population, bounds_parts, run_bounds, twin_row
 
 from naive import learning as naive
 from reproduction import bounds
 from treelens.graphs.synthetic import make_synthetic
-from treelens.pairwise.bounds import LossConstants
 
 TINY = {"synthetic": (10, 20)}
 
@@ -45,18 +44,6 @@ def test_twins_differ_by_their_seed_and_one_graph_alone(population, monkeypatch)
     monkeypatch.setattr(bounds, "_learn", same_graphs)
     assert twin_row(population, "long", 20, 0)["divergence"] == 0
     assert (seen[0] != seen[1]).sum() == 1  # one graph replaced
-
-
-def test_predictions_by_hand():
-    constants = LossConstants(0.4, lipschitz=0.4, smoothness=1.6, loss_bound=1.2)
-    row = predicted(constants, "paper", 100)
-    k_n = 4 * 1e-4 * 500 * 0.4**2 / 100
-    assert row["divergence_bound"] == pytest.approx(k_n / 0.4)
-    spread = np.sqrt(2 / 100 * np.log(2 / 0.05))
-    assert row["gap_bound"] == pytest.approx(2 * k_n + (100 * k_n + 1.2) * spread)
-    capped = predicted(constants, "long", 10)["divergence_bound"]
-    assert capped == pytest.approx(2 * np.sqrt(2))  # the diameter of two balls of radius 1
-    assert predicted(constants, "optimum", 10)["gap_bound"] is None
 
 
 def test_the_loss_of_new_pairs_leaves_graphs_with_themselves_out(population, rng):

@@ -21,7 +21,7 @@ def folder(tmp_path):
     """A copy of the rows that the table reads."""
     copy = tmp_path / "docs" / "results"
     (copy / "rows").mkdir(parents=True)
-    for name in ("table2", "evidence", "regression", "synthetic", "runtime", "bounds"):
+    for name in ("table2", "synthetic", "runtime", "bounds"):
         shutil.copy(RESULTS / "rows" / f"{name}.jsonl", copy / "rows")
     return copy
 

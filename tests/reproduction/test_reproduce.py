@@ -22,15 +22,6 @@ def test_every_experiment_and_page_has_its_functions():
         assert callable(getattr(command_line._module(module), function))
 
 
-def test_help_has_a_line_for_every_experiment(capsys):
-    with pytest.raises(SystemExit):
-        command_line.main(["--help"])
-    lines = capsys.readouterr().out.splitlines()
-    for name, experiment in command_line.EXPERIMENTS.items():
-        assert any(line.split()[:1] == [name] and experiment.about in line for line in lines)
-        assert len(experiment.about) < 60
-
-
 def test_rows_and_page_are_made_once(tmp_path, monkeypatch):
     monkeypatch.setattr(table2, "load_protocol_data", tiny.tiny_data)
     options = ["table2", "--out", str(tmp_path), "--datasets", "tiny", "--jobs", "1"]

@@ -80,19 +80,6 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, whole, monkeypatch):
     assert tiny.run(whole.parents[1]).read_bytes() == before
 
 
-def test_a_row_cut_short_is_taken_off(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    with RowFile(path, ("key",)) as file:
-        file.append({"key": 1, "value": 0.5})
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"key": 2, "val')
-    again = RowFile(path, ("key",))
-    assert again.rows == [{"key": 1, "value": 0.5}]
-    assert {"key": 2} not in again
-    again.append({"key": 2, "value": 0.25})
-    assert [row["key"] for row in read_rows(path)] == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
