@@ -9,9 +9,6 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
 import treelens as tl
 
@@ -64,13 +61,3 @@ def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
     assert explanation.decision == pytest.approx(model.decision_function(graphs[:1])[0], abs=1e-9)
     model.report(tmp_path / "mutag.html")
     assert "<html" in (tmp_path / "mutag.html").read_text(encoding="utf-8")
-
-
-def test_parts_compose_with_scikit_learn(mutag):
-    graphs, y = mutag
-    learner = tl.PairwiseWeights(0.5, solver=tl.StochasticGradient(n_steps=1000, tol=1.0))
-    kernel = tl.WassersteinWL(depth=2, gamma=1.0, weights=learner)
-    pipeline = make_pipeline(kernel, SVC(kernel="precomputed"))
-    grid = {"wassersteinwl__weights__radius": [0.1, 0.5], "svc__C": [1.0, 10.0]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(graphs[::2], y[::2])
-    assert search.score(graphs[1::2], y[1::2]) > 0.7

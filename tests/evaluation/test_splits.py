@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 import treelens as tl
@@ -105,24 +104,6 @@ def test_clusters_are_those_of_rdkit(graphs):
     assert 1 < ours.max() + 1 < len(molecules)
     for train, test in ClusterKFold(3, random_state=0).split(graphs):
         assert not set(ours[train]) & set(ours[test])
-
-
-def test_clusters_by_their_definition():
-    rng = np.random.default_rng(1)
-    table = (rng.random((60, 12)) < 0.3).astype(float)
-    table[:, 0] = 1.0
-    both = table @ table.T
-    similarity = both / (table.sum(1)[:, None] + table.sum(1) - both)
-    free, expected = set(range(60)), {}
-    order = sorted(range(60), key=lambda i: (-(similarity[i] >= 0.5).sum(), -i))
-    for centre in order:
-        if centre in free:
-            members = [i for i in free if similarity[centre, i] >= 0.5 - 1e-12]
-            expected |= dict.fromkeys(members, centre)
-            free -= set(members)
-    ours = butina_clusters(sparse.csr_array(table), 0.5)
-    same = np.array([[expected[i] == expected[j] for j in range(60)] for i in range(60)])
-    np.testing.assert_array_equal(ours[:, None] == ours, same)
 
 
 def test_other_graphs_can_be_clustered_too():

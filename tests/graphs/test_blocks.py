@@ -1,7 +1,6 @@
 """Graphs in blocks: of any size, read several times, and named where they are wrong."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from treelens.graphs.convert import as_single_graph, holds_blocks
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
-    MissingTargetsWarning,
     NotGraphsError,
 )
 
@@ -103,19 +101,6 @@ def write_table(tmp_path):
 @pytest.fixture
 def table(write_table):
     return write_table(["CCO", "C(", "CN", "CC"], ["1", "0", "", "0"])
-
-
-def test_messages_are_of_the_kind_that_reading_at_once_has(table) -> None:
-    options = {"on_invalid": "skip", "on_missing": "skip"}
-    with warnings.catch_warnings(record=True) as at_once:
-        warnings.simplefilter("always")
-        tl.read_smiles(table, **options)
-    with warnings.catch_warnings(record=True) as in_blocks:
-        warnings.simplefilter("always")
-        blocks = list(loaded(SmilesBlocks(table, block_size=2, **options)))
-    kinds = {InvalidMoleculesWarning, MissingTargetsWarning}
-    assert {w.category for w in at_once} == {w.category for w in in_blocks} == kinds
-    assert [block.y.tolist() for block in blocks] == [[1], [0]]
 
 
 def test_a_block_travels_with_its_messages(table) -> None:

@@ -226,14 +226,6 @@ def test_the_pins_fit_the_real_files(data_folder, name) -> None:
         assert len(graphs) == len(y) == DATASETS[name].n_graphs
 
 
-@pytest.mark.parametrize(("name", "n_invalid"), [("Ames_Hansen2009", 6), ("PTC_MR_smiles", 0)])
-def test_real_molecules_load(data_folder, name, n_invalid, recwarn) -> None:
-    pytest.importorskip("rdkit", reason="needs RDKit")
-    graphs, y = load_dataset(name, folder=data_folder)
-    assert len(graphs) == len(y) == datasets.DATASETS[name].n_graphs - n_invalid
-    assert len([w for w in recwarn if w.category is InvalidMoleculesWarning]) == bool(n_invalid)
-
-
 def test_a_name_that_is_not_known() -> None:
     for name, hint in (("mutagg", "mean 'MUTAG'"), ("PROTEIN", "'PROTEINS'"), ("../z", "")):
         with pytest.raises(GraphDataError, match=rf"named '{name}'.*{hint}.* Known are"):

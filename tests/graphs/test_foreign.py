@@ -120,19 +120,6 @@ def test_graphs_that_grakel_has_read(mutag, monkeypatch) -> None:
     assert [len(g.edges) for g in theirs] == [len(g.edges) for g in ours]
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_grakel_and_networkx_agree(pairs) -> None:
-    graph = nx.Graph(pairs)
-    nx.set_node_attributes(graph, {node: f"n{node}" for node in graph}, "label")
-    labels = {node: f"n{node}" for node in graph}
-    left = as_graph_collection([graph])[0]
-    right = as_graph_collection([(pairs, labels)])[0]
-    named = [
-        {frozenset((g.node_labels[u], g.node_labels[v])) for u, v in g.edges} for g in (left, right)
-    ]
-    assert named[0] == named[1]
-
-
 @pytest.mark.parametrize(
     ("x", "labels"),
     [([[1, 0], [0, 1], [1, 0]], (0, 1, 0)), ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (0, 1, 0)),
@@ -187,14 +174,6 @@ def test_igraph() -> None:
         as_graph_collection([gap])
     with pytest.raises(GraphDataError, match="Attributes there: label, name"):
         as_graph_collection([graph], node_label="charge")
-
-
-def test_the_real_igraph() -> None:
-    igraph = pytest.importorskip("igraph", reason="needs python-igraph")
-    graph = igraph.Graph([(0, 1), (1, 2)])
-    graph.vs["label"] = ["C", "N", "C"]
-    graph.es["label"] = [1, 2]
-    assert_is_path(as_graph_collection([graph])[0])
 
 
 def test_sparse_adjacency_matrices_stay_sparse() -> None:
@@ -359,20 +338,6 @@ def test_tuples_of_numbered_nodes_give_the_same_graphs(seed, kind):
         for name in ("node_offsets", "neighbor_offsets", "neighbors"):
             np.testing.assert_array_equal(getattr(again, name), getattr(collection, name))
         assert [g.node_labels for g in again] == [g.node_labels for g in collection]
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        ({0: [1], 1: [0]}, {1: "b", 0: "a"}),  # labels in another order
-        ({1: [0], 0: [1]}, {0: "a", 1: "b"}),
-        ({0: [1.0], 1: [0.0]}, {0: "a", 1: "b"}),
-    ],
-)
-def test_tuples_of_other_forms(odd):
-    graph = as_graph_collection([({0: [1], 1: []}, {0: "x", 1: "y"}), odd])[1]
-    assert sorted(graph.node_labels) == ["a", "b"]
-    assert graph.edges == ((0, 1),)
 
 
 @pytest.mark.parametrize("strange", [[7], [(1, 1)], [1, (0, 1)]])

@@ -14,9 +14,10 @@ from treelens.models.thresholds import check_numbers
 
 @pytest.mark.parametrize(
     "y",
-    [["b", "a", "b"], np.array([7, -1, 7]), (True, False, True), pd.Series([2.0, 1.0, 2.0])],
-    ids=["texts", "integers", "booleans", "a series"],
-)
+    [["b", "a", "b"], np.array([7, -1, 7]), (True, False, True), pd.Series([2.0, 1.0, 2.0]),
+     np.ma.array([2, 1, 2])],
+    ids=["texts", "integers", "booleans", "a series", "nothing masked"],
+)  # fmt: skip
 def test_codes_are_positions_among_the_classes_in_order(y):
     classes, codes = check_classes(y, 3)
     assert codes.tolist() == [1, 0, 1]
@@ -56,10 +57,6 @@ def test_kinds_that_would_be_converted_in_silence(y, words):
     for check in (check_classes, check_numbers):
         with pytest.raises(GraphDataError, match=words):
             check(y, 2)
-
-
-def test_a_masked_array_without_a_mask_is_an_array():
-    assert check_classes(np.ma.array([1, 2]), 2)[1].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("names", [("active", "Active"), ("a", "a ")])

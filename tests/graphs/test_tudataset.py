@@ -1,6 +1,5 @@
 """The TU reader: real data sets, the traps they set, and what bad files get."""
 
-import importlib.util
 import warnings
 import zipfile
 from pathlib import Path
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from treelens import read_tudataset
-from treelens.graphs import opening
 from treelens.graphs.errors import (
     DamagedFileWarning,
     DegreeLabelsWarning,
@@ -124,29 +122,19 @@ BAD = [
     ({"A": "0, 1\n"}, r"TINY_A.txt, line 1: expected nodes of 1 to 5.* found 0, 1"),
     ({"A": "1, 2\n2, 1, 3\n"}, r"TINY_A.txt, line 2: expected 2 integers, found 3 in '2, 1, 3'"),
     ({"A": "1, 2\n2\n"}, r"TINY_A.txt, line 2: expected 2 integers, found 1"),
-    ({"A": "1, 2\n2,"}, r"TINY_A.txt, line 2: expected 2 integers, found ''"),
     ({"A": "1, 2\n\n2, 1\n"}, r"TINY_A.txt, line 2: expected 2 integers"),
-    ({"A": "1, 2\n2, 99999999999999999999\n"}, r"TINY_A.txt, line 2: .*64 bits"),
     ({"A": "1, 2\n2, " + "9" * 5000}, r"TINY_A.txt, line 2: "),
     ({"A": "1.0, 2.0\n2.0, 1.0\n"}, r"TINY_A.txt, line 1: .*found '1.0'"),
-    ({"A": "1, 2\n2, 0_1\n"}, r"TINY_A.txt, line 2: .*found '0_1'"),
-    ({"A": "1, 2\n2, 1\0 3\n"}, r"TINY_A.txt, line 2: "),
-    ({"A": "\ufeff\n"}, r"TINY_A.txt is empty"),
     ({"graph_labels": "1\n01\n2\n"}, r"labels.txt, line 2: .*found '01'"),
-    ({"graph_labels": "1\n1e1\n2\n"}, r"graph_labels.txt, line 2: .*found '1e1'"),
     ({"graph_labels": "1, 0\n2, 0\n3, 0\n"}, r"graph_labels.txt, line 1: .*one integer, found 2"),
-    ({"node_labels": "4\n5\n4\n6\n-06\n"}, r"node_labels.txt, line 5: .*found '-06'"),
     ({"A": b"1, 2\n2, \xff\n"}, r"TINY_A.txt, line 2: "),
     ({"A": ""}, r"TINY_A.txt is empty"),
-    ({"graph_indicator": ""}, r"TINY_graph_indicator.txt is empty"),
-    ({"graph_indicator": "1\n1\n1\n3\nthree\n"}, r"graph_indicator.txt, line 5: .*found 'three'"),
     ({"graph_indicator": "1\n1\n1\n3\n4\n"}, r"line 5: expected a graph of 1 to 3.* found 4"),
     ({"graph_indicator": "0\n1\n1\n3\n3\n"}, r"line 1: expected a graph of 1 to 3.* found 0"),
     ({"graph_indicator": "1\n1\n"}, r"TINY_A.txt, line 3: expected nodes of 1 to 2"),
     ({"graph_labels": ""}, r"TINY_graph_labels.txt is empty.*at least one graph"),
     ({"graph_labels": "1\n-1\n"}, r"graph_indicator.txt, line 4: expected a graph of 1 to 2"),
     ({"node_labels": "4\n5\n4\n6\n"}, r"has 4 lines.* has 5"),
-    ({"node_labels": "4\n5\nnan\n6\n6\n"}, r"node_labels.txt, line 3: .*'nan'"),
     ({"node_labels": "4\n5, 1\n4\n6\n6\n"}, r"node_labels.txt, line 2: .*one integer, found 2"),
     ({"edge_labels": "0\n0\n9\n"}, r"edge_labels.txt has 3 lines.* has 4"),
     ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 2 - 1 of graph 0 .*two labels"),
@@ -308,30 +296,6 @@ def test_doubles_and_encryption(tmp_path) -> None:
         read_tudataset(tmp_path / "locked.zip")
 
 
-def test_an_archive_that_swells_is_refused_unread(tmp_path, monkeypatch) -> None:
-    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
-    with zipfile.ZipFile(archive, "a", zipfile.ZIP_DEFLATED) as more:
-        more.writestr("TINY/TINY_node_attributes.txt", b"0\n" * (8 * 2**20))
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("a member was unpacked"))
-    with pytest.raises(GraphDataError, match=r"would unpack to more than"):
-        read_tudataset(archive)
-    monkeypatch.setattr(opening, "MAX_UNPACKED_BYTES", 20)
-    with pytest.raises(GraphDataError, match="would unpack to"):
-        read_tudataset(zip_of(tmp_path / "TINY", archive))
-
-
-def test_damaged_archives(tmp_path) -> None:
-    folder = write_set(tmp_path / "TINY", A="1, 2\n2, 3\n" * 50, edge_labels=None)
-    whole = zip_of(folder, tmp_path / "TINY.zip").read_bytes()
-    damaged = tmp_path / "damaged.zip"
-    flipped = bytearray(whole)
-    flipped[whole.index(b"TINY_A.txt") + 14] ^= 0xFF
-    for data in (b"", b"not a zip", whole[: len(whole) // 2], bytes(flipped)):
-        damaged.write_bytes(data)
-        with pytest.raises(GraphDataError, match="cannot be read as a zip"):
-            read_tudataset(damaged)
-
-
 # --- real data sets -------------------------------------------------------------------------
 
 # name, graphs, mean nodes, mean edges, sizes of the classes, node labels, edge labels
@@ -360,12 +324,3 @@ def test_real_data_sets_have_their_published_sizes(data_folder, expected) -> Non
     assert (graphs.edge_alphabet and len(graphs.edge_alphabet)) == n_edge_labels
     if name == "NCI1":
         assert np.count_nonzero(np.diff(graphs.neighbor_offsets) == 0) == 428  # isolated nodes
-
-
-def test_cuneiform_has_labels_of_two_columns() -> None:
-    grakel = importlib.util.find_spec("grakel")
-    if grakel is None or grakel.origin is None:
-        pytest.skip("needs the Cuneiform files that the grakel wheel carries")
-    graphs, _ = read_tudataset(Path(grakel.origin).parent / "tests" / "data" / "Cuneiform")
-    assert len(graphs) == 267
-    assert {len(label) for label in graphs.node_alphabet} == {2}

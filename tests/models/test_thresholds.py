@@ -38,9 +38,7 @@ def test_the_most_probable_class_has_the_largest_decision():
     probabilities = calibrated(decisions, 2.0)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     assert (probabilities.argmax(axis=1) == decisions.argmax(axis=1)).all()
-
-
-def test_certain_decisions_overflow_nothing():
+    # nothing overflows
     assert calibrated(np.array([[1e6], [-1e6]]), 1e3).tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
