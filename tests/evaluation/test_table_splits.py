@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from graphs.test_molecule_table import write
 from treelens.evaluation.splits import table_splits
 
 pytest.importorskip("rdkit")
 
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]
 TAILS = ["C", "CC", "CC(=O)O", "CCC(=O)O", "N", "CN", "C(=O)O", "CCC"]
-
-
-def write(path: Path, rows, header: str) -> Path:
-    lines = [header, *(",".join(map(str, row)) for row in rows)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphs.test_convert import FakeIgraph, FakeTensor
+from graphs.test_convert import FakeIgraph, FakeTensor, assert_is_path
+from graphs.test_tudataset import write_set
 from treelens import GraphCollection, as_graph_collection, read_tudataset
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import check_attributes
@@ -79,6 +80,7 @@ def test_networkx_gives_back_what_it_got(seed, directed) -> None:
     assert {graph.is_directed() for graph in theirs} == {directed}
     again = as_graph_collection(theirs, node_attributes=["x", "y"], edge_attributes=["weight"])
     assert_same(again, graphs)
+    assert [graph.node_labels for graph in again] == [graph.node_labels for graph in graphs]
     all_of_them = as_graph_collection(theirs, node_attributes="all", edge_attributes="all")
     assert_same(all_of_them, graphs)
 
@@ -196,12 +198,15 @@ def test_one_name_and_names_of_nothing() -> None:
 
 
 def test_igraph() -> None:
-    graph = FakeIgraph(
-        3, [(0, 1), (1, 2)], {"x": [0.5, None, 1], "kind": list("abc")}, {"w": [3, 4]}
-    )
+    nodes = {"x": [0.5, None, 1], "label": list("abc"), "name": list("uvw")}
+    graph = FakeIgraph(3, [(1, 0), (1, 2)], nodes, {"w": [3, 4], "label": [1, 2]})
     graphs = as_graph_collection([graph], node_attributes="all", edge_attributes=["w"])
     np.testing.assert_array_equal(graphs.node_attributes[:, 0], [0.5, np.nan, 1])
     assert graphs[0].edge_attributes == {"w": (3.0, 4.0)}
+    assert_is_path(graphs[0], tuple("abc"))
+    assert_is_path(as_graph_collection([graph], node_label="name")[0], tuple("uvw"))
+    with pytest.raises(GraphDataError, match="Attributes there: label, name, x"):
+        as_graph_collection([graph], node_label="charge")
 
 
 def test_geometric() -> None:
@@ -257,19 +262,12 @@ def test_tuples_and_matrices() -> None:
         as_graph_collection([(pairs, labels)], node_attributes=[array, array])
 
 
-def write(folder, **files):
-    parts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n"}
-    for part, text in {**parts, **files}.items():
-        (folder / f"S_{part}.txt").write_text(text)
-    return folder
-
-
 @pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
 def test_tu_files(tmp_path) -> None:
-    folder = write(
-        tmp_path, node_attributes=" 0.1, 2\n-3e-2,nan\n 4, 5.\n", edge_attributes="1\n2\n"
-    )
-    graphs, _ = read_tudataset(folder)
+    parts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n",
+             "node_labels": None, "edge_labels": None}  # fmt: skip
+    values = {"node_attributes": " 0.1, 2\n-3e-2,nan\n 4, 5.\n", "edge_attributes": "1\n2\n"}
+    graphs, _ = read_tudataset(write_set(tmp_path, **parts, **values))
     assert graphs.attribute_names == ("attribute 1", "attribute 2")
     np.testing.assert_array_equal(graphs.node_attributes, [[0.1, 2], [-0.03, np.nan], [4, 5]])
     assert graphs[0].edge_attributes == {"attribute 1": (1.5,)}
@@ -278,8 +276,8 @@ def test_tu_files(tmp_path) -> None:
         ("1\n2\ninf\n", "line 3: .*'inf'"), ("1\n\n2\n", "line 2"),
         ("1\n2\n", r"has 2 lines, .* has 3"),
     ):  # fmt: skip
-        with pytest.raises(GraphDataError, match=f"S_node_attributes.txt,? {words}"):
-            read_tudataset(write(tmp_path, node_attributes=text))
+        with pytest.raises(GraphDataError, match=f"node_attributes.txt,? {words}"):
+            read_tudataset(write_set(tmp_path, **parts, node_attributes=text))
 
 
 @given(st.lists(st.floats(allow_infinity=False), min_size=1), st.sampled_from([",", "; ", "\t"]))

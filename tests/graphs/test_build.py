@@ -10,15 +10,6 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
 
 
-def test_repeated_and_directed_edges_count_once() -> None:
-    once = build_collection([3], np.array([[0, 1], [1, 2]]), [0, 0, 0])
-    pairs = np.array([[1, 0], [0, 1], [0, 1], [2, 1]])
-    many = build_collection([3], pairs, [0, 0, 0])
-    assert once[0] == many[0]
-    assert build_collection([3], pairs, [0] * 3, list("xxxy"))[0].edge_labels == ("x", "y")
-    assert many.n_edges == 2
-
-
 def test_a_self_loop_makes_a_node_its_own_neighbour_once() -> None:
     graphs = build_collection([2], np.array([[0, 0], [0, 0], [0, 1]]), ["a", "b"])
     assert graphs[0].edges == ((0, 0), (0, 1))
@@ -66,13 +57,6 @@ def test_degrees_stand_in_for_labels_with_one_warning() -> None:
     assert graphs[0].node_labels == (1, 2, 1)
     assert graphs.degree_labels
     assert graphs[:1].degree_labels
-
-
-def test_graphs_without_nodes_or_edges_keep_their_place() -> None:
-    graphs = build_collection([0, 1, 0, 2, 0], np.array([[1, 2]]), ["a", "b", "c"])
-    assert graphs.sizes.tolist() == [0, 1, 0, 2, 0]
-    assert [graph.edges for graph in graphs] == [(), (), (), ((0, 1),), ()]
-    assert graphs[3].node_labels == ("b", "c")
 
 
 @given(st.data())

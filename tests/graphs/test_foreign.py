@@ -1,7 +1,6 @@
 """Graphs of other libraries, each turned into the plain form."""
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,13 +27,6 @@ from treelens.graphs.errors import (
     IgnoredDataWarning,
     NotGraphsError,
 )
-
-
-def test_networkx_round_trip(mutag) -> None:
-    graphs, _ = mutag
-    again = as_graph_collection([graph.to_networkx() for graph in graphs[:30]])
-    for old, new in zip(graphs[:30], again, strict=True):
-        assert replace(new, recipe=None) == replace(old, recipe=None)
 
 
 def test_networkx_other_attributes() -> None:
@@ -162,18 +154,6 @@ def test_geometric_mistakes(parts, words) -> None:
         as_graph_collection([data(**tensors)])
     with pytest.raises(GraphDataError, match=r"Graph 0: edge_index must have shape \(2, n_edges\)"):
         as_graph_collection([SimpleNamespace(edge_index=np.zeros((4, 3)), num_nodes=3)])
-
-
-def test_igraph() -> None:
-    labels = {"label": ["C", "N", "C"], "name": ["x", "y", "z"]}
-    graph = FakeIgraph(3, [(1, 0), (1, 2)], labels, {"label": [1, 2]})
-    assert_is_path(as_graph_collection([graph])[0])
-    assert_is_path(as_graph_collection([graph], node_label="name")[0], ("x", "y", "z"))
-    gap = FakeIgraph(2, [(0, 1)], {"label": ["C", None]})
-    with pytest.raises(GraphDataError, match="Node 1 of graph 0 has no 'label'"):
-        as_graph_collection([gap])
-    with pytest.raises(GraphDataError, match="Attributes there: label, name"):
-        as_graph_collection([graph], node_label="charge")
 
 
 def test_sparse_adjacency_matrices_stay_sparse() -> None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import treelens as tl
+from graphs.test_molecule_table import write
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import LIMITS, check_classes
 from treelens.models.thresholds import check_numbers
@@ -72,10 +73,8 @@ MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
 
 def _table(tmp_path, cells, qualifiers=None, molecules=MOLECULES, **asked):
     columns = [molecules, cells] + ([] if qualifiers is None else [qualifiers])
-    lines = ["smiles,value" + ("" if qualifiers is None else ",relation")]
-    lines += [",".join(row) for row in zip(*columns, strict=True)]
-    path = tmp_path / "x.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    header = "smiles,value" + ("" if qualifiers is None else ",relation")
+    path = write(tmp_path / "x.csv", zip(*columns, strict=True), header)
     return tl.read_table(path, target="value", **asked)
 
 
