@@ -205,9 +205,8 @@ class FittedEstimator(GraphEstimator):
 
         Parameters
         ----------
-        X : graphs
-        y : array-like, shape (n_graphs,), optional
-            Their classes or values, for the columns ``support CLASS`` or ``mean_value``.
+        X, y : graphs, and optionally their classes or values
+            With these, the table has the columns ``support CLASS`` or ``mean_value``.
         class_label : optional
             The class that positive effects favour: by default, with two classes the second; with
             more, each row has its own.
@@ -217,11 +216,6 @@ class FittedEstimator(GraphEstimator):
             The smallest number of graphs with a fragment; by default 0.4 % of them, at least 3.
         smarts : bool, default=True
             Whether fragments of molecules are written as SMARTS, which takes a while.
-
-        Returns
-        -------
-        FragmentTable
-            A DataFrame.
 
         Examples
         --------
@@ -274,8 +268,8 @@ class FittedEstimator(GraphEstimator):
     def save(self, path: Any, training_data: bool = True) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
-        The factor of the covariance matrix of a Gaussian process, by far its largest part, is left
-        out: a loaded model computes it anew when it is first asked for standard deviations.
+        The largest part of a Gaussian process, the factor of its covariance matrix, is left out: a
+        loaded model computes it anew when it is first asked for standard deviations.
 
         Parameters
         ----------
@@ -321,10 +315,7 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
     )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes).
-
-        ``X`` is as for ``predict``.
-        """
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
         decisions = self._collect("decisions", X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 

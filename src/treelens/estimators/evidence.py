@@ -63,22 +63,22 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         of uniform weights the depth up to 4 with the largest marginal likelihood; learned weights
         use all depths up to 4.
     weights : {"auto", "uniform", "depths", "branches"}, default="auto"
-        Uniform weights, one weight per depth, or a weight for every *branch* of the tree of
-        patterns. ``"auto"`` prefers the simpler one unless the richer one predicts held-out
-        training graphs better by more than the standard error of the difference.
+        Uniform weights, one per depth, or one for every *branch* of the tree of patterns.
+        ``"auto"`` prefers the simpler one unless the richer one predicts held-out training graphs
+        better by more than the standard error of the difference.
     descriptors : bool or "auto", default="auto"
         Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
         a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
-        held-out training molecules, by the same rule; of numbers, unless they make them
-        worse. Not with blocks, nor on a GPU.
+        held-out training molecules, by the same rule; of numbers, unless they make them worse.
+        Not with blocks, nor on a GPU.
     attributes : {"auto", "ignore"}, default="auto"
         Whether continuous attributes of nodes and edges, where there are any, are divided into
         cells at several resolutions, which count as patterns beside those of the labels.
     trees : "auto" or sequence of str, default="auto"
-        Ways of looking at the graphs whose patterns stand side by side: ``"structure"``,
-        ``"labels"``, ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are
-        seen by element and by atoms with their charge, hydrogens and rings; other graphs by node
-        labels and, where there are any, by edge labels as well.
+        Ways of looking at the graphs side by side: ``"structure"``, ``"labels"``,
+        ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are seen by element
+        and by atoms with their charge, hydrogens and rings; other graphs by node labels and, where
+        there are any, by edge labels as well.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
     learning_size : int, default=3000

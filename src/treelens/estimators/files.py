@@ -33,10 +33,7 @@ _MAX_THREADS = 4096
 
 
 def save_model(estimator: Any, path: str | Path, training_data: bool = True) -> None:
-    """Write a fitted estimator; a ``TypeError`` if a label, class or learner cannot be stored.
-
-    ``training_data`` are names and SMILES of the training graphs.
-    """
+    """Write a fitted estimator; a ``TypeError`` if a label, class or learner cannot be stored."""
     check_is_fitted(estimator)
     model = estimator.model_
     if not training_data:

@@ -162,10 +162,10 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
         too_long = f"{n_classes} classes"
     elif n is None and len(graphs) > _MOST_SEARCHED:
         too_long = f"{len(graphs):,} {noun_of(graphs.recipe)}"
-    n = _N_FRAGMENTS if n is None else n
-    if too_long or not n:
+    if too_long or n == 0:
         return {"fragments": [], "no_fragments_for": too_long, "none": None}
-    table, rows = model.fragments(graphs, n_fragments=n, smarts=False), []
+    table = model.fragments(graphs, n_fragments=_N_FRAGMENTS if n is None else n, smarts=False)
+    rows = []
     for rank in table.index.tolist():
         has = table.holders[rank]
         both = measured_with_and_without(has, targets, n_classes)
@@ -259,8 +259,7 @@ def _gp_facts(model: Any) -> dict[str, Any]:
 
 
 def _svc_facts(model: Any) -> dict[str, Any]:
-    histograms = model.model_.training.histograms
-    sizes = {"graphs": histograms.n_graphs, "patterns": histograms.n_patterns}
+    sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
@@ -270,44 +269,36 @@ def _svc_facts(model: Any) -> dict[str, Any]:
 def model_html(model: Any) -> str:
     """Return a fitted Gaussian process as HTML: scores, warnings, heaviest patterns; escaped."""
     regressor, gp = is_regressor(model), model.model_
-    support = gp.training.histograms.support
+    forest, support = gp.weighted.forest, gp.training.histograms.support
     facts = (
-        f"{gp.training.histograms.n_graphs:,} graphs, {len(model.weights_):,} patterns to depth "
-        f"{model.best_depth_} ({', '.join(gp.weighted.forest.trees)})"
+        f"{type(model).__name__}: {len(gp.training.targets):,} graphs, {len(model.weights_):,} "
+        f"patterns to depth {model.best_depth_} ({', '.join(forest.trees)})"
     )
-    warnings = [] if model.converged_ else ["The search for the weights did not converge."]
+    warnings = [] if model.converged_ else ["⚠ The search for the weights did not converge."]
     if not regressor:
-        classes, counts = model.classes_.tolist(), np.bincount(model.train_codes_).tolist()
-        named = [f"{name} ({n:,})" for name, n in zip(classes, counts, strict=True)]
-        facts += "; classes " + ", ".join(named)
+        counts = zip(model.classes_.tolist(), np.bincount(model.train_codes_).tolist(), strict=True)
+        facts += "; classes " + ", ".join(f"{name} ({n:,})" for name, n in counts)
         if model.threshold_ is not None:
             value, code = model.threshold_
-            facts += f"; {classes[code]} is predicted from a probability of {value:.3g} on"
+            facts += f"; {model.classes_[code]} is predicted from a probability of {value:.3g} on"
         if len(np.unique(model.loo_.predictions)) == 1:
-            warnings.append(
-                f"Every graph is predicted to be {model.loo_.predictions[0]!s}: the model does not "
-                "distinguish classes, and its accuracy is the share of that class."
-            )
-    found = (_number_scores(model) if regressor else _class_scores(model))["model"]
+            warnings.append("⚠ All graphs are put into one class: it does not distinguish classes.")
+    found = fit_summary(model)["leave_one_out"]["model"]
     titles = NUMBER_SCORES if regressor else CLASS_SCORES
-    scores = {
-        title: f"{100 * found[name]:.1f} %" if name in _SHARES else f"{found[name]:.4g}"
+    scores = [
+        (title, f"{100 * found[name]:.1f} %" if name in _SHARES else f"{found[name]:.4g}")
         for name, (title, _) in titles.items()
         if found[name] is not None
-    }
-    heaviest = np.argsort(-model.weights_ * (support > 1), kind="stable")[:_N_PATTERNS]
-    patterns = {
-        "pattern": gp.weighted.forest.texts(heaviest),
-        "weight": [f"{weight:.3g}" for weight in model.weights_[heaviest]],
-        "training graphs": support[heaviest],
-    }
-    lines = [
-        f"<p><b>{escape(type(model).__name__)}</b>: {escape(facts)}</p>",
-        "<p>Leave-one-out scores (each training graph predicted from all the others):</p>",
-        pd.DataFrame(scores.items(), columns=["score", "value"]).to_html(index=False),
-        f"<p>{escape(str(model.learning_gain_))}</p>",
-        *(f"<p>⚠ {escape(text)}</p>" for text in warnings),
-        f"<p>The {_N_PATTERNS} heaviest patterns:</p>",
-        pd.DataFrame(patterns).to_html(index=False),
     ]
-    return f'<div class="treelens-model">{"".join(lines)}</div>'
+    heaviest = np.argsort(-model.weights_ * (support > 1), kind="stable")[:_N_PATTERNS]
+    rows = zip(forest.texts(heaviest), model.weights_[heaviest], support[heaviest], strict=True)
+    columns = ["heaviest patterns", "weight", "training graphs"]
+    return "".join(
+        [
+            '<div class="treelens-model">',
+            *(f"<p>{escape(x)}</p>" for x in (facts, str(model.learning_gain_), *warnings)),
+            pd.DataFrame(scores, columns=["leave-one-out score", "value"]).to_html(index=False),
+            pd.DataFrame(rows, columns=columns).to_html(index=False, float_format="{:.3g}".format),
+            "</div>",
+        ]
+    )

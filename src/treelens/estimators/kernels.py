@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,12 +19,10 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
-from treelens.patterns.cells import AttributeCells
 from treelens.patterns.features import Features, PatternExtractor, first_depth_of
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -73,10 +72,7 @@ class GraphKernel(TransformerMixin, GraphEstimator):
         return self._kernel(self._fitted, None)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of :meth:`transform`: the kernel's, and the training graph's number.
-
-        ``input_features`` is not used: what comes in are graphs.
-        """
+        """Names of the columns of :meth:`transform`: kernel and number of a training graph."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}{i}" for i in range(self.n_graphs_)], dtype=object)
@@ -134,8 +130,7 @@ class WLSubtree(GraphKernel):
     ----------
     vocabulary_ : PatternVocabulary
     weights_ : ndarray, shape (n_patterns,)
-    learner_ : PairwiseWeights or None
-        The fitted learner, where one was given.
+    learner_ : fitted PairwiseWeights, or None
 
     Examples
     --------
@@ -205,9 +200,9 @@ class WLSubtree(GraphKernel):
         n_wrong = int((~((weights >= 0) & np.isfinite(weights))).sum())
         if weights.shape != (n_patterns,) or n_wrong:
             raise ValueError(
-                f"weights must be 'uniform', a learner, or one number for each of the {n_patterns} "
-                "patterns of these graphs, finite and not negative; got an array of shape "
-                f"{weights.shape}, with {n_wrong} numbers that are negative or not finite."
+                f"weights must be 'uniform', a learner, or {n_patterns} numbers, one for each "
+                "pattern of these graphs, finite and not negative; got an array of shape "
+                f"{weights.shape}, {n_wrong} of them not so."
             )
         return weights
 
@@ -338,25 +333,16 @@ class WassersteinWL(WLSubtree):
         ndarray, shape (n_x, n_x) or (n_x, n_y)
         """
         self._validate_params()
-        uniform, n_jobs = isinstance(self.weights, str), self._n_jobs()
+        uniform = isinstance(self.weights, str)
         if not uniform:
             check_is_fitted(self)
-        recipe = None if uniform else self.recipe_
-        forest = None if uniform else self._extractor.forest
-        colored: list[NodeColors] = []
-        for given in (X,) if Y is None else (X, Y):
-            graphs = check_graphs(given, recipe)
-            if forest is None:
-                empty = PatternVocabulary.empty(self.depth, self.edge_labels)
-                ignored = self.attributes == "ignore"
-                cells = None if ignored else AttributeCells.fit(graphs, self.depth)
-                forest = PatternForest.of_vocabulary(empty, cells)
-            forest, colors = forest.extend(graphs, n_jobs)
+        graphs = check_graphs(X, None if uniform else self.recipe_)
+        fitted = clone(self).fit(graphs) if uniform else self
+        forest, colored = fitted._extractor.forest, []
+        for side in (graphs,) if Y is None else (graphs, check_graphs(Y, fitted.recipe_)):
+            forest, colors = forest.extend(side, self._n_jobs())
             colored.append(colors)
-            recipe = graphs.recipe
-        assert forest is not None
-        first_depth = first_depth_of(self.depth, self.include_depth_zero)
-        extractor = PatternExtractor(forest, first_depth, self._kind)
+        extractor = replace(fitted._extractor, forest=forest)
         weights = None if uniform else self._extended_weights(forest)
         pairs = [extractor.pairs(extractor.count(colors)) for colors in colored]
         sides = [Features(each, each.diagonal(weights)) for each in pairs]

@@ -119,10 +119,7 @@ def _common_records(
 
 
 def predict_rows(models: Sequence[NamedModel], tables: Sequence[MoleculeTable]) -> pd.DataFrame:
-    """Return predictions of all rows of a table, empty with a ``problem`` where unreadable.
-
-    ``tables`` has the same rows as each model reads them.
-    """
+    """Return predictions of all rows, as each model reads them; empty with a ``problem``."""
     first = tables[0]
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
     blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
@@ -167,9 +164,8 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth is known, as plain data.
 
-    ``rows`` are the columns of the model for all rows; ``truth`` has positions and values. Numbers
-    are scored on the learned scale; of two classes, recall, precision and PR AUC are those of the
-    second.
+    ``truth`` has positions and values. Numbers are scored on the learned scale; of two classes,
+    recall, precision and PR AUC are those of the second.
     """
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()

@@ -118,10 +118,6 @@ class FittedGaussianProcess(FittedEstimator):
     def domain(self, X: Any) -> pd.DataFrame:
         """Return whether graphs lie in the domain of applicability, and why.
 
-        Parameters
-        ----------
-        X : graphs
-
         Returns
         -------
         DataFrame

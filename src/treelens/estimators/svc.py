@@ -42,10 +42,9 @@ class PairwiseWeights(GraphEstimator):
     """Learn one weight per pattern from pairs of labelled graphs.
 
     Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features directly.
-    Weights start at 1 (the plain kernel) and stay within ``radius`` of it, so that graphs of
-    different classes are farther apart than ``alpha1`` and graphs of one class closer than
-    ``alpha2``, on average over pairs. The problem is convex; ``gaps_`` bounds the distance to its
-    optimum.
+    Weights stay within ``radius`` of 1 (the plain kernel), so that on average over pairs graphs of
+    different classes are farther apart than ``alpha1`` and those of one class closer than
+    ``alpha2``. The problem is convex; ``gaps_`` bounds the distance to its optimum.
 
     Parameters
     ----------
@@ -73,8 +72,7 @@ class PairwiseWeights(GraphEstimator):
     weights_ : ndarray, shape (n_patterns,)
     history_, gaps_ : ndarray
         Objective, and relative duality gap, at the start and after every iteration.
-    converged_ : bool
-    n_iter_ : int
+    converged_, n_iter_ : bool, int
     result_ : LearnedWeights
         All of the above, and the margins and constants that were used.
 
@@ -165,11 +163,8 @@ class PairwiseWeights(GraphEstimator):
 
     def _keep(self, result: LearnedWeights) -> PairwiseWeights:
         self.result_ = result
-        self.weights_ = result.weights
-        self.history_ = result.history
-        self.gaps_ = result.gaps
-        self.converged_ = result.converged
-        self.n_iter_ = result.n_iter
+        self.weights_, self.history_, self.gaps_ = result.weights, result.history, result.gaps
+        self.converged_, self.n_iter_ = result.converged, result.n_iter
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -227,8 +222,7 @@ class GraphSVC(FittedClassifier):
     Attributes
     ----------
     model_ : FittedSVM
-        Patterns, kernel, coefficients, calibration and how they were chosen; the other attributes
-        are views of it.
+        Patterns, kernel, coefficients, calibration, choice; other attributes are views of it.
     learner_ : PairwiseWeights or None
         The learner fitted to all training graphs; None with uniform weights.
 
@@ -336,11 +330,10 @@ class GraphSVC(FittedClassifier):
         return self
 
     def mean_margins(self, X: Any) -> np.ndarray:
-        """Values that :meth:`explain` explains: one per class, linear in the kernel.
+        """Values that :meth:`explain` explains, linear in the kernel: (n_graphs, n_classes).
 
-        With several classes it is the mean of the decisions for the class against each of the
-        others. The predicted class, which has the most votes, nearly always has the largest. The
-        shape is (n_graphs, n_classes).
+        With several classes the mean of the decisions for the class against each of the others.
+        The predicted class, which has the most votes, nearly always has the largest.
         """
         margins = self._collect("margins", X)
         return np.hstack([-margins, margins]) if margins.shape[1] == 1 else margins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,9 +44,9 @@ def _features(counts: PathCounts) -> Features:
 class ShortestPath(GraphKernel):
     """Shortest-path kernel: dot products of counts of (label, label, distance) triples.
 
-    A graph is described by the pairs of different nodes that some path joins: the labels of the
-    two and the number of edges of a shortest path between them (Borgwardt and Kriegel 2005). Of
-    directed graphs, paths follow the edges and pairs are ordered.
+    A graph is described by the pairs of different nodes that some path joins: their labels and the
+    number of edges of a shortest path (Borgwardt and Kriegel 2005). Of directed graphs, paths
+    follow the edges and pairs are ordered.
 
     Parameters
     ----------
@@ -103,10 +104,8 @@ class ShortestPath(GraphKernel):
 
 
 class _WalkedFeatures(NamedTuple):
-    """Graphs whose walks are compared; the counts of their sequences, where these are few."""
-
     graphs: WalkedGraphs
-    counts: Features | None
+    counts: Features | None  # of label sequences, where these are few
 
 
 def _has_feature_map(kernel: RandomWalk) -> bool:
@@ -182,36 +181,35 @@ class RandomWalk(GraphKernel):
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
         self._sequences: WalkVocabulary | None = None
         self._fitted_graphs = graphs  # their sequences may be named later
-        counts = None
-        if self._has_few_sequences(graphs, codes):
-            self._sequences, found = self._name_sequences()
-            counts = _features(found)
-        return self._walked(graphs, codes, counts)
+        return self._walked(graphs, codes, self._name_sequences)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        fitted: Any = self._fitted
-        counts, codes = None, read_labels(graphs, self._labels)[1]
-        if fitted.counts is not None and self._has_few_sequences(graphs, codes):
-            assert self._sequences is not None
-            counts = _features(self._sequences.transform(graphs, self.decay))
-        return self._walked(graphs, codes, counts)
+        codes, named = read_labels(graphs, self._labels)[1], self._sequences
+        if self._fitted.counts is None or named is None:  # type: ignore[attr-defined]
+            return self._walked(graphs, codes)
+        return self._walked(graphs, codes, lambda: named.transform(graphs, self.decay))
 
-    def _walked(self, graphs: GraphCollection, codes: LabelCodes, counts: Any) -> _WalkedFeatures:
-        walked = walked_graphs(graphs, codes)
+    def _walked(
+        self,
+        graphs: GraphCollection,
+        codes: LabelCodes,
+        count: Callable[[], PathCounts] | None = None,
+    ) -> _WalkedFeatures:
+        """Return the graphs, with counts where these can be had and there are few sequences."""
+        walked, counts = walked_graphs(graphs, codes), None
         if self.max_length is None:
             check_convergence(walked, self.decay)
+        elif count is not None and has_few_walks(graphs, codes, self.max_length, _MOST_STEPS):
+            counts = _features(count())
         return _WalkedFeatures(walked, counts)
 
-    def _has_few_sequences(self, graphs: GraphCollection, codes: LabelCodes) -> bool:
-        if self.max_length is None:
-            return False
-        return has_few_walks(graphs, codes, self.max_length, _MOST_STEPS)
-
-    def _name_sequences(self) -> tuple[WalkVocabulary, PathCounts]:
+    def _name_sequences(self) -> PathCounts:
+        """Name the sequences of the training graphs; return how often each occurs."""
         assert self.max_length is not None  # else there are infinitely many
-        return WalkVocabulary.fit(
+        self._sequences, counts = WalkVocabulary.fit(
             self._fitted_graphs, self.max_length, self.decay, self.edge_labels
         )
+        return counts
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
         other = left if right is None else right
@@ -233,7 +231,8 @@ class RandomWalk(GraphKernel):
         if self.max_length is None:
             return self._labels
         if self._sequences is None:
-            self._sequences, _ = self._name_sequences()
+            self._name_sequences()
+        assert self._sequences is not None
         return self._sequences
 
     def _feature_pairs(self, graphs: GraphCollection) -> PairFeatures:
