@@ -20,7 +20,6 @@ from treelens.graphs.tables import (
     Table,
     id_columns,
     is_sdf,
-    listed,
     read_sdf,
     read_text_table,
     smiles_column,
@@ -110,7 +109,7 @@ def read_smiles(
         "sdf" if is_sdf(path) else "smiles", atom_label, hydrogens, bond_label, standardize,
         atom_attributes,
     )  # fmt: skip
-    read = rows_of_table(*_table_in(path, hydrogens), recipe, smiles, names or "none")
+    read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names or "none")
     return read.labelled(target, on_invalid, on_missing)
 
 
@@ -202,21 +201,17 @@ def read_table(
     """
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
-    place = Path(path.source if isinstance(path, Table) else path).expanduser()
-    from_sdf = not isinstance(path, Table) and is_sdf(place)
+    path = path if isinstance(path, Table) else Path(path).expanduser()
+    from_sdf = isinstance(path, Path) and is_sdf(path)
     own = recipe_for(
         "sdf" if from_sdf else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
         atom_attributes,
     )  # fmt: skip
     if from_sdf and smiles is not None:
-        raise GraphDataError(
-            f"smiles={smiles}: an SDF holds the molecules themselves. Leave it out."
-        )
-    table, molecules = (
-        (path, None) if isinstance(path, Table) else _table_in(place, bool(own.hydrogens))
-    )
+        raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
+    table, molecules = (path, None) if isinstance(path, Table) else _table_in(path, own)
     if not table.rows:
-        raise GraphDataError(f"{place} has column names but no rows: there is nothing to read.")
+        raise GraphDataError(f"{table.source} has column names but no rows to read.")
     known = None if recipe is None else recipe.table
     read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
     read.notes.extend(about_standardizing(read.graphs))
@@ -232,65 +227,51 @@ def read_table(
     )  # fmt: skip
 
 
-def _table_in(path: Path, hydrogens: bool) -> tuple[Table, Sequence[Any] | None]:
+def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | None]:
     if not is_sdf(path):
         return read_text_table(path), None
-    molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
+    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
     return table, molecules
 
 
 def rows_of_table(
-    table: Table,
-    molecules: Sequence[Any] | None,
-    recipe: GraphRecipe,
-    smiles: str | None = None,
-    names: str | Sequence[str] | None = None,
-    covariates: Sequence[str] = (),
+    table: Table, molecules: Sequence[Any] | None, recipe: GraphRecipe, smiles: str | None = None,
+    names: str | Sequence[str] | None = None, covariates: Sequence[str] = (),
     known: TableRecord | None = None,
-) -> MoleculeTable:
+) -> MoleculeTable:  # fmt: skip
     """Return the molecules of a table, or of a block of one, without targets."""
-    notes: list[str] = []
+    known, notes = known or TableRecord(), list[str]()
     column, texts = None, None
     if molecules is None:
-        column = smiles_column(table, smiles, None if known is None else known.smiles, notes)
+        column = smiles_column(table, smiles, known.smiles, notes)
         texts = table.column(column, "smiles")
-    ids = id_columns(
-        table.columns, names, () if known is None else known.ids, [column], table.source
-    )
+    names = id_columns(table.columns, names, known.ids, [column], table.source)
+    ids = {name: table.column(name, "names") for name in names}
     parse = smiles_parser(keep=True)
     collected = Molecules(recipe).extend((molecules or ()) if texts is None else map(parse, texts))
     if collected.invalid and not collected.kept:
         graphs = smiles_by_recipe(["C"], recipe)[:0]
     else:
         data: dict[str, Any] = {"mol": molecules} if texts is None else {"smiles": texts}
-        graph_names = table.column(ids[0], "names") if ids else None
-        graphs = collected.build(data, graph_names, table.first_row)
+        graphs = collected.build(data, next(iter(ids.values()), None), table.first_row)
     rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
     own = [n for n in covariates if n not in DESCRIPTORS and not n.startswith(PREFIX)]
-    if known is not None and (missing := [name for name in own if name not in table.columns]):
-        raise GraphDataError(
-            f"{table.source} has no column {missing[0]!r} (covariates), which the model was fitted "
-            f"with: give a table that has it. {listed(table.columns)}"
-        )
-    columns = {name: table.column(name, "covariates") for name in own}
-    if columns:
+    if columns := {name: table.column(name, "covariates") for name in own}:
         graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
     invalid = np.array(collected.invalid, dtype=np.int64)
     counts = {"rows without a readable molecule": len(invalid)} if len(invalid) else {}
     return MoleculeTable(
         table.source, graphs, None, rows, len(table.rows), covariates=list(covariates), notes=notes,
-        counts=counts, ids={name: table.column(name, "names") for name in ids}, smiles=column,
-        table=table, texts=texts, unreadable=invalid,
+        counts=counts, ids=ids, smiles=column, table=table, texts=texts, unreadable=invalid,
     )  # fmt: skip
 
 
 def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) -> None:
     """Note the rows without a molecule, or raise where there are too many."""
     check_choice("on_invalid", on_invalid, ("skip", "raise"))
-    n = len(table.unreadable)
-    if not n:
+    if not len(table.unreadable):
         return
-    share, found = n / table.n_rows, table.about_unreadable()
+    share, found = len(table.unreadable) / table.n_rows, table.about_unreadable()
     if on_invalid == "raise":
         raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
     if share > max_invalid or share == 1.0:
@@ -303,18 +284,14 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
 
 
 def recipe_for(
-    reader: str,
-    known: GraphRecipe | None,
-    atom_label: AtomLabel | None,
-    hydrogens: bool | None,
-    bond_label: str | None,
-    standardize: bool | str | Sequence[str] | None,
+    reader: str, known: GraphRecipe | None, atom_label: AtomLabel | None, hydrogens: bool | None,
+    bond_label: str | None, standardize: bool | str | Sequence[str] | None,
     atom_attributes: AtomAttributes | None = None,
-) -> GraphRecipe:
+) -> GraphRecipe:  # fmt: skip
     """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
     wanted = GraphRecipe.of_molecules(
         reader, atom_label or "element", bool(hydrogens), bond_label or "order",
-        standardize if standardize is not None else False, atom_attributes,
+        standardize or False, atom_attributes,
     )  # fmt: skip
     if known is None or not known.is_molecular:
         return wanted
