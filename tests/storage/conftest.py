@@ -35,7 +35,7 @@ def path(model, tmp_path):
     return tmp_path / "model.treelens"
 
 
-def saved_and_loaded(model, folder: Path):
+def reloaded(model, folder: Path):
     model.save(folder / "x.treelens")
     return load(folder / "x.treelens")
 

@@ -1,11 +1,11 @@
-"""Files written whole or not at all, and never over an input."""
+"""Files written whole or not at all, and never over an input; CSV that no spreadsheet runs."""
 
 import os
-import threading
 
+import pandas as pd
 import pytest
 
-from treelens.storage.files import checked_target, whole_file
+from treelens.storage.files import checked_target, csv_text, harmless, whole_file
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])
@@ -31,26 +31,11 @@ def test_so_does_a_failure_at_the_end(tmp_path, monkeypatch, name):
     assert not list(tmp_path.iterdir())
 
 
-def test_threads_that_write_the_same_file(tmp_path):
-    target, both, errors = tmp_path / "model", threading.Barrier(2), []
-
-    def write(content: bytes) -> None:
-        try:
-            with whole_file(target) as file:
-                both.wait(10)
-                file.write(content)
-                with whole_file(target) as again:
-                    again.write(content)
-                both.wait(10)
-        except (OSError, threading.BrokenBarrierError) as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=write, args=(text,)) for text in (b"one", b"two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+def test_two_that_write_the_same_file_at_once(tmp_path):
+    target = tmp_path / "model"
+    with whole_file(target) as one, whole_file(target) as other:
+        one.write(b"one")
+        other.write(b"two")
     assert target.read_bytes() in (b"one", b"two")
     assert list(tmp_path.iterdir()) == [target]
 
@@ -92,14 +77,36 @@ def test_a_link_is_written_through_and_modes_follow_the_umask(tmp_path):
 def test_an_input_is_not_written_over(tmp_path, link):
     source, target = tmp_path / "data.csv", tmp_path / "out.csv"
     source.write_text("data")
-    if link == "itself":
-        target = source
-    elif link == "symlink":
-        target.symlink_to(source)
-    elif link == "hardlink":
-        target.hardlink_to(source)
+    if link in ("symlink", "hardlink"):
+        getattr(target, f"{link}_to")(source)
     else:
-        target = tmp_path / ".." / tmp_path.name / "data.csv"
+        target = source if link == "itself" else tmp_path / ".." / tmp_path.name / "data.csv"
     with pytest.raises(ValueError, match=r"the same file as .*data\.csv"):
         checked_target(target, reads=["MUTAG", source])
     assert checked_target(tmp_path / "new.csv", reads=[source, tmp_path / "gone"]).name == "new.csv"
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1",
+            "\u00a0@a", "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_text_that_begins_like_a_formula_is_marked(text):
+    assert harmless(text) == "'" + text
+
+
+@pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C=C", "-1", "+1", "-0.5", "+1.5e-3", ".5",
+                                  "", "a-b", "'quoted", " C=C", "\u200b", "ü=1", -1.5, None,
+                                  3])  # fmt: skip
+def test_numbers_smiles_and_other_text_stay(text):
+    assert harmless(text) is text
+
+
+def test_numbers_of_a_table_are_written_bit_for_bit():
+    table = pd.DataFrame({"x": [0.1 + 0.2, -1e-300], "n": [1, -2], "name": ["a", None]})
+    assert csv_text(table, index=False) == table.to_csv(index=False, lineterminator="\n")
+
+
+def test_columns_and_lone_surrogates():
+    table = pd.DataFrame({"=1": ["a\udc80"]}, index=pd.Index(["@x"], name="id"))
+    assert csv_text(table, index=True) == "id,'=1\n'@x,a\\udc80\n"

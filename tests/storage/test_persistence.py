@@ -8,15 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ShuffleSplit
 
 import treelens as tl
-from storage.conftest import (
-    GRAPHS,
-    THREE,
-    Y,
-    assert_same_predictions,
-    fitted,
-    refuse,
-    saved_and_loaded,
-)
+from storage.conftest import GRAPHS, THREE, Y, assert_same_predictions, fitted, refuse, reloaded
 from treelens.estimators.files import ModelFileError, load
 from treelens.graphs.collection import Graph
 from treelens.kernels.table import KERNELS
@@ -28,7 +20,7 @@ from treelens.kernels.table import KERNELS
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
 def test_predictions_are_the_same_to_the_last_bit(kernel, weight_radius, y, tmp_path):
     model = fitted(kernel, weight_radius, y)
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     assert_same_predictions(model, loaded)
     assert model.patterns_.equals(loaded.patterns_)
 
@@ -41,14 +33,10 @@ def test_everything_found_in_fitting_comes_back(model, path):
         assert getattr(loaded, name) == getattr(model, name), name
     ours, theirs = model.cv_results_, loaded.cv_results_
     assert (theirs.scores, theirs.losses, theirs.best()) == (ours.scores, ours.losses, ours.best())
-    best = ours.best()
-    np.testing.assert_array_equal(theirs.decisions[best], ours.decisions[best])
     np.testing.assert_array_equal(loaded.train_codes_, model.train_codes_)
     np.testing.assert_array_equal(loaded.support_vectors_, model.support_vectors_)
-    for name in ("offsets", "graphs", "counts", "level_offsets", "n_nodes", "unseen"):
-        left, right = (getattr(m.model_.training.histograms, name) for m in (model, loaded))
-        np.testing.assert_array_equal(left, right)
-        assert left.dtype == right.dtype
+    load(path).save(path.with_name("again"))
+    assert path.with_name("again").read_bytes() == path.read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -60,7 +48,7 @@ def test_everything_found_in_fitting_comes_back(model, path):
 def test_the_learner_comes_back_with_its_record(solver, tmp_path):
     learner = tl.PairwiseWeights(solver=solver, margins=(0.6, 0.4))
     model = fitted(weight_radius=2.0, learner=learner, include_depth_zero=np.bool_(False))
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     assert_same_predictions(model, loaded)
     assert loaded.learner.flat_parameters() == learner.flat_parameters()
     assert loaded.learner_.flat_parameters() == model.learner_.flat_parameters()
@@ -76,7 +64,7 @@ def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
     model = fitted(weight_radius=0.0, class_weight={1: 2.0, -1: 1.0},
                    kernel=("tanimoto", "wwl-linear"),
                    depth=np.array([1, 2]), scoring="balanced_accuracy", learner=None)  # fmt: skip
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     ours, theirs = model.get_params(deep=False), loaded.get_params(deep=False)
     np.testing.assert_array_equal(ours.pop("depth"), theirs.pop("depth"))
     assert ours == theirs
@@ -87,7 +75,7 @@ def test_parameters_that_cannot_be_stored_come_back_as_defaults(tmp_path):
     splitter = ShuffleSplit(1, test_size=0.5, random_state=0)
     model = fitted(weight_radius=0.0, cv=splitter, random_state=np.random.RandomState(0))
     assert np.isnan(model.cv_results_.decisions[model.cv_results_.best()]).any()
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     assert (loaded.cv, loaded.random_state) == (5, None)
     assert_same_predictions(model, loaded)
 
@@ -100,7 +88,7 @@ def test_parameters_that_cannot_be_stored_come_back_as_defaults(tmp_path):
 )  # fmt: skip
 def test_classes_keep_their_type(classes, tmp_path):
     model = fitted("wwl-linear", 0.0, classes[(Y > 0).astype(int)])
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     assert loaded.classes_.dtype == model.classes_.dtype
     assert loaded.predict(GRAPHS).tolist() == model.predict(GRAPHS).tolist()
 
@@ -108,7 +96,7 @@ def test_classes_keep_their_type(classes, tmp_path):
 def test_edge_labels_and_leaving_out_depth_zero(mutag, tmp_path):
     graphs, y = mutag
     model = fitted("tanimoto", 0.0, y[:60], graphs[:60], include_depth_zero=False)
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     assert loaded.vocabulary_.uses_edge_labels
     assert loaded.model_.training.histograms.first_depth == 1
     assert_same_predictions(model, loaded, graphs[60:])
@@ -132,7 +120,7 @@ def relabelled(labels):
 def test_labels_keep_value_and_type(labels, tmp_path):
     graphs = relabelled(labels)
     model = fitted("wwl-linear", 0.0, graphs=graphs)
-    loaded = saved_and_loaded(model, tmp_path)
+    loaded = reloaded(model, tmp_path)
     ours, theirs = model.vocabulary_.node_alphabet, loaded.vocabulary_.node_alphabet
     assert ours == theirs
     assert [type(x) for x in ours] == [type(x) for x in theirs]
@@ -165,11 +153,6 @@ def test_a_learner_of_another_class_or_an_unfitted_model_cannot_be_saved(tmp_pat
 # --- damaged and altered files --------------------------------------------------------------
 
 
-def test_the_same_model_gives_the_same_bytes(path, tmp_path):
-    load(path).save(tmp_path / "again.treelens")
-    assert (tmp_path / "again.treelens").read_bytes() == path.read_bytes()
-
-
 def test_a_truncated_file(path, tmp_path):
     whole = path.read_bytes()
     for end in np.linspace(0, len(whole) - 1, 60).astype(int):
@@ -199,24 +182,17 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
     ("name", "change", "message"),
     [("kernel.weights", lambda x: x[:-1], "must have the shape"),
      ("kernel.weights", lambda x: x.astype(np.int64), "must be of type float64, not int64"),
-     ("kernel.weights", lambda x: np.where(x == x[0], np.nan, x), "weights must be"),
      ("kernel.weights", lambda x: x - 10, "weights must be at least 0"),
-     ("kernel.weights", lambda x: x * 1e300, "weights must be"),
      ("coefficients", lambda x: x.T.copy(), "must have the shape"),
-     ("coefficients", lambda x: x * np.inf, "must be"),
-     ("intercepts", lambda x: x * np.nan, "must be"),
      ("levels.0.own", lambda x: x + 100, "own must be at least 0 and below 4"),
      ("levels.1.child_keys", lambda x: x - 1, "child_keys must be at least 0"),
-     ("levels.0.child_offsets", lambda x: x[::-1].copy(), "must ascend from 0"),
      ("levels.0.child_offsets", lambda x: x + 1, "must ascend from 0"),
      ("levels.0.child_offsets", lambda x: np.r_[0, 2**63 - 1, -(2**63), x[3:]], "ascend from 0"),
      ("histograms.graphs", lambda x: x + 1, "graphs must be at least 0 and below 40"),
      ("histograms.graphs", lambda x: x[::-1].copy(), "graphs must ascend within a pattern"),
-     ("histograms.offsets", lambda x: x[:-1], "must ascend"),
      ("histograms.counts", lambda x: x - 1, "counts must be at least 1"),
      ("histograms.counts", lambda x: x + 1, "counts must add up"),
      ("histograms.unseen", lambda x: x + 1, "counts must add up"),
-     ("histograms.n_nodes", lambda x: x[:-1], "graphs must be"),
      ("histograms.level_offsets", lambda x: np.r_[0, 1, x[2:]], "add up|patterns of the voc"),
      ("targets", lambda x: x + 1, "targets must be at least 0 and below 2"),
      ("basis_indices", lambda x: x + 1000, "basis_indices must be"),
@@ -256,7 +232,6 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
     ("change", "message"),
     [(lambda r: r.members.pop(r.member("basis_indices")), "basis_indices' is missing"),
      (lambda r: r.data["model"].pop("classes"), "must have the fields"),
-     (put("model", classes=[1, 2]), "classes must be ndarray"),
      (put("model", classes={"$list": ["int64", [1]]}), "classes must be two or more"),
      (put("model", classes={"$list": ["int64", [2, 1]]}), "classes must be two or more"),
      (put("model", classes={"$list": ["object", ["a", 1]]}), "classes must be two or more"),
@@ -267,25 +242,16 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
      (put("model", "patterns", first_depth=9), "first_depth"),
      (put("model", "patterns", kind="subtree"), "kind of pair feature"),
      (put("model", "decision", "kernel", name="none"), "kernel must be one of"),
-     (put("model", "decision", "kernel", gamma=None), "gamma must be above 0"),
-     (put("model", "decision", "kernel", gamma={"$float": "nan"}), "gamma must be"),
-     (put("model", "decision", "kernel", offset="1"), "offset must be float"),
      (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
-     (put("model", "choice", learning_gain={}), "learning_gain|difference"),
      (put("model", "choice", learner={"solver": "luck"}), "solver must be"),
-     (put("model", "choice", "learned", radii={"$list": ["str", ["a"]]}), "radii must be"),
-     (put("model", "choice", "cv_results", n_splits=0), "n_splits must be above 0"),
      (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
-     (put("model", recipe={"$class": "GraphRecipe"}), "must have the fields"),
      (put("model", **{"$class": "os.system"}), "unknown class"),
      (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
      (put(estimator="GraphRegressor"), "'estimator' is"),
      (put(estimator="GraphClassifier"), "'estimator' is"),
      (put(estimator=["GraphSVC"]), "'estimator' is"),
      (put(parameters=[]), "'parameters':"),
-     (put(parameters=None), "'parameters':"),
      (put("parameters", n_jobs=100_000), "n_jobs must be"),
-     (put("parameters", n_jobs=0), "n_jobs must be"),
      (put("parameters", more=1), "unexpected keyword argument 'more'"),
      (put("parameters", learner=3), "'parameters': "),
      (put("parameters", "learner", n_jobs=10**6), "n_jobs must be"),

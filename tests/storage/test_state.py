@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from treelens.storage.state import StateError, UnstorableError, fits, from_state, to_state
+from treelens.storage.state import StateError, UnstorableError, from_state, to_state
 
 
 class Pair(NamedTuple):
@@ -87,21 +87,16 @@ def there_and_back(value: Any, classes: Any = ()) -> Any:
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 0, -5, 2**70, 0.1, -0.0, 1e-300, math.inf, -math.inf, "", "ü\ud800", "$float", [],
-     [1, [2.5, "x"]], (), ("C", 1, (0.5, ())), {}, {"a": 1, "b": {"c": (1,)}}, {1: "x", ("a",): []},
-     {"$tuple": 1}, {"a b/..": {"c": 1}}, np.int8(3), np.float32(0.1), np.str_("x"), np.bool_(0)],
+    [None, True, 0, -5, 2**70, 0.1, -0.0, 1e-300, math.inf, -math.inf, math.nan, "", "ü\ud800",
+     "$float", [], [1, [2.5, "x"]], (), ("C", 1, (0.5, ())), {}, {"a": 1, "b": {"c": (1,)}},
+     {1: "x", ("a",): []}, {"$tuple": 1}, {"a b/..": {"c": 1}}, np.int8(3), np.float32(0.1),
+     np.float32("nan"), np.str_("x"), np.bool_(0)],
     ids=repr,
 )  # fmt: skip
 def test_values_keep_value_and_type(value):
     found = there_and_back(value)
-    assert found == value
     assert type(found) is type(value)
     assert repr(found) == repr(value)
-
-
-def test_nan_comes_back():
-    assert math.isnan(there_and_back(math.nan))
-    assert np.isnan(there_and_back(np.float32("nan")))
 
 
 @pytest.mark.parametrize(
@@ -204,18 +199,3 @@ def test_damage_is_named(change, message):
     bad = {"negative": np.array([-1.0]), "nan": np.array([np.nan])}
     with pytest.raises(StateError, match=message):
         from_state(state, {**arrays, **bad}, CLASSES)
-
-
-@pytest.mark.parametrize(
-    ("value", "hint", "good"),
-    [(1, int, True), (True, int, False), (1.0, int, False), (2**63, int, False), (1, float, True),
-     (1e200, float, False), (math.nan, float, False), (True, float, False), ("1", float, False),
-     (np.float64(1), float, True), (np.bool_(True), bool, True), (1, bool, False),
-     (None, float | None, True), ("a", float | None, False), ("a", str, True), ((1,), list, False),
-     ((1, "a"), tuple[int, str], True), ((1,), tuple[int, str], False), ([1], list[str], False),
-     ({"a": 1}, dict[str, int], True), ({1: 1}, dict[str, int], False), ([1.0], np.ndarray, False),
-     (np.array(["a"]), np.ndarray, True), (np.array([np.inf]), np.ndarray, False)],
-    ids=repr,
-)  # fmt: skip
-def test_types_of_annotations(value, hint, good):
-    assert fits(value, hint) == good

@@ -54,15 +54,11 @@ from treelens.svm.solver import SVM
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float64")
-_SCALARS = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "str",
-)  # fmt: skip
+_SCALARS = ("str", *(np.dtype(code).name for code in "?bhiqBHIQefd"))  # bool, int8 ... float64
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _LARGEST_INTEGER = 2**62
 _MAX_TEXT_BYTES = 256 * 2**20  # numpy gives every string the room of the longest
 _DAMAGE = (ValueError, TypeError, LookupError, OverflowError, AttributeError)
-State = tuple[Any, dict[str, np.ndarray]]
 
 
 class StateError(ValueError):
@@ -81,7 +77,7 @@ def stored_fields(kind: type) -> list[str]:
     return [name for name in named if name not in getattr(kind, "__derived__", ())]
 
 
-def to_state(value: Any, classes: Iterable[type] = ()) -> State:
+def to_state(value: Any, classes: Iterable[type] = ()) -> tuple[Any, dict[str, np.ndarray]]:
     """Return a JSON tree and arrays by name, which :func:`from_state` makes the value of again."""
     writer = _Writer(classes)
     return writer.write(value, ""), writer.arrays
@@ -126,8 +122,7 @@ class _Writer:
     def __init__(self, classes: Iterable[type]) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._classes = tuple(classes)
-        self._paths: dict[int, str] = {}  # by id
-        self._alive: list[Any] = []  # ids must not be used again
+        self._seen: dict[int, tuple[str, Any]] = {}  # by id, which a value in use keeps
 
     def write(self, value: Any, path: str) -> Any:
         kind = type(value)
@@ -167,10 +162,10 @@ class _Writer:
         return {"$map": [self._items(pair, _joined(path, k)) for k, pair in pairs]}
 
     def _array(self, value: np.ndarray, path: str) -> Any:
-        if id(value) in self._paths:
-            return {"$array": self._paths[id(value)]}
+        if id(value) in self._seen:
+            return {"$array": self._seen[id(value)][0]}
         if value.dtype.name in _ARRAY_TYPES and value.ndim in (1, 2):
-            self._remember(value, path)
+            self._seen[id(value)] = path, value
             self.arrays[path] = value
             return {"$array": path}
         if value.ndim != 1:
@@ -179,11 +174,10 @@ class _Writer:
         return {"$list": [name, self._items(value.tolist(), path)]}
 
     def _object(self, value: Any, path: str) -> Any:
-        if id(value) in self._paths:
-            return {"$same": self._paths[id(value)]}
-        self._remember(value, path)
+        if id(value) in self._seen:
+            return {"$same": self._seen[id(value)][0]}
+        self._seen[id(value)] = path, value
         form = value.to_stored() if hasattr(value, "to_stored") else value
-        self._alive.append(form)
         kind = type(form)
         if kind not in self._classes:
             raise UnstorableError(f"{path} is of the class {kind.__name__}, which is not stored.")
@@ -200,12 +194,8 @@ class _Writer:
     def _table(self, table: Any, path: str) -> Any:
         if list(table.index) != list(range(len(table))):
             raise UnstorableError(f"{path} is a table whose rows are not numbered from 0.")
-        columns = [(str(name), table[name].to_numpy()) for name in table.columns]
+        columns = ((str(name), column.to_numpy()) for name, column in table.items())
         return {"$table": [[name, self._array(x, _joined(path, name))] for name, x in columns]}
-
-    def _remember(self, value: Any, path: str) -> None:
-        self._paths[id(value)] = path
-        self._alive.append(value)
 
 
 def _type_name(dtype: np.dtype[Any], path: str) -> str:
@@ -260,10 +250,7 @@ class _Reader:
         ]
 
     def _map(self, pairs: Any, path: str) -> dict[Any, Any]:
-        found = {}
-        for k, pair in enumerate(pairs):
-            key, value = self._items(pair, _joined(path, k))
-            found[key] = value
+        found = dict(self._items(pair, _joined(path, k)) for k, pair in enumerate(pairs))
         if len(found) < len(pairs):
             raise StateError(f"{path} has a key twice")
         return found
