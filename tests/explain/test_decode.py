@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -106,27 +106,10 @@ def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
 # --- tables -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def collection():
-    return random_collection(np.random.default_rng(3), 21, max_nodes=8)
-
-
-def shares_by_hand(graphs, colors, codes) -> dict[tuple[int, int], np.ndarray]:
-    """(depth, colour) -> mean over the graphs of each class of the share of nodes that carry it."""
-    totals: Counter = Counter()
-    for graph in range(len(graphs)):
-        nodes = range(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
-        for depth in range(DEPTH + 1):
-            for node in nodes:
-                totals[depth, int(colors[depth][node]), codes[graph]] += 1 / len(nodes)
-    sizes = np.bincount(codes)
-    keys = {(depth, color) for depth, color, _ in totals}
-    return {k: np.array([totals[(*k, c)] / sizes[c] for c in range(3)]) for k in keys}
-
-
 @pytest.mark.parametrize("first_depth", [0, 1])
-def test_content_by_hand_and_order(collection, first_depth):
-    graphs, rng = collection, np.random.default_rng(5)
+def test_content_by_hand_and_order(first_depth):
+    rng = np.random.default_rng(5)
+    graphs = random_collection(rng, 21, max_nodes=8)
     codes = rng.integers(3, size=len(graphs))
     vocabulary, colors = PatternVocabulary.fit(graphs, DEPTH, edge_labels=True)
     histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, DEPTH)
@@ -143,28 +126,20 @@ def test_content_by_hand_and_order(collection, first_depth):
     ]  # fmt: skip
     start = vocabulary.level_offsets[first_depth]
     assert sorted(table.index) == list(range(start, vocabulary.n_patterns))
-    by_hand = shares_by_hand(graphs, colors.colors, codes)
     for pattern_id, row in table.iterrows():
-        color = pattern_id - vocabulary.level_offsets[row["depth"]]
-        shares = by_hand[row["depth"], color]
+        carried = colors.colors[row["depth"]] == pattern_id - vocabulary.level_offsets[row["depth"]]
+        by_graph = np.array([carried[a:b].mean() for a, b in pairwise(graphs.node_offsets)])
+        shares = [by_graph[codes == code].mean() for code in range(3)]
         np.testing.assert_allclose([row[f"frequency {c}"] for c in CLASSES], shares, atol=1e-12)
         assert row["class"] == CLASSES[np.round(shares, 12).argmax()]
         assert row["pattern"] == str(vocabulary.tree(pattern_id))
         assert row["weight"] == weights[pattern_id - start]
-        owners = np.repeat(np.arange(len(graphs)), graphs.sizes)
-        carriers = colors.colors[row["depth"]] == color
-        assert row["support"] == len(np.unique(owners[carriers]))
-
-
-def test_means_with_and_without_a_pattern(collection):
-    values = np.arange(len(collection), dtype=float)
-    vocabulary, colors = PatternVocabulary.fit(collection, 1)
-    histograms = PatternHistograms.from_colors(vocabulary, colors)
-    weights = np.ones(histograms.n_patterns)
+        assert row["support"] == (by_graph > 0).sum()
+    values = np.arange(len(graphs), dtype=float)
     table = pattern_table(PatternForest.of_vocabulary(vocabulary), histograms, weights, values)
     has = histograms.to_sparse().toarray() > 0
     for pattern, row in table.iterrows():
-        inside, outside = values[has[:, pattern]], values[~has[:, pattern]]
-        assert row["mean_with"] == pytest.approx(inside.mean())
-        expected = outside.mean() if len(outside) else np.nan
+        inside = has[:, pattern - start]
+        assert row["mean_with"] == pytest.approx(values[inside].mean())
+        expected = np.nan if inside.all() else values[~inside].mean()
         assert row["mean_without"] == pytest.approx(expected, nan_ok=True)

@@ -66,6 +66,10 @@ def test_ends_are_the_kernel_and_slopes_are_integrals_that_close_the_gap(kernel,
     np.testing.assert_allclose(path.start, start, rtol=1e-13)
     gap = path.per_shared * sums.shared + path.per_own * sums.known
     np.testing.assert_allclose(gap, path.end - path.start, atol=1e-14)
+    for known in (0.0, 1.0):  # nothing overflows or divides by zero
+        shared = known * np.array([0.0, 1.0, 0.0])
+        extreme = _sums(shared, known, 0.0, [1.0, 1.0, 0.0], offset=1.0, gamma=2000.0)
+        assert all(np.isfinite(part).all() for part in PATHS[kernel](extreme))
     for i in (1, 5, 9) if unseen else ():
         for which, value in ((0, path.per_shared[0, i]), (1, path.per_own[0, i])):
 
@@ -74,14 +78,6 @@ def test_ends_are_the_kernel_and_slopes_are_integrals_that_close_the_gap(kernel,
                 return _derivatives(weighted, s, a, sums.others[i])[which]
 
             assert quad(slope, 0, 1, epsabs=1e-9)[0] == pytest.approx(value, rel=1e-5, abs=1e-7)
-
-
-def test_nothing_overflows_or_divides_by_zero():
-    shared = np.array([0.0, 1.0, 0.0])
-    for kernel in KERNELS:
-        for known in (0.0, 1.0):
-            sums = _sums(shared * known, known, 0.0, [1.0, 1.0, 0.0], offset=1.0, gamma=2000.0)
-            assert all(np.isfinite(part).all() for part in PATHS[kernel](sums)), kernel
 
 
 @pytest.mark.parametrize("ratio", [1e-9, 0.049999, 0.050001, 3.0])
@@ -113,20 +109,6 @@ def test_intercept_and_coefficients_give_the_prediction(n_landmarks) -> None:
     np.testing.assert_allclose(found["value"].sort_index(), VALUES)
     others = np.setdiff1d(np.arange(14), expansion.basis_indices)
     assert (found.loc[others, "contribution"] == 0).all()
-
-
-def test_covariates_are_apart_from_patterns(rng) -> None:
-    warmth = rng.normal(size=14)
-    model = tl.GraphRegressor(depth=1, max_steps=5)
-    model.fit(GRAPHS, VALUES + 3 * warmth, covariates={"warmth": warmth})
-    graphs = OTHERS.with_data({"warmth": rng.normal(size=4)})
-    added = model.model_.from_covariates(model.model_.refine(graphs).features)
-    assert np.abs(added).max() > 0.1
-    for index in range(4):
-        found = model.explain(graphs[index : index + 1])
-        assert found.covariates == pytest.approx(added[index, 0])
-        total = found.base + found.covariates + found.node_contributions.sum()
-        assert total == pytest.approx(model.predict(graphs[index : index + 1])[0])
 
 
 # --- many graphs ------------------------------------------------------------------------------
@@ -204,14 +186,9 @@ def test_new_graphs_are_explained_as_one_by_one(data, model):
     np.testing.assert_allclose(found.decisions, model.predict(graphs))
 
 
-@pytest.mark.parametrize("order", ["training", "reversed", "shuffled", "with new ones"])
+@pytest.mark.parametrize("order", ["shuffled", "with new ones"])
 def test_training_graphs_are_left_out_in_any_order(data, model, order, rng):
-    chosen = {
-        "training": np.arange(30),
-        "reversed": np.arange(30)[::-1],
-        "shuffled": rng.permutation(30),
-        "with new ones": np.arange(25, 35),
-    }[order]
+    chosen = {"shuffled": rng.permutation(30), "with new ones": np.arange(25, 35)}[order]
     found = effects_of_graphs(model.model_.expansion, data[0][chosen])
     known = chosen < 30
     assert not any(found.copies[k] for k in np.flatnonzero(~known))
@@ -277,13 +254,13 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
     assert error > 0
 
 
-def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted():
-    smiles = [f"{'C' * k}{end}" for k in range(1, 8) for end in ("O", "N", "Cl")]
-    model = tl.GraphClassifier(depth=2).fit(smiles, ["alcohol", "amine", "chloride"] * 7)
-    new = ["CCC(O)CC", "CC(C)N", "ClCCCl"]
-    seen = model.model_.refine(model._new_graphs(new))
+def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted(data):
+    graphs, values = data
+    codes = np.digitize(values, np.quantile(values, [0.3, 0.6]))
+    model = tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs[:30], codes[:30])
+    seen = model.model_.refine(graphs[30:])
     found = effects_of_patterns(model.model_.expansion, seen.features).toarray()
-    for row, graph in zip(found, new, strict=True):
+    for row, graph in zip(found, graphs[30:], strict=True):
         one = model.explain(graph).pattern_contributions["contribution"]
         expected = np.zeros(len(row))
         expected[one.index] = one

@@ -53,11 +53,9 @@ SMILES = [
 
 def test_a_group_is_one_row():
     seen = seen_of(SMILES, is_nitro_atom)
-    found = search_fragments(seen, 10, 3)
-    texts = [seen.forest.texts(f.patterns)[0] for f in found]
-    assert len(found) == 1, texts
-    assert set(seen.forest.texts(found[0].patterns)[0]) >= {"N", "O"}
-    assert found[0].effect.n_graphs == 7
+    (found,) = search_fragments(seen, 10, 3)
+    assert set(seen.forest.texts(found.patterns)[0]) >= {"N", "O"}
+    assert found.effect.n_graphs == 7
 
 
 def test_the_same_data_three_times_has_the_same_order(monkeypatch):
@@ -150,17 +148,6 @@ def test_patterns_that_are_not_taken_do_not_hide_others():
     for least in (1, 2):
         texts = [seen.forest.texts(f.patterns)[0] for f in search_fragments(seen, 5, least)]
         assert any(text.startswith(("O(", "OH(")) for text in texts), texts
-
-
-def test_others_carry_the_parent_elsewhere():
-    seen = seen_of(SMILES, is_nitro_atom)
-    for pattern in range(seen.forest.n_patterns):
-        parent, own = int(seen.forest.parents[pattern]), seen.carriers(pattern)
-        if parent < 0 or len(seen.carriers(parent)) == len(own):
-            continue
-        inside = set(seen.balls(own, seen.depth_of(pattern)).indices.tolist())
-        expected = set(seen.carriers(parent).tolist()) - inside
-        assert set(other_carriers(seen, pattern).tolist()) == expected
 
 
 def test_all_scores_at_once_are_those_of_one_by_one():

@@ -27,7 +27,7 @@ def table(model):
     return model.fragments_
 
 
-def test_the_effect_of_size_is_the_mean_over_graphs_not_over_nodes(model, table) -> None:
+def test_the_effect_of_size_is_the_mean_over_graphs_not_over_nodes(model, table):
     expansion, graphs = model.model_.expansion, model._new_graphs(MOLECULES)
     found = effects_of_graphs(expansion, graphs, inverse=inverse_covariance(expansion))
     means = [phi.mean() for phi in np.split(found.phi, graphs.node_offsets[1:-1])]
@@ -162,15 +162,13 @@ def test_errors_are_as_large_as_the_spread_over_samples():
     assert 0.4 < np.median(errors) / np.std(effects) < 2.5
 
 
-def test_a_fragment_of_nearly_all_graphs_is_no_finding():
+def test_a_fragment_of_nearly_all_graphs_is_no_finding(table):
     acids = [f"OC(=O)C{s}" for s in MOLECULES]
     values = np.array([len(s) for s in MOLECULES], dtype=float)
-    table = tl.GraphRegressor(depth=1).fit(acids, values).fragments_
-    assert len(table)
-    assert (table["support"] < 0.95 * len(acids)).all()
-
-
-def test_the_strongest_have_the_largest_effects_among_distinct_supported_ones(table):
+    found = tl.GraphRegressor(depth=1).fit(acids, values).fragments_
+    assert len(found)
+    assert (found["support"] < 0.95 * len(acids)).all()
+    # The strongest have the largest effects among distinct supported ones.
     strongest = table.loc[table.attrs["strongest"][:3]]
     assert 1 <= len(strongest) <= 3
     assert (strongest["support"] >= 5).all()

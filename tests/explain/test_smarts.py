@@ -34,10 +34,6 @@ ODDITIES = [
 ]  # fmt: skip
 
 
-def molecules_of(graphs: tl.GraphCollection) -> list:
-    return [molecule_of(graph) for graph in graphs]
-
-
 def atoms_matched(molecules: list, smarts: str) -> list[tuple[int, int]]:
     """(molecule, atom) of every match, in order."""
     from rdkit import Chem
@@ -63,7 +59,7 @@ def atoms_carrying(
 
 def check_all(patterns, graphs, colors, smarts_of, n_per_level=N_PER_DEPTH) -> None:
     """Compare some patterns of every level."""
-    molecules, rng = molecules_of(graphs), np.random.default_rng(0)
+    molecules, rng = [molecule_of(graph) for graph in graphs], np.random.default_rng(0)
     for level, (start, stop) in enumerate(pairwise(patterns.level_offsets.tolist())):
         for pattern in rng.permutation(np.arange(start, stop))[:n_per_level].tolist():
             smarts = smarts_of(pattern)
@@ -95,16 +91,12 @@ def inhibitors() -> list[str]:
 
 
 @pytest.mark.parametrize("edge_labels", [True, False])
-@pytest.mark.parametrize("atom_label", KINDS)
+@pytest.mark.parametrize("atom_label", [*KINDS, "element with hydrogens"])
 def test_molecules_of_the_demo(inhibitors, atom_label, edge_labels):
-    graphs = smiles_to_collection(inhibitors, atom_label=atom_label)
-    check_vocabulary(graphs, atom_label, edge_labels)
-
-
-@pytest.mark.parametrize("edge_labels", [True, False])
-def test_hydrogens_as_atoms(inhibitors, edge_labels):
-    graphs = smiles_to_collection(inhibitors[:100], hydrogens=True)
-    check_vocabulary(graphs, "element", edge_labels)
+    kind, _, hydrogens = atom_label.partition(" with ")
+    some = inhibitors[:100] if hydrogens else inhibitors
+    graphs = smiles_to_collection(some, atom_label=kind, hydrogens=bool(hydrogens))
+    check_vocabulary(graphs, kind, edge_labels)
 
 
 @pytest.mark.parametrize("hydrogens", [True, False])
@@ -131,13 +123,7 @@ def test_smarts_of_patterns():
 
 
 def test_both_trees_of_molecules(inhibitors):
-    graphs = smiles_to_collection(inhibitors)
-    check_forest(graphs, ("labels", "fine"), 3)
-
-
-def test_fine_labels_of_bbbp(data_folder):
-    graphs, _ = tl.load_dataset("BBBP", folder=data_folder)
-    check_forest(graphs, ("fine", "fine+edges"), 3)
+    check_forest(smiles_to_collection(inhibitors), ("labels", "fine", "fine+edges"), 3)
 
 
 @pytest.mark.parametrize("hydrogens", [True, False])
@@ -159,7 +145,7 @@ def test_smarts_of_fine_labels():
 # --- where there is none ------------------------------------------------------------------------
 
 
-def test_none_where_the_labels_are_no_atoms():
+def test_none_where_labels_are_no_atoms_or_degrees():
     graphs = tl.as_graph_collection([([(0, 1)], {0: "C", 1: "carbonyl"})])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
     found = [pattern_smarts(vocabulary, pattern) for pattern in range(vocabulary.n_patterns)]
@@ -168,13 +154,9 @@ def test_none_where_the_labels_are_no_atoms():
     for label in ("CO", "cO", "C+0", "C+", "+1", 6, None, ("C", 1), "carbonyl", "CH2@@", "Xx", ""):
         odd = PatternVocabulary((label,), None, ())
         assert [pattern_smarts(odd, 0, kind) for kind in (*KINDS, "fine")] == [None] * 4
-
-
-def test_none_where_labels_are_degrees():
     with pytest.warns(DegreeLabelsWarning):
         graphs = tl.as_graph_collection([nx.path_graph(3)])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    assert vocabulary.degree_labels
     assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
 
 
@@ -195,9 +177,6 @@ def test_none_where_it_would_be_too_long():
     assert whole is not None
     assert pattern_smarts(vocabulary, 3, max_length=len(whole)) == whole
     assert pattern_smarts(vocabulary, 3, max_length=len(whole) - 1) is None
-
-
-def test_deep_patterns_of_dense_graphs_are_given_up_at_once():
     complete = [(u, v) for v in range(12) for u in range(v)]
     graphs = tl.as_graph_collection([(complete, dict.fromkeys(range(12), "C"))])
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=60)  # 11 ** 60 leaves
