@@ -30,9 +30,8 @@ def cross_validate(
     ----------
     models : mapping of str to estimator
         With ``fit`` and ``predict``; classifiers with ``predict_proba``, too.
-    graphs : GraphCollection
-    y : ndarray, shape (n_graphs,)
-        Classes, or numbers where the models are regressors.
+    graphs, y : GraphCollection and ndarray, shape (n_graphs,)
+        With classes, or numbers where the models are regressors.
     splits : sequence of (train, test)
     positive : optional
         With two classes, the one of recall, precision and PR AUC; by default the second.
@@ -46,8 +45,8 @@ def cross_validate(
     dict
         By model: ``scores`` (by score, one entry per split; None where it is undefined),
         ``seconds``, and ``n_one_class``: in how many splits one class was predicted throughout. For
-        regressors also ``r2``, that of the test predictions of all splits together: the mean of the
-        splits' values depends on how the targets happened to vary in each.
+        regressors also ``r2`` of the test predictions of all splits together, which does not depend
+        on how the targets happened to vary in each.
 
     Examples
     --------

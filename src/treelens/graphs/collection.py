@@ -100,32 +100,25 @@ class GraphCollection:
     neighbor_offsets : array of int, shape (n_nodes + 1,)
     neighbors : array of int, shape (n_arcs,)
         Every edge is listed at both of its ends; an undirected self-loop once.
-    node_codes : array of int, shape (n_nodes,)
-        Positions in ``node_alphabet``.
-    node_alphabet : tuple
-        The node labels.
-    edge_codes : array of int, shape (n_arcs,), optional
-        Positions in ``edge_alphabet``, aligned with ``neighbors``.
-    edge_alphabet : tuple, optional
+    node_codes, edge_codes : array of int, shape (n_nodes,) and (n_arcs,)
+        Positions in ``node_alphabet`` and, optionally, in ``edge_alphabet``.
+    node_alphabet, edge_alphabet : tuple
+        The labels.
     names : sequence, optional
         One per graph.
     graph_data : mapping of str to sequence, optional
         More per-graph facts (for example ``"smiles"``); they are cut along with the graphs.
     degree_labels : bool
         Whether the node labels are degrees because the graphs came without labels.
-    fine_codes : array of int, shape (n_nodes,), optional
-        Positions in ``fine_alphabet``: finer labels of the nodes, each of which implies the node
-        label (of molecules, the element with its charge, hydrogens and ring).
-    fine_alphabet : tuple, optional
     recipe : GraphRecipe, optional
         What made the graphs; None where that is not known.
-    node_attributes : array of float, shape (n_nodes, n_attributes), optional
-        Numbers of the nodes, with NaN where one is missing.
-    attribute_names : sequence of str
-        One for each column of ``node_attributes``.
-    edge_attributes : array of float, shape (n_arcs, n_edge_attributes), optional
-        Numbers of the edges, aligned with ``neighbors``.
-    edge_attribute_names : sequence of str
+    fine_codes, fine_alphabet : array of int, shape (n_nodes,), and tuple, optional
+        Finer labels of the nodes, each of which implies the node label (of molecules, the element
+        with its charge, hydrogens and ring).
+    node_attributes, edge_attributes : array of float, shape (n_nodes or n_arcs, n_names), optional
+        Numbers of the nodes and edges, with NaN where one is missing.
+    attribute_names, edge_attribute_names : sequence of str
+        One for each column.
     directions : array of int, shape (n_arcs,), optional
         Of directed graphs, 0 where the edge leads to the neighbour and 1 where it comes from it;
         the neighbours of a node are sorted by number, then by this.

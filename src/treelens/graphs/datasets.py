@@ -42,11 +42,10 @@ def load_dataset(
     """Load a data set by its name.
 
     It is looked for in ``folder``, in the folder that the environment variable ``TREELENS_DATA``
-    names, and in the cache (``TREELENS_CACHE``, else the platform's cache folder). In each,
-    ``NAME.zip``, a folder ``NAME`` and, for molecules, ``NAME.csv.gz`` are found, directly or in
-    the folders ``tu`` and ``smiles``. If it is in none of them, the official archive is
-    downloaded into the cache. Every text file is checked against its pinned SHA-256, and a file
-    of labels or attributes that is not pinned is an error: it is no part of the data set.
+    names, and in the cache (``TREELENS_CACHE``, else the platform's cache folder): ``NAME.zip``, a
+    folder ``NAME`` or, for molecules, ``NAME.csv.gz``, directly or in the folders ``tu`` and
+    ``smiles``. If it is in none of them, the official archive is downloaded into the cache. Every
+    text file is checked against its pinned SHA-256; one that is not pinned is an error.
 
     Parameters
     ----------
@@ -68,9 +67,7 @@ def load_dataset(
 
     Examples
     --------
-    >>> from treelens import load_dataset
-    >>> graphs, y = load_dataset("MUTAG")  # doctest: +SKIP
-    >>> graphs  # doctest: +SKIP
+    >>> load_dataset("MUTAG")[0]  # doctest: +SKIP
     GraphCollection(188 graphs, 3371 nodes, 3721 edges, 7 node labels, 4 edge labels)
     """
     info = dataset_info(name)

@@ -51,23 +51,21 @@ def read_tudataset(
 ) -> tuple[GraphCollection, np.ndarray]:
     """Read a data set in the TU format.
 
-    An edge that is listed several times counts once. Nodes without edges and graphs without nodes
-    are kept. Without node labels each node is labelled with its degree, and a warning says so.
-    Labels with several columns become tuples. Attributes are named ``"attribute 1"``,
-    ``"attribute 2"``, ...; ``nan`` is a missing value; those of an edge that is listed in both
-    directions are averaged. Labels are read strictly: ``01``, ``1_0`` and ``1.0`` are errors. What
-    files rarely have (very few edges listed in one direction only, a last graph without nodes) is
-    a ``DamagedFileWarning``.
+    An edge that is listed several times counts once, with the mean of its attributes. Nodes without
+    edges and graphs without nodes are kept. Without node labels each node is labelled with its
+    degree, and a warning says so. Labels with several columns become tuples; they are read
+    strictly: ``01``, ``1_0`` and ``1.0`` are errors. Attributes are named ``"attribute 1"``, ...;
+    ``nan`` is a missing value. What files rarely have (very few edges listed in one direction only,
+    a last graph without nodes) is a ``DamagedFileWarning``.
 
     Parameters
     ----------
     path : str or Path
         A folder with ``NAME_A.txt``, ``NAME_graph_indicator.txt``, ``NAME_graph_labels.txt`` and
         perhaps files of labels and attributes of nodes and edges (``NAME_node_labels.txt``); a
-        folder with such a folder in it; or a zip of either, which is read in place and never
-        unpacked to disk. A zip may unpack to 2 GiB, and above
-        8 MiB to 100 times its size; the environment variable ``TREELENS_MAX_UNPACKED`` (a number
-        of bytes) takes the place of both limits.
+        folder with such a folder in it; or a zip of either, which is never unpacked to disk. A zip
+        may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment variable
+        ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
     directed : bool, optional
         Whether the edges lead from the first node of a line to the second. None: unless all of
         them (or 99 %, with a ``DamagedFileWarning``) are listed in both directions.
