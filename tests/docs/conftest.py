@@ -1,7 +1,5 @@
 """Runs what a page of Markdown tells its readers to run."""
 
-from __future__ import annotations
-
 import doctest
 import os
 import re

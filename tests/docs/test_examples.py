@@ -1,7 +1,5 @@
 """The examples run as they stand, without a network, and each draws something."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Figures that a page quotes are those of the rows: computed again here, never written down."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The rooms keep within their budgets of lines, and a room above its budget is noticed."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

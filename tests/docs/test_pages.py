@@ -1,7 +1,5 @@
 """What pages say to type works, links lead somewhere, and the reference has every public name."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The study of attributes: other kernels are right, choices see no test graph, sums are right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reproduction.attributes import (

@@ -1,7 +1,5 @@
 """Twin runs: reproducible, below their bounds, and resumed where they were left."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reproduction.bounds import RUNS, Population, bounds_parts, run_bounds, twin_row

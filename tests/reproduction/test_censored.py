@@ -1,7 +1,5 @@
 """The study of limits: what is censored, what resumes, and what the page says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reproduction.data import Molecules, StudyOptions

@@ -1,7 +1,5 @@
 """The table of claims: made from rows, put where the page wants it, verdicts that can change."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of the result tables: what a row holds, who makes it, and the sums of the choice page."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 

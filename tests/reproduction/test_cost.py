@@ -1,10 +1,5 @@
 """The study of cost: what a row holds, how runs are stopped, ratios in words."""
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from reproduction.cost import CLASS_LINES, Split, first_split, measure
@@ -14,11 +9,6 @@ from reproduction.rows import read_rows
 
 import treelens as tl
 from reproduction import cost
-
-needs_data = pytest.mark.skipif(
-    not Path(os.environ.get("TREELENS_DATA", ""), "tu", "MUTAG.zip").is_file(),
-    reason="needs TREELENS_DATA with tu/MUTAG.zip",
-)
 
 
 def made_row(name, method, seconds):
@@ -65,8 +55,7 @@ def test_a_rival_says_what_our_machine_with_the_same_kernel_says(method):
     assert theirs.tolist() == ours.tolist()
 
 
-@needs_data
-def test_a_row_is_that_of_the_first_fold(tmp_path):
+def test_a_row_is_that_of_the_first_fold(tmp_path, data_folder):
     cost.run(StudyOptions(tmp_path, sets=["MUTAG"], methods=["treelens_uniform"]))
     (row,) = read_rows(tmp_path / "rows" / "cost.jsonl")
     assert row["accuracy"] > 0.75
@@ -74,10 +63,7 @@ def test_a_row_is_that_of_the_first_fold(tmp_path):
     assert len(first_split("MUTAG").y_train) == row["n_train"]
 
 
-@needs_data
-def test_a_rival_is_stopped_at_the_limit(monkeypatch):
+def test_a_rival_is_stopped_at_the_limit(monkeypatch, data_folder):
     pytest.importorskip("grakel", reason="needs the rival")
-    if not Path(os.environ["TREELENS_DATA"], "tu", "ENZYMES.zip").is_file():
-        pytest.skip("needs TREELENS_DATA with tu/ENZYMES.zip")
     monkeypatch.setattr(cost, "LIMIT", 1)
     assert cost.measured("ENZYMES", "grakel_wl_oa") == {"stopped": 1}

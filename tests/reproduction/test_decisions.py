@@ -1,7 +1,5 @@
 """The studies of decisions on small sets: what they count, and what they may not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

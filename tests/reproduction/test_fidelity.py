@@ -1,7 +1,5 @@
 """Deletion and insertion curves: parts of molecules, orders, areas, and the page."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reproduction.explained_models import (

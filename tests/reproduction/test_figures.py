@@ -1,7 +1,5 @@
 """The pictures: values under the panels are the library's, files are whole and always the same."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pages of results are those of their rows, and the sums behind them are right."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The protocol uses the training part alone: equal to models that never see the rest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

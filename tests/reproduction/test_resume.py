@@ -1,7 +1,5 @@
 """A run that is killed goes on where it was, and ends with the rows of one that was not."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Running times: what is timed, how it is summed up, and that a run resumes. No absolute times."""
 
-from __future__ import annotations
-
 import json
 import warnings
 

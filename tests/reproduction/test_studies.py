@@ -1,7 +1,5 @@
 """The smaller studies of the paper: data sets, synthetic graphs, learned patterns."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

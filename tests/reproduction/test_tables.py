@@ -1,7 +1,5 @@
 """Table 2 from rows: means, numbers of folds, published figures, tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reproduction.methods import title_of

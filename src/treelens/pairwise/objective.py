@@ -86,18 +86,14 @@ class AllPairsObjective:
         return PairLists.of(self.features, self.features)
 
     def value(self, weights: np.ndarray) -> float:
-        """Return the objective alone: half the work."""
-        return self._pass(weights, False)[0]
+        return self.value_and_gradient(weights)[0]
 
     def value_and_gradient(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient, shape (n_patterns,)."""
-        return self._pass(weights, True)
-
-    def _pass(self, weights: np.ndarray, with_gradient: bool) -> tuple[float, np.ndarray]:
-        features, margins = self.features, self.margins
+        features, margins, lists = self.features, self.margins, self._lists
         losses = np.zeros((N_SHARES, features.n_graphs))
-        gradients = np.zeros((N_SHARES, features.n_patterns if with_gradient else 0))
-        heads = [self._lists.heads() if with_gradient else None for _ in range(N_SHARES)]
+        gradients = np.zeros((N_SHARES, features.n_patterns))
+        heads = [lists.heads() for _ in range(N_SHARES)]
         lanes = np.empty((N_SHARES, 2, _compiled.LANES))
         kinds = pair_weights(self.codes, self.balance)
 
@@ -106,11 +102,10 @@ class AllPairsObjective:
                 first, sums, features.scale, self.codes, margins.b, margins.alpha1,
                 margins.alpha2, margins.sigma, *kinds, losses[share],
             )  # fmt: skip
-            if with_gradient:
-                _compiled.gather_rows(
-                    first, first + len(sums), 1, first, sums, *self._lists, heads[share],
-                    lanes[share], gradients[share],
-                )  # fmt: skip
+            _compiled.gather_rows(
+                first, first + len(sums), 1, first, sums, *lists, heads[share], lanes[share],
+                gradients[share],
+            )  # fmt: skip
 
         over_blocks(features, weights, work, self.n_jobs)
         return float(losses.sum()), gradients.sum(axis=0)
