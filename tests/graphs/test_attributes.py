@@ -285,9 +285,3 @@ def test_numbers_are_read_exactly(values, between) -> None:
     line = between.join(map(repr, values))
     found = number_table(f"{line}\n{line}".encode(), "x", np.float64)
     np.testing.assert_array_equal(found, [values, values])
-
-
-def test_real_attributes(data_folder) -> None:
-    graphs, _ = read_tudataset(data_folder / "tu" / "ENZYMES.zip")
-    assert graphs.node_attributes.shape == (19580, 18)
-    assert graphs.node_attributes[0, :3].tolist() == [11.0, 15.887014, 37.78]

@@ -67,14 +67,6 @@ def test_bad_keys_are_errors(key, words) -> None:
         example()[key]
 
 
-def test_a_slice_shares_memory_and_an_index_array_does_not() -> None:
-    graphs = example()
-    assert repr(graphs[:0]).startswith("GraphCollection(0 graphs, 0 nodes, 0 edges, 3 node labels")
-    assert np.shares_memory(graphs[1:3].node_codes, graphs.node_codes)
-    assert np.shares_memory(graphs[1:].neighbors, graphs.neighbors)
-    assert not np.shares_memory(graphs[[1, 2]].node_codes, graphs.node_codes)
-
-
 def test_nothing_can_be_changed() -> None:
     graphs = example()
     with pytest.raises(AttributeError, match="cannot assign"):

@@ -10,7 +10,6 @@ import pytest
 from treelens import read_tudataset
 from treelens.graphs.errors import (
     DamagedFileWarning,
-    DegreeLabelsWarning,
     GraphDataError,
     IgnoredDataWarning,
 )
@@ -95,16 +94,6 @@ def test_edges_listed_in_one_direction_are_directed_unless_told_otherwise(tmp_pa
     assert both_ways[0].edges == ((0, 1), (1, 0), (1, 2), (2, 1))
 
 
-def test_without_labels(tmp_path) -> None:
-    folder = write_set(tmp_path, A="1, 1\n1, 2\n2, 1\n", node_labels=None, edge_labels=None)
-    with pytest.warns(DegreeLabelsWarning) as caught:
-        graphs, _ = read_tudataset(folder)
-    assert len(caught) == 1
-    assert [graph.node_labels for graph in graphs] == [(2, 1, 0), (), (0, 0)]
-    assert graphs.edge_alphabet is None
-    assert graphs[0].edges == ((0, 0), (0, 1))
-
-
 def test_two_columns_of_labels_become_tuples(tmp_path) -> None:
     folder = write_set(
         tmp_path, node_labels="1, 2\n1, 3\n1, 2\n0, 0\n0, 0\n", edge_labels="1,1\n1,1\n1,2\n1,2\n"
@@ -187,13 +176,6 @@ def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> Non
         graphs, _ = read_tudataset(write_set(tmp_path, **files))
     assert len(caught) == 1
     assert len(graphs) >= 100
-
-
-@pytest.mark.parametrize("files", [LONG, GOOD])
-def test_sound_files_give_no_warning(tmp_path, files) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read_tudataset(write_set(tmp_path, **files))
 
 
 @pytest.mark.parametrize(

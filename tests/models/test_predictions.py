@@ -83,12 +83,3 @@ def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
     model.report(tmp_path / "report.html", NEW, NEW_Y)
     # Pairs of training graphs that are shown side by side are compared by patterns of their own.
     assert [n for n in refined if n != 2] == [len(NEW)]
-
-
-def test_predictions_contain_what_explanations_need() -> None:
-    model = MAKERS["svm"]().fit(GRAPHS, Y).model_
-    said = model.decide(NEW)
-    assert said.decisions.shape == (len(NEW), 1)
-    np.testing.assert_array_equal(said.decisions, said.margins)
-    assert said.graphs.histograms.n_graphs == len(NEW)
-    np.testing.assert_allclose(said.probabilities.sum(axis=1), 1.0)
