@@ -17,6 +17,7 @@ from reproduction.pages import (
     p_text,
     plus_minus,
     rows_of,
+    sections,
 )
 
 SCORES = {"roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "accuracy": "accuracy"}
@@ -39,19 +40,13 @@ SVC_NAMES = {
 
 def earlier_parts(out: Path, newer: Collection[str]) -> list[str]:
     """Return the sections of earlier rows; of the panel only sets that have no newer rows."""
+    makers = {"hiv": _hiv_parts, "rare": _rare_parts, "molecules": _svc_parts}
     panel = [row for row in rows_of(out, "panel") if row["set"] not in newer]
-    return [
-        *_panel_parts(panel),
-        *_hiv_parts(rows_of(out, "hiv")),
-        *_rare_parts(rows_of(out, "rare")),
-        *_svc_parts(rows_of(out, "molecules")),
-    ]
+    return [*(_panel_parts(panel) if panel else ()), *sections(out, makers)]
 
 
 def _panel_parts(rows: Rows) -> list[str]:
     """Mean scores on the folds of all methods."""
-    if not rows:
-        return []
     lines = []
     kept = common_rows(rows, ["set", "split"], ["fold"])
     for (name, split), own in grouped(kept, "set", "split").items():
@@ -91,8 +86,6 @@ def hiv_tests(rows: Rows) -> dict[str, tuple[float, float, float]]:
 
 
 def _hiv_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     names = {"treelens": "treelens", "ecfp_forest": "ECFP4 counts, forest of 500 trees"}
     kept, tests = common_rows(rows, [], ["fold"]), hiv_tests(rows)
     lines = [
@@ -120,8 +113,6 @@ def _hiv_parts(rows: Rows) -> list[str]:
 
 
 def _rare_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     names = {
         "default": "treelens", "named at 0.5": "treelens, the likelier class",
         "recall=0.9": "treelens, `threshold='recall=0.9'`", "ecfp_forest": "ECFP4 forest",
@@ -144,8 +135,6 @@ def _rare_parts(rows: Rows) -> list[str]:
 
 
 def _svc_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     cells = {
         key: plus_minus(*mean_and_error([r["roc_auc"] for r in found]), 3)
         for key, found in grouped(rows, "method", "dataset", "split").items()

@@ -93,7 +93,7 @@ class ForestByShap(ForestModel):
         self, graphs: tl.GraphCollection, y: np.ndarray, train: np.ndarray, n_jobs: int
     ) -> None:
         super().__init__(graphs, y, train, n_jobs)
-        beside = [self.fingerprints.of(self.molecules[k]) for k in train[:N_BACKGROUND].tolist()]
+        beside = [self.fingerprints.of(self.molecules[k]) for k in train.tolist()]
         self.shap = TreeShap(self.forest, np.array(beside))
 
     def worth_of(self, bits: np.ndarray) -> np.ndarray:

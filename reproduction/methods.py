@@ -6,6 +6,7 @@ lists of fixed kernels. A row names its grid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,29 +125,20 @@ PAPER_METHODS: dict[str, WLMethod] = {
     "paper_grid_wwl": WLMethod("WWL in the paper's grid", ("wwl",)),
 }  # fmt: skip
 
+
+def _walks(lengths: Sequence[int], decays: Sequence[float]) -> list[dict[str, Any]]:
+    return [{"max_length": length, "decay": decay, "normalize": "cosine"}
+            for length in lengths for decay in decays]  # fmt: skip
+
+
+_PATHS: list[dict[str, Any]] = [{"normalize": None}, {"normalize": "cosine"}]
 FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {
-    "random_walk": (
-        "Random walk",
-        [
-            {"max_length": length, "decay": decay, "normalize": "cosine"}
-            for length in GRIDS[GRID].lengths
-            for decay in GRIDS[GRID].decays
-        ],
-    ),
-    "shortest_path": ("Shortest path", [{"normalize": None}, {"normalize": "cosine"}]),
+    "random_walk": ("Random walk", _walks(GRIDS[GRID].lengths, GRIDS[GRID].decays)),
+    "shortest_path": ("Shortest path", _PATHS),
     # Not lines of Table 2: what becomes of the two when they cannot see the labels.
-    "random_walk_unlabelled": (
-        "Random walk, labels ignored",
-        [
-            {"max_length": length, "decay": decay, "normalize": "cosine"}
-            for length in (2, 4)
-            for decay in (0.1, 1.0)
-        ],
-    ),
-    "shortest_path_unlabelled": (
-        "Shortest path, labels ignored", [{"normalize": None}, {"normalize": "cosine"}]
-    ),
-}  # fmt: skip
+    "random_walk_unlabelled": ("Random walk, labels ignored", _walks((2, 4), (0.1, 1.0))),
+    "shortest_path_unlabelled": ("Shortest path, labels ignored", _PATHS),
+}
 
 # Order of the rows of the table.
 TABLE2_METHODS = (
@@ -170,11 +162,9 @@ OTHER_METHODS = (
 
 def title_of(method: str) -> str:
     """The name of a method as a table shows it."""
-    if method in FIXED_METHODS:
-        return FIXED_METHODS[method][0]
-    if method in GP_METHODS:
-        return GP_METHODS[method]
-    return {**WL_METHODS, **PAPER_METHODS}[method].title
+    fixed = {m: title for m, (title, _) in FIXED_METHODS.items()}
+    learned = {m: spec.title for m, spec in {**WL_METHODS, **PAPER_METHODS}.items()}
+    return {**fixed, **GP_METHODS, **learned}[method]
 
 
 # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
