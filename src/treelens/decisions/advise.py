@@ -18,10 +18,8 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
-from sklearn.base import is_regressor
 
-from treelens.decisions.suggest import decision_column, wanted_code
-from treelens.estimators.gaussian_process import GaussianProcessEstimator
+from treelens.decisions.suggest import direction
 from treelens.estimators.posterior import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
@@ -107,13 +105,11 @@ def advise(
     >>> table["change"].iloc[0], bool(table["difference"].iloc[0] > 0.5)
     ('Cl >> F', True)
     """
-    if not isinstance(model, GaussianProcessEstimator):
-        raise ValueError("advise needs a Gaussian process: a GraphRegressor or GraphClassifier.")
+    code, column, sign = direction(model, wanted, maximize=True)
     with quiet():
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
         raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")
-    code = None if is_regressor(model) else wanted_code(model, wanted)
     known = _training(model, training, code)
     ideas = replacements(molecule, known.molecules, largest_change, min_pairs)
     if not ideas:
@@ -121,30 +117,27 @@ def advise(
             "No replacement was found: no substituent of the lead is exchanged for another in a "
             "matched pair of the training molecules. Try a larger largest_change."
         )
-    table = _predicted(model, rdkit().MolToSmiles(molecule), list(ideas), code)
-    measured = {rdkit().MolToSmiles(each) for each in known.molecules}
-    table["measured"] = [smiles in measured for smiles in ideas]
-    support = pd.DataFrame([_support(change, pairs, known) for change, pairs in ideas.values()])
-    table = pd.concat([support[["change", "at"]], table, support.drop(columns=["change", "at"])],
-                      axis=1)  # fmt: skip
-    table = table.sort_values(
+    lead, measured = rdkit().MolToSmiles(molecule), set(map(rdkit().MolToSmiles, known.molecules))
+    left = pd.DataFrame([{"change": x.text, "at": x.at} for x, _ in ideas.values()])
+    middle = _predicted(model, lead, list(ideas), code, column, sign)
+    middle["measured"] = [smiles in measured for smiles in ideas]
+    right = pd.DataFrame([_support(pairs, known) for _, pairs in ideas.values()])
+    table = pd.concat([left, middle, right], axis=1).sort_values(
         "difference", ascending=not maximize, kind="stable", ignore_index=True
     )
     table = table if n is None else table.head(n)
-    classes: Any = getattr(model, "classes_", None)
-    table.attrs["wanted"] = None if code is None else str(classes[code])
+    table.attrs["wanted"] = None if code is None else str(model.classes_[code])
     return table
 
 
 def _training(model: Any, given: Any, code: int | None) -> _Training:
     """The molecules that pairs are taken from."""
     kept, scale = model.model_.training, learned_transform(model.recipe_)
-    limits = kept.limits if given is None else getattr(given, "limits", None)
     if given is not None:
         if not isinstance(given, MoleculeTable) or given.y is None:
             raise TypeError("training must be a table with a target: tl.read_table(path, target=).")
-        molecules, names = molecules_behind(given.graphs), given.graphs.names
-        values = np.asarray(given.y)
+        molecules, names, limits = molecules_behind(given.graphs), given.graphs.names, given.limits
+        values = given.y
         if code is not None:
             values = np.array([str(y) == str(model.classes_[code]) for y in values.tolist()], float)
         elif scale is not None:
@@ -155,9 +148,8 @@ def _training(model: Any, given: Any, code: int | None) -> _Training:
             "table that it was fitted to, with training=TABLE."
         )
     else:
-        molecules, names, values = parsed_smiles(kept.smiles), kept.names, kept.targets
-        if code is not None:
-            values = (values == code).astype(float)
+        molecules, names, limits = parsed_smiles(kept.smiles), kept.names, kept.limits
+        values = kept.targets if code is None else (kept.targets == code).astype(float)
     texts = [str(k + 1) for k in range(len(values))] if names is None else list(map(str, names))
     measured = np.ones(len(values), dtype=bool) if limits is None else limits == 0
     there = [k for k, each in enumerate(molecules) if each is not None and measured[k]]
@@ -202,23 +194,24 @@ def _plain(molecule: Any) -> Any:
     return copy
 
 
-def _support(change: Change, pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
+def _support(pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
     """What measured pairs say of a change."""
     one, other = np.array(pairs).T
     measured = known.values[other] - known.values[one]
     named = [f"{known.names[i]} >> {known.names[j]}" for i, j in pairs[:_MOST_SHOWN]]
     return {
-        "change": change.text, "at": change.at, "n_pairs": len(pairs),
+        "n_pairs": len(pairs),
         "pair_mean": float(measured.mean()),
         "pair_std": float(measured.std(ddof=1)) if len(pairs) > 1 else np.nan,
         "pairs": "; ".join(named) + ("; ..." if len(pairs) > _MOST_SHOWN else ""),
     }  # fmt: skip
 
 
-def _predicted(model: Any, lead: str, smiles: list[str], code: int | None) -> pd.DataFrame:
+def _predicted(
+    model: Any, lead: str, smiles: list[str], code: int | None, column: int, sign: float
+) -> pd.DataFrame:
     """Predicted differences to the lead, the domain, and changes of weight and logP."""
     differences, stds = [], []
-    column, sign = (0, 1.0) if code is None else decision_column(model, code)
     for start in range(0, len(smiles), _BLOCK):
         graphs = model._new_graphs([lead, *smiles[start : start + _BLOCK]])
         mean, covariance = model.model_.joint(graphs, model._n_jobs())
@@ -303,7 +296,6 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
 
 
 def hydrogen_cuts(molecule: Any) -> set[Cut]:
-    """Cuts of one hydrogen each."""
     chem, cuts = rdkit(), set()
     for atom in molecule.GetAtoms():
         if atom.GetTotalNumHs() and atom.GetAtomicNum() > 1:

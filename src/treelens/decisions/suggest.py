@@ -29,7 +29,7 @@ from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
 from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.predictions import Predictions, known_graphs, smiles_of
+from treelens.models.predictions import known_graphs, smiles_of
 from treelens.patterns.features import RefinedGraphs
 
 STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
@@ -110,13 +110,10 @@ def suggest(
     [1]
     """
     check_choice("strategy", strategy, STRATEGIES)
-    if not isinstance(model, GaussianProcessEstimator):
-        raise ValueError("suggest needs a Gaussian process: a GraphRegressor or GraphClassifier.")
     for name, number in (("n", n), ("n_best", 1 if n_best is None else n_best)):
         if not isinstance(number, Integral) or number < 1:
             raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
-    if wanted is not None and is_regressor(model):
-        raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
+    code, column, sign = direction(model, wanted, maximize)
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     kept = np.arange(len(graphs))
     if where is not None:
@@ -126,25 +123,19 @@ def suggest(
         graphs = graphs[kept]
     if model.covariates_:  # descriptors are computed once
         graphs = graphs.with_data(columns_of(graphs, model.covariates_))
-    found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
-    fresh = _new_candidates(model, graphs, found.graphs)
-    if len(fresh) < n:
-        warnings.warn(f"Only {len(fresh)} candidates are left: all of them are returned.")
-    aim = Aim(strategy, np.zeros(n if n_best is None else n_best), exploration)
-    rng, n = np.random.default_rng(random_state), min(n, len(fresh))
-    batch = _chosen(model, graphs, found, fresh, n, aim, maximize, wanted, rng)
+    best = np.zeros(1)  # the boundary of classes
+    if code is None:
+        best = np.sort(sign * _likely_values(model))[-(n_best or n) :]
+    aim = Aim(strategy, best, exploration, near=code is not None)
+    batch = _chosen(model, graphs, n, aim, column, sign, np.random.default_rng(random_state))
     index = kept[batch.positions]
     if isinstance(pool, MoleculeTable):
         index = pool.rows[index]
-    table = _described(model, graphs[batch.positions], index, batch, maximize)
-    looked_for, classes = None, getattr(model, "classes_", None)
-    if classes is not None and strategy != "uncertainty":
-        looked_for = str(classes[wanted_code(model, wanted, maximize)])
+    table = _described(model, graphs[batch.positions], index, sign, best[-1])
+    named = code is not None and strategy != "uncertainty"
+    looked_for = str(model.classes_[code]) if named else None
     table.attrs = {"n_candidates": len(graphs), "wanted": looked_for}
-    return table
-
-
-# --- the pool -------------------------------------------------------------------------------------
+    return table.assign(score=batch.scores)
 
 
 def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
@@ -176,30 +167,24 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: RefinedGraphs) ->
     return np.flatnonzero(~measured & ~repeated)
 
 
-# --- the batch ------------------------------------------------------------------------------------
-
-
 def _chosen(
-    model: Any, graphs: GraphCollection, found: Predictions, fresh: np.ndarray, n: int, aim: Aim,
-    maximize: bool, wanted: Any, rng: np.random.Generator,
+    model: Any, graphs: GraphCollection, n: int, aim: Aim, column: int, sign: float,
+    rng: np.random.Generator,
 ) -> Batch:  # fmt: skip
-    """The batch, by values or decision values with the sign that makes large ones wanted."""
-    assert found.variance is not None
-    if is_regressor(model):
-        column, sign = 0, 1.0 if maximize else -1.0
-        aim = aim._replace(best=np.sort(sign * _likely_values(model))[-len(aim.best) :])
-    else:
-        column, sign = decision_column(model, wanted_code(model, wanted, maximize))
-        aim = aim._replace(best=np.zeros(1), near=True)
+    """The batch, by a column of decision values with the sign that makes large ones wanted."""
+    found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
+    fresh = _new_candidates(model, graphs, found.graphs)
+    if len(fresh) < n:
+        warnings.warn(f"Only {len(fresh)} candidates are left: all of them are returned.")
 
     def joint(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, covariance = model.model_.joint(graphs[fresh[positions]], model._n_jobs())
         return sign * mean[:, column], covariance
 
-    mean, variance = sign * found.mean[fresh, column], found.variance[fresh] - model.noise_
-    batch = shortlisted_batch(
-        mean, np.maximum(variance, 0.0), joint, model.noise_, n, aim, rng, LARGEST_SHORTLIST
-    )
+    mean = sign * found.mean[fresh, column]
+    variance = np.maximum(found.variance[fresh] - model.noise_, 0.0)
+    n = min(n, len(fresh))
+    batch = shortlisted_batch(mean, variance, joint, model.noise_, n, aim, rng, LARGEST_SHORTLIST)
     return batch._replace(positions=fresh[batch.positions])
 
 
@@ -212,26 +197,26 @@ def _likely_values(model: Any) -> np.ndarray:
     return np.where(limits == 0, values, predicted)
 
 
-def decision_column(model: Any, code: int) -> tuple[int, float]:
-    """The column of decision values that is about a class, and its sign."""
-    return (code, 1.0) if len(model.classes_) > 2 else (0, 1.0 if code else -1.0)
-
-
-def wanted_code(model: Any, wanted: Any, maximize: bool = True) -> int:
-    """The position of the class that is looked for."""
-    classes = model.classes_.tolist()
+def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int, float]:
+    """The code of the class that is looked for; the column that is about it, and its sign."""
+    if not isinstance(model, GaussianProcessEstimator):
+        raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
+    if is_regressor(model):
+        if wanted is not None:
+            raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
+        return None, 0, 1.0 if maximize else -1.0
+    classes = getattr(model, "classes_", np.empty(0)).tolist()
     if wanted is None and len(classes) == 2:
-        return int(maximize)
+        wanted = classes[maximize]
     found = [k for k, each in enumerate(classes) if each == wanted or str(each) == str(wanted)]
     if not found:
-        raise ValueError(
-            f"wanted={wanted}: name the class to look for, one of {', '.join(map(str, classes))}."
-        )
-    return found[0]
+        names = ", ".join(map(str, classes))
+        raise ValueError(f"wanted={wanted}: name the class to look for, one of {names}.")
+    return (found[0], *((found[0], 1.0) if len(classes) > 2 else (0, 1.0 if found[0] else -1.0)))
 
 
 def _described(
-    model: Any, graphs: GraphCollection, index: np.ndarray, batch: Batch, maximize: bool
+    model: Any, graphs: GraphCollection, index: np.ndarray, sign: float, best: float
 ) -> pd.DataFrame:
     """The table of a batch."""
     known = {"index": index, "name": graphs.names, "smiles": smiles_of(graphs)}
@@ -239,12 +224,9 @@ def _described(
     table = prediction_table(model, graphs).reset_index(drop=True).drop(columns="nearest")
     if is_regressor(model):
         mean, std = model.predict(graphs, return_std=True, learned_scale=True)
-        sign = 1.0 if maximize else -1.0
-        best = (sign * _likely_values(model)).max()
         table.insert(4, "probability_better", ndtr((sign * mean - best) / std))
     near = model.kneighbors(graphs, 1).drop(columns=["graph", "neighbor", "similarity"])
-    table = pd.concat([left, table, near.add_prefix("nearest_")], axis=1)
-    return table.assign(score=batch.scores)
+    return pd.concat([left, table, near.add_prefix("nearest_")], axis=1)
 
 
 # --- batches from a joint normal distribution -----------------------------------------------------
