@@ -56,14 +56,6 @@ def read_bytes(path: Path) -> bytes:
     return bytes(data)
 
 
-def read_lines(path: Path) -> bytes:
-    """Return the content of a text file; a line of many megabytes is an error."""
-    data = read_bytes(path)
-    for _ in bounded_lines(io.BytesIO(data), path):
-        pass
-    return data
-
-
 def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
     """Yield the lines of a stream with their ends; one too long to be a line is an error."""
     n_lines = 0

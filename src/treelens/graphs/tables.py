@@ -27,7 +27,7 @@ from treelens.graphs.opening import (
     check_regular,
     check_unpacked,
     open_unpacked,
-    read_lines,
+    read_bytes,
 )
 
 Row = tuple[int, list[str]]  # line, fields
@@ -91,14 +91,14 @@ def read_text_table(path: Path) -> Table:
         return _read_parquet(path)
     if suffix in _EXCEL_ENDINGS:
         return _read_excel(path)
-    return table_of_bytes(path, read_lines(path))
+    return table_of_bytes(path, read_bytes(path))
 
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
     # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
     text = data.decode(_encoding_of([data], path), errors="replace")
-    columns, rows = _rows(path, io.StringIO(text, newline=""))
+    columns, rows = _rows(path, bounded_lines(io.StringIO(text, newline=""), path))
     return _as_table(path, columns, list(rows))
 
 
@@ -286,7 +286,7 @@ def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
 
     The first line of a record is a column, too, called ``"name"``, unless a property is.
     """
-    return sdf_of_bytes(path, read_lines(path), keep_hydrogens)
+    return sdf_of_bytes(path, read_bytes(path), keep_hydrogens)
 
 
 def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[Any], Table]:
@@ -295,10 +295,10 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
     if not data.strip():
         raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
     text = data.decode(_encoding_of([data], path), errors="replace")
+    lines = [line.strip() for line in bounded_lines(io.StringIO(text, newline=""), path)]
     with quiet():
         supplier.SetData(text, removeHs=not keep_hydrogens)
         molecules = list(supplier)
-    lines = [line.strip() for line in io.StringIO(text, newline="")]
     begins = [0, *(n for n, line in enumerate(lines, 1) if line.startswith("$$$$"))]
     n_records = len(begins) - (not any(lines[begins[-1] :]))
     molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
