@@ -114,7 +114,7 @@ def test_numbers_of_any_kind_become_floats() -> None:
     [
         (None, "^A regressor needs values"),
         (["a", "b"], "not numbers.*GraphClassifier"),
-        ([[1.0], [2.0]], r"one-dimensional; got shape \(2, 1\)"),
+        ([[1.0], [2.0]], r"of shape \(2, 1\): .*one-dimensional"),
         ([1.0], "There are 2 graphs but 1 values"),
         ([1.0, np.nan], "for 1 graphs, the first at position 1"),
         ([-np.inf, np.nan], "for 2 graphs, the first at position 0"),

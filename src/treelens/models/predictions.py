@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,17 +131,15 @@ def known_graphs(
         for k, key in enumerate(graph_keys(features)):
             apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
             same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
-    stereo, canonical = stereo_matters(graphs), dict[str, str]()
+    stereo = stereo_matters(graphs)
 
     def as_read(k: int) -> str:
         return own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
 
+    @cache
     def written(text: str) -> str:
-        if text not in canonical:
-            molecule = parsed_smiles([text])[0]
-            found = rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
-            canonical[text] = found
-        return canonical[text]
+        molecule = parsed_smiles([text])[0]
+        return rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
 
     measured, repeated = np.zeros((2, len(graphs)), dtype=bool)
     for members in same.values():
@@ -189,29 +187,17 @@ class FittedModel(Protocol):
     """A fitted SVM or Gaussian process, as predictions, explanations, reports and files see it."""
 
     @property
-    def classes(self) -> np.ndarray | None:
-        """None where numbers are predicted."""
-
+    def classes(self) -> np.ndarray | None: ...  # None where numbers are predicted
     @property
-    def recipe(self) -> GraphRecipe | None:
-        """How the training graphs were made."""
-
+    def recipe(self) -> GraphRecipe | None: ...  # how the training graphs were made
     @property
-    def training(self) -> TrainingGraphs | None:
-        """Counts and targets of the training graphs."""
-
+    def training(self) -> TrainingGraphs | None: ...  # their counts and targets
     @property
-    def training_graphs(self) -> Features:
-        """Features of all training graphs."""
-
+    def training_graphs(self) -> Features: ...  # of all of them
     @property
-    def weights(self) -> np.ndarray:
-        """One weight per pattern in use, shape (n_patterns,)."""
-
+    def weights(self) -> np.ndarray: ...  # (n_patterns,) one per pattern in use
     @property
-    def expansion(self) -> KernelExpansion:
-        """The outputs as sums over training graphs, which explanations divide among patterns."""
-
+    def expansion(self) -> KernelExpansion: ...  # sums that explanations divide among patterns
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Return the predictions of graphs, each refined once."""
 

@@ -94,8 +94,7 @@ def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -
         correlation, else None. A number between 0 and 1: that. ``"recall=0.9"``: the highest that
         finds nine tenths of the rarer class. ``"precision=0.8"``: the lowest with eight of ten
         named rightly. ``"cost=10"``: the cheapest if missing one costs as much as ten false alarms.
-    probabilities : ndarray, shape (n, n_classes)
-    codes : ndarray of int, shape (n,)
+    probabilities, codes : ndarray, shape (n, n_classes) and (n,)
 
     Returns
     -------
@@ -150,8 +149,7 @@ def _best(kind: str, number: float, chance: np.ndarray, true: np.ndarray) -> flo
     ends = np.append(np.flatnonzero(np.diff(chance[order])), len(order) - 1)
     hits = np.cumsum(true[order])[ends].astype(float)
     named = ends + 1.0
-    n, n_true = float(len(true)), float(true.sum())
-    values = chance[order][ends]
+    n, n_true, values = float(len(true)), float(true.sum()), chance[order][ends]
     if not 0 < n_true < n:
         return None
     if kind == "recall":
@@ -180,13 +178,10 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
         if found is None:
             raise ValueError(_NOT_NUMBERS) from None
         raise ValueError(f"{found[1]}, at position {found[0]}: correct or drop it.") from None
-    if values.ndim != 1:
+    if values.shape != (n_graphs,):
         raise ValueError(
-            f"y must be one value per graph, one-dimensional; got shape {values.shape}."
-        )
-    if len(values) != n_graphs:
-        raise ValueError(
-            f"There are {n_graphs} graphs but {len(values)} values in y: give one each."
+            f"There are {n_graphs} graphs but {values.size} values in y, of shape {values.shape}: "
+            "give one each, one-dimensional."
         )
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
