@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import treelens as tl
-from reproduction.data import StudyOptions, data_folder
+from reproduction.compare import load_tu
+from reproduction.data import StudyOptions
 from reproduction.methods import CS
 from reproduction.pages import (
     Rows,
@@ -47,7 +48,7 @@ def run(options: StudyOptions) -> None:
     for method in options.methods or ():
         if method not in known:
             raise ValueError(f"There is no method {method!r}: choose among {', '.join(known)}.")
-    data = {name: _load(name) for name in sets}
+    data = {name: load_tu(name)[:2] for name in sets}
     with options.rows("attributes", key) as rows:
         for method in options.methods or known:
             for repetition in range(options.repeats or 1):
@@ -55,12 +56,6 @@ def run(options: StudyOptions) -> None:
                     for name in sets:
                         place = dict(zip(key, (name, method, repetition, fold), strict=True))
                         rows.add(place, _row, method, name, *data[name], repetition, fold)
-
-
-def _load(name: str) -> tuple[tl.GraphCollection, np.ndarray]:
-    """Read a set with its attributes; classes as codes."""
-    graphs, y = tl.read_tudataset(data_folder() / "tu" / f"{name}.zip")
-    return graphs, np.unique(y, return_inverse=True)[1]
 
 
 def _row(
@@ -109,7 +104,7 @@ def kernel_scores(
 @cache
 def kernels_of(method: str, name: str) -> Kernels:
     """Return settings, the kernel matrix of each, and the processor seconds for all of them."""
-    graphs, _ = _load(name)
+    graphs = load_tu(name).graphs
     start = time.process_time()
     found = list(KERNELS[method](graphs))
     seconds = time.process_time() - start
@@ -259,9 +254,8 @@ def _accuracy_table(rows: Rows) -> str:
     for method, text in NAMES.items():
         cells = [found[name].get(method) for name in found]
         if any(cells):
-            lines.append(
-                [text, *("–" if c is None else f"{plus_minus(*c[:2], 1)} ({c[2]})" for c in cells)]
-            )
+            texts = ["–" if c is None else f"{plus_minus(*c[:2], 1)} ({c[2]})" for c in cells]
+            lines.append([text, *texts])
     lines.append(["*published, with attributes*", *(PUBLISHED.get(name, "") for name in found)])
     header = [
         f"{name}, attributes: {N_ATTRIBUTES[name]}" if name in N_ATTRIBUTES else name

@@ -8,7 +8,6 @@ training pairs, is the measured gap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,6 @@ import numpy as np
 
 from reproduction.data import StudyOptions
 from reproduction.pages import Rows, grouped, rows_of, save_figure
-from reproduction.rows import RowFile
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
@@ -102,22 +100,17 @@ class Population:
 def run(options: StudyOptions) -> None:
     """Measure divergence and gap of twin runs, beside their bounds, where the folder lacks them."""
     sizes = QUICK_SIZES if options.quick else SIZES
-    run_bounds(options.out, sizes, options.repeats or (5 if options.quick else N_REPETITIONS))
-
-
-def run_bounds(out: Path, sizes: Mapping[str, Sequence[int]], n_repetitions: int) -> Path:
-    """Add the missing rows of ``rows/bounds.jsonl``; ``sizes`` are numbers of graphs by set."""
-    with RowFile(out / "rows" / "bounds.jsonl", KEY) as file:
+    n_repetitions = options.repeats or (5 if options.quick else N_REPETITIONS)
+    population = cache(load_population)
+    with options.rows("bounds", KEY) as file:
         for name, numbers in sizes.items():
-            population = cache(lambda name=name: load_population(name))
             for run, twin in RUNS.items():
                 for n_graphs in (n for n in numbers if n <= twin.most_graphs):
                     for repetition in range(n_repetitions):
                         place = (name, run, n_graphs, repetition, 0)
                         key = dict(zip(KEY, place, strict=True))
                         if key not in file:
-                            file.add(key, twin_row, population(), run, n_graphs, repetition)
-    return file.path
+                            file.add(key, twin_row, population(name), run, n_graphs, repetition)
 
 
 def load_population(name: str) -> Population:
@@ -231,7 +224,8 @@ def bounds_parts(out: Path) -> list[str]:
     everything = [cell for group in summarize(rows).values() for cell in group]
     bounded = [cell for cell in everything if cell.divergence_bound is not None]
     kept = sum(cell.divergence <= (cell.divergence_bound or 0.0) for cell in bounded)
-    below = sum(cell.high_gap <= _smallest(cell) for cell in everything)
+    smallest = (min(c.any_solver_bound, c.gap_bound or np.inf) for c in everything)
+    below = sum(c.high_gap <= least for c, least in zip(everything, smallest, strict=True))
     telling = sum((cell.gap_bound or np.inf) < cell.loss_bound for cell in bounded)
     telling_any = sum(cell.any_solver_bound < cell.loss_bound for cell in everything)
     return [
@@ -249,10 +243,6 @@ def bounds_parts(out: Path) -> list[str]:
         f"were found in {telling_any} of {len(everything)}. Both bound the loss of pairs, not the "
         "classification error.",
     ]
-
-
-def _smallest(cell: Cell) -> float:
-    return min(cell.any_solver_bound, np.inf if cell.gap_bound is None else cell.gap_bound)
 
 
 def draw_bounds(folder: Path, rows: Rows) -> list[Path]:

@@ -132,14 +132,10 @@ def _difference_table(rows: Rows, score: str) -> str:
         cells = []
         for other in _OTHERS:
             found = paired(own, "limits", other, score, ("split",), _RATIO)
-            cells.append("" if found is None else _with_error(found))
+            cells.append("" if found is None else
+                         f"{signed(found['difference'], 3)} ± {found['error']:.3f}")  # fmt: skip
         lines.append([name, side, *cells])
     return markdown_table(["set", "censored", "against left out", "against clipped"], lines)
-
-
-def _with_error(found: dict[str, float]) -> str:
-    """Return a difference and its error."""
-    return f"{signed(found['difference'], 3)} ± {found['error']:.3f}"
 
 
 def _ahead_text(rows: Rows) -> str:

@@ -124,7 +124,8 @@ def short_table(out: Path) -> str:
         values = {m: [r["rmse"] for r in own] for m, own in grouped(rows, "method").items()}
         rivals = [m for m in RIVALS if m in values]
         best = min(rivals, key=lambda m: np.mean(values[m])) if rivals else ""
-        p = _assay_p(rows, "auto", best) if rows is assays else _split_p(rows, best)
+        apart = None if rows is assays else difference(rows, "auto", best, "rmse")
+        p = _assay_p(rows, "auto", best) if rows is assays else (apart[2] if apart else 1.0)
         cells = []
         for method in SHORT:
             errors = values.get(method, [])
@@ -137,11 +138,6 @@ def short_table(out: Path) -> str:
     shown = [k for k in range(len(SHORT)) if any(line[k + 1] != "–" for line in lines)]
     lines = [[line[0], *(line[k + 1] for k in shown)] for line in lines]
     return markdown_table(["RMSE", *(NAMES[SHORT[k]] for k in shown)], lines)
-
-
-def _split_p(rows: Rows, rival: str) -> float:
-    found = difference(rows, "auto", rival, "rmse")
-    return 1.0 if found is None else found[2]
 
 
 def _assay_p(rows: Rows, ours: str, theirs: str, score: str = "rmse") -> float:

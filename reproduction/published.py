@@ -16,8 +16,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset
 
 QUICK_DATASETS = ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES")
-# data set -> the row of the paper's table that stands beside it
-_PAPER_ROW = {"PTC_DGCNN": "PTC_MR"}
 
 
 def run(options: StudyOptions) -> None:
@@ -58,24 +56,15 @@ def _table(statistics: dict[str, dict[str, Any]]) -> str:
     header = ["data set", "graphs", "class sizes", "nodes", "edges", "node labels", "edge labels"]
     rows = []
     for name, found in statistics.items():
-        printed = PAPER_STATISTICS.get(_PAPER_ROW.get(name, name), {})
+        printed = PAPER_STATISTICS.get(published_name(name), {})
         sizes = " + ".join(str(size) for size in sorted(found["class_sizes"].values())[::-1])
-        rows.append(
-            [
-                name,
-                _beside(found["graphs"], printed.get("graphs")),
-                sizes,
-                _beside(found["mean_nodes"], printed.get("nodes")),
-                _beside(found["mean_edges"], printed.get("edges")),
-                _beside(found["node_labels"], printed.get("labels")),
-                found["edge_labels"] or "none",
-            ]
-        )
+        graphs, nodes, edges, labels = (
+            f"{found[ours]} ({printed[theirs]})" if theirs in printed else found[ours]
+            for ours, theirs in (("graphs", "graphs"), ("mean_nodes", "nodes"),
+                                 ("mean_edges", "edges"), ("node_labels", "labels"))
+        )  # fmt: skip
+        rows.append([name, graphs, sizes, nodes, edges, labels, found["edge_labels"] or "none"])
     return markdown_table(header, rows)
-
-
-def _beside(found: float, printed: float | str | None) -> str:
-    return f"{found}" if printed is None else f"{found} ({printed})"
 
 
 def _errata(statistics: dict[str, dict[str, Any]]) -> str:

@@ -124,17 +124,13 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
         ) from error
     if not isinstance(row, dict):
         raise RowFileError(f"{place} is not a JSON object. Remove the line.")
-    return with_current_names(row)
-
-
-def with_current_names(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the current names of fields, chosen settings and kernels."""
     if isinstance(row.get("choice"), dict):
         row["choice"] = _renamed(row["choice"])
     return _renamed(row) if "form" in row else row
 
 
 def _renamed(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a row or its choice with the current names of fields and kernels."""
     renamed = {_OLD_FIELDS.get(name, name): value for name, value in record.items()}
     if renamed.get("kernel") in _OLD_KERNELS:
         renamed["kernel"] = _OLD_KERNELS[renamed["kernel"]]

@@ -144,9 +144,7 @@ def time_steps(n_graphs: int, depth: int, solver: str, fold: int) -> dict[str, A
         "n_steps": N_STEPS, "halvings": 0, "average": False, "n_checks": 0, "max_iter": N_STEPS,
     }  # fmt: skip
     seconds, learned = cpu_seconds(lambda: learn_weights(features, y, **options))
-    return {
-        "seconds": seconds, "n_iter": learned.n_iter, "n_patterns": features.n_patterns,
-    }  # fmt: skip
+    return {"seconds": seconds, "n_iter": learned.n_iter, "n_patterns": features.n_patterns}
 
 
 def time_to_quality(n_graphs: int, depth: int, solver: str, fold: int) -> dict[str, Any]:
@@ -235,19 +233,13 @@ def time_grid(graphs: GraphCollection, y: np.ndarray, solver: str, fold: int) ->
     seconds, (accuracy, choice) = cpu_seconds(
         lambda: _choose(graphs, y, train, test, solver, PAPER_GRID)
     )
-    return {
-        "seconds": seconds, "accuracy": accuracy, "choice": choice,
-    }  # fmt: skip
+    return {"seconds": seconds, "accuracy": accuracy, "choice": choice}
 
 
 def _choose(
-    graphs: GraphCollection,
-    y: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    solver: str,
+    graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str,
     grid: dict[str, Any],
-) -> tuple[float, dict[str, Any]]:
+) -> tuple[float, dict[str, Any]]:  # fmt: skip
     model = GraphSVC(
         "wwl", **grid, include_depth_zero=False, edge_labels=False,
         learner=study_learner(random_state=0, **TASK_LEARNERS[solver]),

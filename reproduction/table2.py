@@ -70,9 +70,13 @@ def _works(
     name: str, methods: Sequence[str], repetitions: int, file: RowFile, seed: int = 0
 ) -> Iterator[Work]:
     """Yield the folds that still lack rows."""
+
+    def key(method: str, repetition: int, fold: int) -> dict[str, Any]:
+        return dict(zip(KEY, (name, method, repetition, fold, seed), strict=True))
+
     own = [m for m in methods if m not in WL_METHODS or not WL_METHODS[m].members]
     missing = [
-        (repetition, fold, [m for m in own if _key(name, m, repetition, fold, seed) not in file])
+        (repetition, fold, [m for m in own if key(m, repetition, fold) not in file])
         for repetition in range(repetitions)
         for fold in range(N_OUTER)
     ]
@@ -98,7 +102,3 @@ def load_protocol_data(name: str) -> DataSet:
     """Load a data set by name, ready for the protocol."""
     graphs, y = load_dataset(name)
     return DataSet.from_graphs(name, graphs, np.asarray(y))
-
-
-def _key(*values: Any) -> dict[str, Any]:
-    return dict(zip(KEY, values, strict=True))

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from reproduction.bounds import RUNS, Population, bounds_parts, run_bounds, twin_row
+from reproduction.bounds import RUNS, Population, bounds_parts, twin_row
+from reproduction.data import StudyOptions
 
 from naive import learning as naive
 from reproduction import bounds
 from treelens.graphs.synthetic import make_synthetic
-
-TINY = {"synthetic": (10, 20)}
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +55,14 @@ def test_the_loss_of_new_pairs_leaves_graphs_with_themselves_out(population, rng
 
 def test_run_is_written_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(bounds, "N_SYNTHETIC", 80)
-    path = run_bounds(tmp_path, TINY, 2)
+    monkeypatch.setattr(bounds, "SIZES", {"synthetic": (10, 20)})
+    options, path = StudyOptions(tmp_path, repeats=2), tmp_path / "rows" / "bounds.jsonl"
+    bounds.run(options)
     lines = path.read_text().splitlines()
     assert len(lines) == len(RUNS) * 2 * 2
     parts = bounds_parts(tmp_path)
     assert (tmp_path / "figures" / "bounds.png").is_file()
     path.write_text("\n".join(lines[:5]) + "\n" + lines[5][:20])  # killed while writing
-    run_bounds(tmp_path, TINY, 2)
+    bounds.run(options)
     assert sorted(path.read_text().splitlines()) == sorted(lines)
     assert bounds_parts(tmp_path) == parts
