@@ -232,7 +232,8 @@ def test_one_graph_and_the_likelier_class_beside_a_threshold():
     one = np.array([[0.3, 0.7]])
     found = class_scores(np.array([1]), np.array([1]), one, np.array(["a", "b"]))
     assert found["balanced_accuracy"] is None
-    assert (found["accuracy"], found["roc"], found["per_class"][0]["recall"]) == (1.0, [], None)
+    assert (found["accuracy"], found["roc"]) == (1.0, [])
+    assert np.isnan(found["per_class"][0]["recall"])  # None in a summary
     chances = np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8]])
     codes, threshold = np.array([0, 0, 1, 1]), Threshold(0.25, 1)
     named = threshold.name(chances)

@@ -226,9 +226,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         mean : ndarray, shape (n_graphs,)
             With a transform, the median in the units of the table.
         std : ndarray, shape (n_graphs,), or cov : ndarray, shape (n_graphs, n_graphs)
-            Only if asked for. ``mean ± 1.645 std`` should hold nine of ten measurements on the
-            learned scale; in the units of the table they are those of log-normal variables, around
-            a mean above the median returned.
+            If asked for. ``mean ± 1.645 std`` should hold nine of ten measurements on the learned
+            scale; in the units of the table they are those of log-normal variables.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")

@@ -134,19 +134,11 @@ class FittedGaussianProcess(FittedEstimator):
         return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
 
     def kernel_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
-        """Return the learned kernel: prior covariances of the values, without noise.
+        """Return the learned kernel: prior covariances of the values, (n_x, n_x) or (n_x, n_y).
 
-        Parameters
-        ----------
-        X, Y : graphs
-            ``Y=None``: of ``X`` with itself. Patterns that training never saw count, too, with the
-            weight of the pattern they refine.
-
-        Returns
-        -------
-        ndarray, shape (n_x, n_x) or (n_x, n_y)
-            In squared units of the targets, on the scale that was learned; of classes, of decision
-            values. It is a kernel for scikit-learn's ``kernel="precomputed"``.
+        They are without noise, in squared units of the targets, on the scale that was learned; of
+        classes, of decision values. Patterns that training never saw count, too, with the weight of
+        the pattern they refine. It is a kernel for scikit-learn's ``kernel="precomputed"``.
 
         Examples
         --------
@@ -174,12 +166,6 @@ class FittedGaussianProcess(FittedEstimator):
 
     def kneighbors(self, X: Any, n_neighbors: int = 5) -> pd.DataFrame:
         """Return the most similar training graphs of each graph, with their measured values.
-
-        Parameters
-        ----------
-        X : graphs
-        n_neighbors : int, default=5
-            Or all training graphs, where there are fewer.
 
         Returns
         -------
@@ -215,11 +201,11 @@ class FittedGaussianProcess(FittedEstimator):
     ) -> Self:
         """Return a new model given more data, under the same weights, scales and noise.
 
-        Rows are added to the Cholesky factor, so it takes a small part of the time of ``fit`` and
-        is exact. Offset and unit of the targets stay as well. Patterns that training never saw
-        have the weight of the pattern they refine. Leave-one-out scores, and the calibration of
-        probabilities, are those of all graphs; limits among the old values keep the approximation
-        found in ``fit``; ``evidence_``, ``history_``, ``learning_gain_`` remain those of ``fit``.
+        Rows are added to the Cholesky factor: it is exact and takes a small part of the time of
+        ``fit``. Patterns that training never saw have the weight of the pattern they refine.
+        Leave-one-out scores and the calibration of probabilities are those of all graphs; limits
+        among the old values keep the approximation found in ``fit``, and ``evidence_``,
+        ``history_``, ``learning_gain_`` remain those of ``fit``.
 
         Parameters
         ----------
@@ -230,9 +216,7 @@ class FittedGaussianProcess(FittedEstimator):
 
         Returns
         -------
-        estimator
-            A fitted copy. Models that predict through landmarks raise a ``ValueError``: fit them
-            again.
+        A fitted copy; models that predict through landmarks raise a ``ValueError``.
 
         Examples
         --------
@@ -267,10 +251,9 @@ class FittedGaussianProcess(FittedEstimator):
 def prediction_table(
     model: Any, graphs: GraphCollection, intervals: str | None = None
 ) -> pd.DataFrame:
-    """Return the predictions of a fitted model, whose columns :func:`table_columns` names.
+    """Return the predictions of a fitted model; the index has the names of the graphs, if any.
 
-    The index has the names of the graphs, where they have any. ``intervals=None``: those that were
-    set for the model.
+    ``intervals=None``: those that were set for the model.
     """
     intervals = intervals or getattr(model, "_intervals", "posterior")
     if intervals != "posterior" and not is_regressor(model):
@@ -327,11 +310,7 @@ def table_columns(model: Any) -> list[str]:
 
 
 def file_columns(model: Any) -> list[str]:
-    """Return the columns that files of predictions have, in order.
-
-    Instead of the position of the nearest training graph its name (else SMILES) and its value or
-    class, where the model keeps them.
-    """
+    """Return the columns of files: of the nearest training graph its name and value, if known."""
     columns, training = table_columns(model), model.model_.training
     if "nearest" in columns:
         has_identity = training.names is not None or training.smiles is not None
@@ -342,10 +321,7 @@ def file_columns(model: Any) -> list[str]:
 
 
 def measured_values(model: FittedGP, positions: np.ndarray) -> dict[str, np.ndarray]:
-    """Return values of training graphs in the units of the table, or their classes.
-
-    Where some of all training values are limits, also ``limit``: ``">"``, ``"<"`` or empty.
-    """
+    """Return values of training graphs in the units of the table, and limits; or their classes."""
     assert model.training is not None
     targets, limits = model.training.targets[positions], model.training.limits
     if model.classes is not None:

@@ -368,11 +368,6 @@ class GraphSVC(FittedClassifier):
         weights (of other solvers it is ``"assumed"``, and not part of ``gap``), and
         ``"any_solver"``, which holds for all weights within the radius at once.
 
-        Parameters
-        ----------
-        delta : float, default=0.05
-            Probability with which a bound may fail.
-
         Returns
         -------
         dict

@@ -50,9 +50,8 @@ class Explanation:
     Attributes
     ----------
     decision : float
-        The predicted number; of a classifier the decision value in favour of ``class_label``, with
-        several classes that are predicted by votes the mean of the decisions for it against each
-        of the others.
+        The predicted number, or the decision value in favour of ``class_label``; with several
+        classes that are predicted by votes, its mean margin over each of the others.
     base : float
         The decision value before any known pattern of the graph is counted.
     class_label, predicted_class : object
@@ -62,20 +61,17 @@ class Explanation:
         first: ``pattern`` (text form), ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry
         it) and ``contribution``. The index is the pattern's id.
     attribute_contributions : DataFrame
-        What each attribute adds: ``attribute``, ``steps`` and ``contribution``. The contribution of
-        a cell is divided equally among the attributes that it asks for; ``labels`` are all other
-        patterns.
+        ``attribute``, ``steps`` and ``contribution``. That of a cell is divided equally among the
+        attributes that it asks for; ``labels`` are all other patterns.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base - covariates``.
     edge_contributions : ndarray, shape (n_edges,)
-        In the order of ``graph.edges``: another view of the same patterns, those of depth 1 and
-        more, spread over their edges instead of their nodes.
+        In the order of ``graph.edges``: the patterns of depth 1 and more once again, spread over
+        their edges instead of their nodes.
     neighbors : DataFrame
-        The most similar training graphs, the most similar first. The index is the position in the
-        training set, the columns are ``class_label`` or ``value``, ``limit`` (``">"`` or ``"<"``
-        where the value is a limit, if any is), ``similarity`` (the learned Tanimoto similarity,
-        from 0 to 1) and ``contribution`` to the decision (0 for graphs that are no support vectors
-        or landmarks).
+        The most similar training graphs, by position: ``class_label`` or ``value``, ``limit``
+        (``">"`` or ``"<"``, if any value is a limit), ``similarity`` (learned Tanimoto, from 0 to
+        1), ``contribution`` to the decision (0 but for support vectors or landmarks).
     out_of_vocabulary : float
         Share of the graph's patterns, each counted as often as it occurs, that no training graph
         has.
@@ -273,11 +269,10 @@ def spread_over_graph(
     shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray,
     directions: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """One number per node and per edge from the contribution of each node's patterns.
+    """One number per node and per edge, in the order of ``Graph.edges``.
 
-    ``shares`` (n_depths, n_nodes): contribution of the pattern of depth ``depths[k]`` rooted at
-    each node; the others as in :class:`GraphCollection`. The sum over nodes is that of ``shares``;
-    edges are in the order of ``Graph.edges``.
+    ``shares`` (n_depths, n_nodes) are contributions of the pattern of depth ``depths[k]`` rooted at
+    each node, whose sum the nodes have; the others are as in :class:`GraphCollection`.
 
     Examples
     --------

@@ -37,14 +37,9 @@ def pattern_table(
 ) -> pd.DataFrame:
     """One row per pattern in use, sorted by weight, then support, depth and text.
 
-    Columns: ``pattern`` (text form), ``tree``, ``depth``, ``weight`` and ``support`` (number of
-    training graphs that have it). With classes, one ``frequency CLASS`` each (mean share of the
-    nodes of a graph of that class that carry it), and ``class``, the class where that share is
-    largest. Without, ``mean_with`` and ``mean_without``, the mean target of the graphs that have
-    the pattern and of the others (NaN where there are none). The index is the pattern's id.
-
-    ``histograms`` are those of the training graphs, whose patterns are the last ones of the
-    forest; ``targets`` are class codes, or values.
+    With classes, a column ``frequency CLASS`` each (mean share of the nodes of a graph that carry
+    the pattern), and ``class``, where that is largest; without, the mean target of the graphs that
+    have it and of the others. ``histograms`` count the last patterns of the forest.
     """
     ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
     by_target: dict[str, Any]
@@ -101,15 +96,7 @@ def _named(alphabet: Any, names: list[str]) -> Any:
 
 
 def with_label_names(graphs: GraphCollection, data_set: str | None) -> GraphCollection:
-    """Graphs with names instead of label codes; of an unknown data set, as they are.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1)], {0: 0, 1: 2})])
-    >>> with_label_names(graphs, "MUTAG")[0].node_labels
-    ('C', 'O')
-    """
+    """Graphs with names instead of label codes; of an unknown data set, as they are."""
     if data_set not in LABEL_NAMES:
         return graphs
     nodes, edges = LABEL_NAMES[data_set]
@@ -190,14 +177,6 @@ def unfold_within(
     """The tree of a pattern down to the last layer that fits into ``max_nodes``.
 
     Deep patterns of dense graphs would unfold into millions of nodes.
-
-    Examples
-    --------
-    >>> from treelens import as_graph_collection
-    >>> graphs = as_graph_collection([([(0, 1), (1, 2)], {0: "C", 1: "C", 2: "O"})])
-    >>> vocabulary, _ = PatternVocabulary.fit(graphs, depth=1)
-    >>> [node.label for node in unfold_within(vocabulary, 3)]
-    ['C', 'C', 'O']
     """
     depth = vocabulary.depth_of(pattern)
     tree: list[TreeNode] = []

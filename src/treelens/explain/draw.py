@@ -64,28 +64,15 @@ _TREE_STEP, _TREE_LAYER, _TREE_RADIUS = 26.0, 44.0, 10.0
 
 @dataclass(frozen=True)
 class Style:
-    """Size, legend and colour scale of a drawing.
+    """Size, legend and colour scale of a drawing."""
 
-    Attributes
-    ----------
-    width, height : int
-        In pixels; a legend is added below.
-    legend : bool
-        Whether to explain the colours, where there are any.
-    toward : str or None
-        The class that positive numbers favour, for the legend; None: numbers are predicted.
-    title : str
-        For screen readers.
-    limit : float or None
-        The contribution that gets the full colour; None: the largest of the graph. Set it to make
-        several drawings comparable.
-    """
-
-    width: int = 320
-    height: int = 240
-    legend: bool = True
-    toward: str | None = None
-    title: str = "graph"
+    width: int = 320  # in pixels
+    height: int = 240  # without the legend
+    legend: bool = True  # whether to explain the colours, where there are any
+    toward: str | None = None  # the class that positive numbers favour; None: numbers are predicted
+    title: str = "graph"  # for screen readers
+    # The contribution that gets the full colour; None: the largest of the graph. Set it to make
+    # several drawings comparable.
     limit: float | None = None
 
     def legend_at(self, top: float, limit: float) -> list[Mark]:
@@ -415,10 +402,9 @@ def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
 def node_positions(graph: Graph) -> np.ndarray:
     """Coordinates of the nodes, about one unit per edge, shape (n_nodes, 2).
 
-    Graphs whose nodes have the attributes ``x`` and ``y`` (or ``pos 1`` and ``pos 2``) stay where
-    these put them. Others are laid out so that distances in the drawing follow the number of steps
-    between nodes (stress majorisation), each component by itself, side by side, the largest first.
-    The same graph always gets the same positions.
+    Nodes with coordinates stay where these put them. Others are laid out so that distances follow
+    the number of steps between nodes (stress majorisation), each component by itself, side by side,
+    the largest first. The same graph always gets the same positions.
     """
     u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
     placed = coordinates(graph)

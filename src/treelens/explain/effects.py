@@ -14,30 +14,27 @@ and of constants of the basis graph. Scale the terms of every known pattern ``v`
             = w_v z_v * integral of dk/dS  +  w_v a_v * integral of dk/dA,
 
 so one pair of integrals serves all patterns of a pair of graphs. The shares add up to
-``k(1) - k(0)`` exactly. Patterns outside the vocabulary are no part of ``S``; they belong to ``A``
-and are constant in ``t``, so their effect is in ``k(0)``. The integrals have closed forms, written
-so that nothing cancels, except that of the Tanimoto part of an exponential kernel: there
-Gauss-Legendre quadrature gives all digits for any ``gamma`` of use (up to about 100).
+``k(1) - k(0)`` exactly. Patterns outside the vocabulary belong to ``A`` only and are constant in
+``t``, so their effect is in ``k(0)``. The integrals have closed forms, written so that nothing
+cancels, except that of the Tanimoto part of an exponential kernel: there Gauss-Legendre quadrature
+gives all digits for any ``gamma`` of use (up to about 100).
 
-The largest term of the prediction of a training graph is its own. So graphs with the patterns of a
-training graph, in any order, are explained *without that graph*: by the coefficients that the
-Gaussian process would have without it. With ``A`` the covariance of the targets and
-``alpha = inv(A) y``, they are
+The largest term of the prediction of a training graph is its own. So graphs with its patterns are
+explained *without that graph*: with ``A`` the covariance of the targets and
+``alpha = inv(A) y``, the coefficients that the Gaussian process would have without it are
 
     alpha_i - alpha_g inv(A)_ig / inv(A)_gg,
 
 zero at ``g`` itself, and the contributions add up to the leave-one-out prediction. A support vector
-machine, and a Gaussian process with landmarks, have no such form: they explain all graphs by all
-coefficients.
+machine, and a Gaussian process with landmarks, have no such form: they use all coefficients.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -186,24 +183,17 @@ def _cosine(sums: KernelSums) -> PathSlopes:
     )
 
 
-PATHS: Mapping[str, Callable[[KernelSums], PathSlopes]] = MappingProxyType(
-    {
-        "wwl": _exponential,
-        "laplacian": lambda sums: mixture_slopes(sums, 0.0, 0.5 * sums.gamma, share=0.0),
-        "tanimoto": _tanimoto,
-        "tanimoto-rbf": lambda sums: mixture_slopes(sums, sums.gamma, 0.0),
-        "wl-oa": _linear,
-        "wl-subtree": _linear,
-        "wwl-linear": _linear,
-        "wl-subtree-cosine": _cosine,
-    }
-)
+PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {
+    "wwl": _exponential,
+    "laplacian": lambda sums: mixture_slopes(sums, 0.0, 0.5 * sums.gamma, share=0.0),
+    "tanimoto": _tanimoto,
+    "tanimoto-rbf": lambda sums: mixture_slopes(sums, sums.gamma, 0.0),
+    **dict.fromkeys(("wl-oa", "wl-subtree", "wwl-linear"), _linear),
+    "wl-subtree-cosine": _cosine,
+}
 
 
 # --- effects of patterns in many graphs --------------------------------------------------------
-
-
-Coefficients = Callable[[np.ndarray], np.ndarray]  # of graphs at some positions: (n_graphs, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +322,10 @@ def effects_of_patterns(
 
 
 def _divided(
-    expansion: KernelExpansion, graphs: Features, coefficients: Coefficients, n_jobs: int
+    expansion: KernelExpansion,
+    graphs: Features,
+    coefficients: Callable[..., np.ndarray],
+    n_jobs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
     basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))

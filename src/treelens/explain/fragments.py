@@ -29,6 +29,7 @@ from treelens.explain.group_names import group_name
 from treelens.explain.smarts import FragmentWriter
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
+from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.features import RefinedGraphs
 
@@ -119,12 +120,8 @@ def fragment_table(
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
-    Training graphs, in any order, are explained without themselves; see
-    :mod:`treelens.explain.effects`. ``targets`` are class codes or values of the graphs. Positive
-    effects favour ``class_label``, by default with two classes the second; with more, the table has
-    fragments of all of them and each row's class. ``min_support`` is by default 0.4 % of the
-    graphs, at least 3; ``seen`` are the refined graphs, if at hand; ``smarts``: whether to write
-    fragments of molecules as SMARTS.
+    See :meth:`treelens.GraphRegressor.fragments`; ``targets`` are class codes or values of the
+    graphs, ``seen`` are the refined graphs, if at hand.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
     inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
@@ -169,24 +166,19 @@ def fragment_table(
         "left_out": left_out,
         "toward": None if class_label is None else str(class_label),
         "strongest": _strongest(table, covered, least),
-        "none": None if len(table) else _why_none(expansion, graphs, min_support),
+        "none": None,
     }
-    return table
-
-
-def _why_none(expansion: KernelExpansion, graphs: GraphCollection, min_support: int) -> str:
-    """Why a table is empty, in a sentence."""
-    molecules = len(graphs) > 0 and is_molecule(graphs[0])
-    node, noun = ("atoms", "molecules") if molecules else ("nodes", "graphs")
-    if not expansion.forest.depth:
-        return (
-            f"No fragments: the patterns of this model are single {node} (depth 0). "
-            "Fit it with depth=2 (--depth 2) to see fragments."
+    if not len(table):
+        noun = noun_of(graphs.recipe)
+        table.attrs["none"] = (
+            f"No fragment in at least {min_support} of the {noun} has an effect beyond two "
+            "standard errors."
+            if expansion.forest.depth
+            else f"No fragments: the patterns of this model are single "
+            f"{'atoms' if noun == 'molecules' else 'nodes'} (depth 0). Fit it with depth=2 "
+            "(--depth 2) to see fragments."
         )
-    return (
-        f"No fragment in at least {min_support} of the {noun} has an "
-        "effect beyond two standard errors."
-    )
+    return table
 
 
 def _sampled_region(
@@ -283,15 +275,9 @@ def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) 
 def measured_with_and_without(
     holders: np.ndarray, targets: np.ndarray, n_classes: int | None = None
 ) -> tuple[Any, Any]:
-    """Return the mean value, or the shares of the classes, with a fragment and without it.
+    """Return the mean value, or the shares of classes, of graphs with a fragment and of the others.
 
-    ``holders`` are positions of the graphs that have it; ``targets`` values, or with ``n_classes``
-    codes of classes. The second is None where all graphs have the fragment.
-
-    Examples
-    --------
-    >>> measured_with_and_without(np.array([0, 2]), np.array([1.0, 5.0, 3.0]))
-    (2.0, 5.0)
+    ``holders`` are positions of the graphs that have it; None stands for no graphs.
     """
     inside = np.zeros(len(targets), dtype=bool)
     inside[holders] = True
@@ -311,12 +297,9 @@ def confounders(
     holders: np.ndarray,
     targets: np.ndarray | None = None,
     classes: np.ndarray | None = None,
-    scaffolds: dict[int, str] | None = None,
+    scaffolds: dict[int, str] | None = None,  # known ones, by position
 ) -> list[str]:
-    """Return what the graphs with a fragment share beside it, which may be behind its effect.
-
-    ``scaffolds`` is a cache of Murcko scaffolds by position.
-    """
+    """Return what the graphs with a fragment share beside it, which may be behind its effect."""
     found, n = [], len(holders)
     if classes is not None and targets is not None:
         counts, in_all = np.bincount(targets[holders], minlength=len(classes)), np.bincount(targets)

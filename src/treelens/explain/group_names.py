@@ -77,13 +77,11 @@ def group_queries() -> dict[str, Any]:
 def group_name(
     explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
 ) -> str:
-    """The well-known group that fits a fragment best, or an empty text.
+    """The well-known group that fits 95 % of a fragment's occurrences, and best; or an empty text.
 
     A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
     the group, or half of them if the fragment has that match whole; they are at least half of the
-    match, and all of the fragment's atoms but carbon are in it: a ring is no name for its
-    chlorine. It must fit 95 % of the occurrences. ``molecule`` returns the RDKit molecule of a
-    graph by its position.
+    match, and all of the fragment's atoms but carbon are in it: a ring is no name for its chlorine.
     """
     roots = fragment.roots[:: max(1, -(-len(fragment.roots) // MOST_CHECKED))]
     owner, balls = explained.graph_of_node[roots], explained.balls(roots, fragment.depth)

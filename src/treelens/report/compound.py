@@ -26,21 +26,9 @@ def compound_card(
 ) -> dict[str, Any]:
     """Return what a chemist reads about one molecule, with drawings as SVG; text is escaped.
 
-    Parameters
-    ----------
-    estimator : fitted GraphRegressor, GraphClassifier or GraphSVC
-        Of molecules.
-    graphs : GraphCollection
-        Of the molecule, or of two: the molecule, and another one to compare it with.
-    evidence : dict, optional
-        Of :func:`group_evidence`: what was measured with and without each group.
-
-    Returns
-    -------
-    dict
-        The row of the molecule in the report's cards (numbers are on the learned scale), without
-        its patterns, and ``svg``, ``groups`` (name, number of occurrences, what their
-        atoms add), ``difference`` (None without another molecule).
+    That is its row in the report's cards (numbers are on the learned scale), ``svg``, ``groups``
+    (name, number of occurrences, what their atoms add) and ``difference``. ``graphs`` may have
+    another molecule to compare it with; ``evidence`` is of :func:`group_evidence`.
     """
     given = predict_graphs(estimator, graphs, None)
     assert given is not None
@@ -70,10 +58,7 @@ def compound_card(
 
 
 def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
-    """How the first prediction differs from the second, on the learned scale.
-
-    Of numbers with the standard deviation of the difference, which is small for similar molecules.
-    """
+    """How the first prediction differs from the second; the deviation is that of the difference."""
     if given.classes is None:
         mean, cov = estimator.predict(
             given.graphs, return_cov=True, include_noise=False, learned_scale=True
@@ -86,11 +71,9 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
 
 
 def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Return what was measured of training molecules with and without well-known groups.
+    """Return what was measured of training molecules with and without well-known groups, by name.
 
-    By name of the group, how many have it (``n``), and their mean value or the shares of classes
-    (``with``, ``without``). Groups that all or none have are left out; so are all groups where the
-    training SMILES are not known.
+    Groups that all or none have are left out; so are all where the training SMILES are not known.
     """
     training, classes = estimator.model_.training, estimator.model_.classes
     scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()

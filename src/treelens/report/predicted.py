@@ -330,32 +330,27 @@ def class_scores(
     Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no
     log loss, reliability or threshold.
     """
-    n, n_classes = len(codes), len(classes)
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    n, labels = len(codes), np.arange(len(classes))
     columns = ranking if probabilities is None else probabilities
     assert columns is not None
     found = metrics.class_scores(codes, predicted, columns)
-    confusion = np.bincount(codes * n_classes + predicted, minlength=n_classes**2)
-    confusion = confusion.reshape(n_classes, n_classes)
-    n_right, shares = int(np.trace(confusion)), confusion.sum(axis=1) / n
-    present = shares[shares > 0]
-    right, true, named = (
-        x.tolist() for x in (np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0))
+    confusion = confusion_matrix(codes, predicted, labels=labels)
+    precision, recall, _, counts = precision_recall_fscore_support(
+        codes, predicted, labels=labels, zero_division=np.nan
     )
+    n_right, present = int(np.trace(confusion)), counts[counts > 0] / n
     per_class = [
-        {
-            "class": str(label),
-            "n": n_true,
-            "recall": right[k] / n_true if n_true else None,
-            "precision": right[k] / named[k] if named[k] else None,
-        }
-        for k, (label, n_true) in enumerate(zip(classes.tolist(), true, strict=True))
+        {"class": str(label), "n": counts[k], "recall": recall[k], "precision": precision[k]}
+        for k, label in enumerate(classes.tolist())
     ]
     scores = {
         "n_graphs": n,
         "n_right": n_right,
         **found,
         "accuracy_interval": wilson_interval(n_right, n),
-        "majority_share": float(shares.max()),
+        "majority_share": float(present.max()),
         "reference_log_loss": -float((present * np.log(present)).sum()),
         "confusion": confusion.tolist(),
         "per_class": per_class,

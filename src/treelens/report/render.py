@@ -40,39 +40,10 @@ _SYMBOLS = (
 
 
 def write_report(
-    model: Any,
-    path: str | Path,
-    X: Any = None,
-    y: Any = None,
-    *,
-    names: str | None = None,
+    model: Any, path: str | Path, X: Any = None, y: Any = None, *, names: str | None = None
 ) -> Path:
-    """Write the report on a fitted model as one self-contained HTML file.
-
-    Parameters
-    ----------
-    model : GraphRegressor, GraphClassifier or GraphSVC
-        A fitted model.
-    path : str or Path
-        Where to write. It is checked before the work begins.
-    X, y, names : optional
-        See :func:`treelens.report.summarize`.
-
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import treelens as tl
-    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphSVC("wwl", 2, 0, 1.0, 10.0).fit(graphs[::2], y[::2])
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
-    >>> write_report(model, path, graphs[1::2], y[1::2]).read_text(encoding="utf-8")[:15]
-    '<!doctype html>'
-    """
-    target = checked_target(path)
+    """Write the report on a fitted model as one HTML file that needs nothing else."""
+    target = checked_target(path)  # before the work begins
     page = render(summarize(model, X, y, names=names))
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))

@@ -431,8 +431,8 @@ def _tree(forest: PatternForest, pattern: int, text: str) -> list[dict[str, Any]
     nodes = [TreeNode(-1, 0, text, None, False)]
     if tree < len(forest.trees):  # else it is a cell of attributes
         nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
-    texts = [(str(x.label), None if x.edge_label is None else str(x.edge_label)) for x in nodes]
     return [
-        node._replace(label=label, edge_label=edge_label)._asdict()
-        for node, (label, edge_label) in zip(nodes, texts, strict=True)
+        node._asdict()
+        | {"label": str(node.label), "edge_label": node.edge_label and str(node.edge_label)}
+        for node in nodes
     ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import treelens
 from treelens.explain.decode import LABEL_NAMES, named_forest
@@ -55,35 +56,13 @@ def summarize(
 ) -> dict[str, Any]:
     """Return everything that the report shows, as data that ``json.dumps`` takes.
 
-    Parameters
-    ----------
-    model : GraphRegressor, GraphClassifier or GraphSVC
-        A fitted model.
-    X, y : graphs and their values or classes, optional
-        Test graphs to predict, and to score where ``y`` is given; training graphs among them are
-        left out of the scores. Without them the summary is about the model alone.
-    names : str, optional
-        A data set whose label codes have names: ``"MUTAG"`` or ``"PTC_MR"``.
-
-    Returns
-    -------
-    dict
-        With the keys ``treelens`` (version), ``kind`` ("numbers" or "classes"), ``noun``
-        ("molecule" or "graph"), ``model``, ``svm`` or ``gp`` (settings; the other is None),
-        ``learning``, ``validation`` (scores on the training graphs by leave-one-out, or in the
-        cross-validation of an SVM), ``scores`` (on the test set), ``checks``, ``fragments``,
-        ``pairs`` (similar training graphs with different targets), ``patterns``,
-        ``pattern_texts``, and, None without graphs, ``data``, ``domain``, ``cards`` and
-        ``predictions``.
-
-    Examples
-    --------
-    >>> import treelens as tl
-    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
-    >>> found = summarize(model, graphs[1::2], y[1::2])
-    >>> found["kind"], found["scores"]["n_graphs"], found["validation"]["n_graphs"]
-    ('classes', 20, 20)
+    See :meth:`treelens.GraphRegressor.summary`. The keys are ``treelens`` (version), ``kind``
+    ("numbers" or "classes"), ``noun`` ("molecule" or "graph"), ``model``, ``svm`` or ``gp``
+    (settings; the other is None), ``learning``, ``validation`` (scores on the training graphs by
+    leave-one-out, or in the cross-validation of an SVM), ``scores`` (on the test set, without
+    training graphs), ``checks``, ``fragments``, ``pairs`` (similar training graphs with different
+    targets), ``patterns``, ``pattern_texts``, and, None without graphs, ``data``, ``domain``,
+    ``cards`` and ``predictions``.
     """
     estimator, model = model, model.model_
     names = names if names in LABEL_NAMES else None  # a file of that name has its own labels
@@ -243,27 +222,19 @@ def _learning(estimator: Any) -> dict[str, Any]:
 
 def _levels(model: Any) -> list[dict[str, Any]]:
     """Return the weights of every depth of every tree, and its part of all similarity."""
-    expansion, histograms = model.expansion, model.training.histograms
-    forest, weights = expansion.forest, expansion.weights
-    counts = np.asarray(histograms.to_sparse("counts").sum(axis=0)).ravel()
-    total = float(weights @ counts)
-    levels = []
-    groups = forest.level_groups[forest.level_of(np.arange(len(weights)) + expansion.first_pattern)]
-    for group in np.unique(groups):
-        own = groups == group
-        k = int(np.argmax(forest.level_groups == group))
-        levels.append(
-            {
-                "tree": forest.level_names[k].rpartition(", depth")[0] or forest.level_names[k],
-                "depth": forest.levels[k][1],
-                "n_patterns": int(own.sum()),
-                "mean": weights[own].mean(),
-                "min": weights[own].min(),
-                "max": weights[own].max(),
-                "share": float(weights[own] @ counts[own]) / total if total > 0 else 0.0,
-            }
-        )
-    return levels
+    forest, weights = model.expansion.forest, model.expansion.weights
+    counts = np.asarray(model.training.histograms.to_sparse("counts").sum(axis=0)).ravel()
+    levels = forest.level_of(np.arange(len(weights)) + model.expansion.first_pattern)
+    table = pd.DataFrame({"weight": weights, "part": weights * counts})
+    grouped = table.groupby(forest.level_groups[levels])
+    rows = grouped["weight"].agg(["mean", "min", "max"])
+    rows["n_patterns"] = grouped.size()
+    rows["share"] = grouped["part"].sum() / max(table["part"].sum(), np.finfo(float).tiny)
+    places = [int(np.argmax(forest.level_groups == group)) for group in rows.index]
+    names = [forest.level_names[k] for k in places]
+    rows["tree"] = [name.rpartition(", depth")[0] or name for name in names]
+    rows["depth"] = [forest.levels[k][1] for k in places]
+    return rows.to_dict("records")
 
 
 def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
