@@ -58,6 +58,14 @@ class Fragment(NamedTuple):
     total: float  # over all occurrences in a graph, each node once
     beyond: GraphMeans  # the conditional effect, without the fragments found before
 
+    def signed(self, sign: float, error: float) -> Fragment:
+        """The same with a sign, and with an error beside that over graphs."""
+        effect = GraphMeans(
+            sign * self.effect.mean, float(np.hypot(self.effect.error, error)), self.effect.n_graphs
+        )
+        beyond = self.beyond._replace(mean=sign * self.beyond.mean)
+        return self._replace(effect=effect, total=sign * self.total, beyond=beyond)
+
 
 def search_fragments(
     explained: ExplainedGraphs, n_fragments: int, min_support: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any, ClassVar
 
@@ -13,7 +12,6 @@ from treelens.explain.contributions import outputs_of
 from treelens.explain.decode import Occurrence, occurrence_at, pattern_texts
 from treelens.explain.draw import Style, draw_graph, is_molecule
 from treelens.explain.effects import (
-    GraphEffects,
     effects_of_graphs,
     inverse_covariance,
     jackknife_errors,
@@ -127,19 +125,19 @@ def fragment_table(
     inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
-    parts, size, left_out = [], {}, True
+    found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
+    size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
         effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
         explained = ExplainedGraphs(expansion.forest, graphs, seen.colors, effects.phi)
-        found = search_fragments(explained, n_fragments, min_support)
-        regions = [_sampled_region(explained, fragment) for fragment in found]
-        errors = jackknife_errors(effects, regions, inverse, output, n_jobs)
-        part = _rows(effects, explained, found, targets, sign, smarts)
-        # Over graphs and over the sample of training graphs.
-        part["error"] = np.hypot([f.effect.error for f in found], errors)
-        if label is not None:
-            part.insert(0, "class_label", label)
-        parts.append(part)
+        fragments = search_fragments(explained, n_fragments, min_support)
+        regions = [_sampled_region(explained, fragment) for fragment in fragments]
+        errors = jackknife_errors(effects, regions, inverse, output, n_jobs).tolist()
+        order = np.inf
+        for fragment, error in zip(fragments, errors, strict=True):
+            # Fragments of several classes are merged by score; those of one keep their order.
+            order = min(order, abs(fragment.score))
+            found.append((order, label, fragment.signed(sign, error)))
         left_out = all(effects.copies)
         # The effect of the size of a graph, whatever its nodes are: the mean contribution of a
         # node, averaged within graphs first, and that of a graph of usual size.
@@ -151,33 +149,32 @@ def fragment_table(
             "mean_nodes": n_nodes,
             "effect": sign * node.mean * n_nodes,
         }
-    table = FragmentTable(pd.concat(parts))
-    sizes = sizes_for_ranking(table.pop("_order").to_numpy())
-    table = table.iloc[np.argsort(-sizes, kind="stable")[:n_fragments]]
-    table.index = pd.RangeIndex(1, len(table) + 1, name="rank")
-    covered: list[np.ndarray] = table.pop("_covered").tolist()
-    table.pictures = dict(zip(table.index.tolist(), table.pop("_picture"), strict=True))
-    table.holders = dict(zip(table.index.tolist(), table.pop("_holders"), strict=True))
+    sizes = sizes_for_ranking(np.array([order for order, _, _ in found]))
+    found = [found[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
+    kept = [fragment for _, _, fragment in found]
+    table = _table(explained, kept, targets, classes, smarts)
+    if len(size) > 1 or next(iter(size)) is not None:
+        table.insert(0, "class_label", [label for _, label, _ in found])
     if classes is not None and class_label is None and len(classes) == 2:
         class_label = classes[1]
-    least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(graphs)))
+    noun = noun_of(graphs.recipe)
+    none = (
+        f"No fragment in at least {min_support} of the {noun} has an effect beyond two standard "
+        "errors."
+    )
+    if not expansion.forest.depth:
+        none = (
+            f"No fragments: the patterns of this model are single "
+            f"{'atoms' if noun == 'molecules' else 'nodes'} (depth 0). Fit it with depth=2 "
+            "(--depth 2) to see fragments."
+        )
     table.attrs = {
         "size": size if len(size) > 1 else next(iter(size.values())),
         "left_out": left_out,
         "toward": None if class_label is None else str(class_label),
-        "strongest": _strongest(table, covered, least),
-        "none": None,
+        "strongest": _strongest(explained, kept),
+        "none": None if kept else none,
     }
-    if not len(table):
-        noun = noun_of(graphs.recipe)
-        table.attrs["none"] = (
-            f"No fragment in at least {min_support} of the {noun} has an effect beyond two "
-            "standard errors."
-            if expansion.forest.depth
-            else f"No fragments: the patterns of this model are single "
-            f"{'atoms' if noun == 'molecules' else 'nodes'} (depth 0). Fit it with depth=2 "
-            "(--depth 2) to see fragments."
-        )
     return table
 
 
@@ -195,15 +192,14 @@ def _sampled_region(
     return nodes, np.bincount(place, weights=np.repeat(per_root, np.diff(balls.indptr)))
 
 
-def _rows(
-    effects: GraphEffects,
+def _table(
     explained: ExplainedGraphs,
     fragments: list[Fragment],
     targets: np.ndarray | None,
-    sign: float,
+    classes: np.ndarray | None,
     smarts: bool,
-) -> pd.DataFrame:
-    graphs, classes = explained.graphs, effects.expansion.classes
+) -> FragmentTable:
+    graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     columns: dict[str, Any] = {"name": [""] * len(fragments)}
     if len(graphs) and is_molecule(graphs[0]):
@@ -214,11 +210,11 @@ def _rows(
     columns |= {
         "pattern": [" | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments],
         "depth": [f.depth for f in fragments],
-        "effect": [sign * f.effect.mean for f in fragments],
-        "error": np.nan,
-        "conditional_effect": [sign * f.beyond.mean for f in fragments],
+        "effect": [f.effect.mean for f in fragments],
+        "error": [f.effect.error for f in fragments],
+        "conditional_effect": [f.beyond.mean for f in fragments],
         "conditional_error": [f.beyond.error for f in fragments],
-        "total": [sign * f.total for f in fragments],
+        "total": [f.total for f in fragments],
         "support": [len(found) for found in having],
     }
     if targets is not None and classes is None:
@@ -228,17 +224,14 @@ def _rows(
             counts = [int((targets[found] == code).sum()) for found in having]
             columns[f"support {label}"] = counts
     smallest = [h[np.argsort(graphs.sizes[h], kind="stable")][:_N_EXAMPLES] for h in having]
-    columns["examples"] = [
-        [k if graphs.names is None else graphs[k].name for k in found.tolist()]
-        for found in smallest
-    ]
-    # Fragments of several classes are merged by score, those of one keep the order of the search.
-    scores = np.abs([f.score for f in fragments]).astype(float)
-    columns["_order"] = np.minimum.accumulate(scores) if len(scores) else scores
-    columns["_holders"] = having
-    columns["_covered"] = [explained.covered(f.roots, f.depth) for f in fragments]
-    columns["_picture"] = [_picture(explained, f) for f in fragments]
-    return pd.DataFrame(columns)
+    columns["examples"] = [(h if names is None else names[h]).tolist() for h in smallest]
+    ranks = pd.RangeIndex(1, len(fragments) + 1, name="rank")
+    table = FragmentTable(columns, index=ranks)
+    table.pictures = {
+        rank: _picture(explained, f) for rank, f in zip(ranks, fragments, strict=True)
+    }
+    table.holders = dict(zip(ranks, having, strict=True))
+    return table
 
 
 def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
@@ -252,21 +245,18 @@ def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occ
     return explained.graphs[graph], place
 
 
-def _strongest(table: FragmentTable, covered: Sequence[np.ndarray], least: int) -> list[int]:
+def _strongest(explained: ExplainedGraphs, fragments: list[Fragment]) -> list[int]:
     """Ranks by absolute effect, of distinct fragments with enough support (or any, if none has)."""
-    supported = np.flatnonzero(table["support"].to_numpy() >= least)
-    supported = supported if len(supported) else np.arange(len(table))
-    size = sizes_for_ranking(table["effect"].to_numpy()[supported])
-    taken: list[int] = []
-    for k in supported[np.argsort(-size, kind="stable")].tolist():
-        shared = [
-            len(np.intersect1d(covered[k], covered[other], assume_unique=True))
-            / min(len(covered[k]), len(covered[other]))
-            for other in taken
-        ]
-        if max(shared, default=0.0) <= _SAME:
-            taken.append(k)
-    return [k + 1 for k in taken]
+    least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(explained.graphs)))
+    supported = np.array([f.effect.n_graphs >= least for f in fragments], dtype=bool)
+    candidates = np.flatnonzero(supported if supported.any() else ~supported)
+    size = sizes_for_ranking(np.array([fragments[k].effect.mean for k in candidates]))
+    taken: dict[int, set[int]] = {}  # rank, and the nodes of all occurrences
+    for k in candidates[np.argsort(-size, kind="stable")].tolist():
+        own = set(explained.covered(fragments[k].roots, fragments[k].depth).tolist())
+        if all(len(own & x) <= _SAME * min(len(own), len(x)) for x in taken.values()):
+            taken[k + 1] = own
+    return list(taken)
 
 
 # --- what else is known of the graphs that have a fragment ------------------------------------
