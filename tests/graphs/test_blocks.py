@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from graphs.test_molecule_table import write
 from strategies import make_random_graphs
 from treelens.graphs.blocks import (
     Block,
@@ -84,26 +85,8 @@ def test_blocks_in_the_place_of_graphs_are_called_so(tmp_path) -> None:
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
 
 
-@pytest.fixture
-def write_table(tmp_path):
-    """A function that writes SMILES and classes to a file and gives its path."""
-    pytest.importorskip("rdkit")
-
-    def write(smiles, classes="0101010101010"):
-        path = tmp_path / "molecules.csv"
-        rows = (f"{s},{y}\n" for s, y in zip(smiles, classes, strict=False))
-        path.write_text("smiles,label\n" + "".join(rows))
-        return path
-
-    return write
-
-
-@pytest.fixture
-def table(write_table):
-    return write_table(["CCO", "C(", "CN", "CC"], ["1", "0", "", "0"])
-
-
-def test_a_block_travels_with_its_messages(table) -> None:
+def test_a_block_travels_with_its_messages(tmp_path) -> None:
+    table = write(tmp_path / "x.csv", [("CCO", 1), ("C(", 0), ("CN", ""), ("CC", 0)])
     first, *_ = SmilesBlocks(table, block_size=2, on_invalid="skip", on_missing="skip")
     (message,) = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(first)).load())).messages
     assert isinstance(message, InvalidMoleculesWarning)
@@ -118,8 +101,8 @@ def test_tables_that_cannot_be_read_in_blocks(tmp_path) -> None:
             SmilesBlocks("x.csv", **wrong)
 
 
-def test_smiles_are_read_in_blocks_as_they_are_at_once(write_table) -> None:
-    path = write_table(SMILES)
+def test_smiles_are_read_in_blocks_as_they_are_at_once(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", zip(SMILES, "01" * 5, strict=True))
     graphs, y = tl.read_smiles(path)
     blocks = list(loaded(SmilesBlocks(path, block_size=3)))
     assert [len(block.graphs) for block in blocks] == [3, 3, 3, 1]
@@ -130,8 +113,9 @@ def test_smiles_are_read_in_blocks_as_they_are_at_once(write_table) -> None:
     assert names == [graph.node_labels for graph in graphs]
 
 
-def test_a_bad_row_is_named_by_its_number_in_the_file(write_table) -> None:
-    path = write_table([*SMILES[:7], "not a molecule", *SMILES[7:]])
+def test_a_bad_row_is_named_by_its_number_in_the_file(tmp_path) -> None:
+    smiles = [*SMILES[:7], "not a molecule", *SMILES[7:]]
+    path = write(tmp_path / "x.csv", zip(smiles, "01010101010", strict=True))
     with pytest.raises(GraphDataError, match=r"row 8 \(line 9\) 'not a molecule'"):
         list(loaded(SmilesBlocks(path, block_size=3)))
     with pytest.warns(InvalidMoleculesWarning, match=r"row 8 \(line 9\)"):

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphs.test_damaged_files import TU_FILES, zipped
+from graphs.test_tudataset import write_set
 from treelens import read_smiles, read_tudataset
 from treelens.graphs import opening
 from treelens.graphs.blocks import SmilesBlocks
@@ -23,22 +25,6 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.opening import is_integer, is_number, number_table
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
-
-TU = {"A": "1, 2\n", "graph_indicator": "1\n1\n", "graph_labels": "1\n", "node_labels": "0\n0\n"}
-
-
-def write_set(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for part, text in TU.items():
-        (folder / f"X_{part}.txt").write_text(text)
-    return folder
-
-
-def zip_of(path: Path, files: dict, method: int = zipfile.ZIP_DEFLATED) -> Path:
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for part, data in files.items():
-            archive.writestr(f"X_{part}.txt", data)
-    return path
 
 
 def read_blocks(path: Path) -> list:
@@ -74,7 +60,7 @@ def within_seconds(call, seconds: float = 20.0) -> str:
        for part in ("graph", "node"))],
 )  # fmt: skip
 def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> None:
-    write_set(tmp_path)
+    write_set(tmp_path, "X")
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     message = within_seconds(lambda: read(tmp_path / name))
@@ -85,7 +71,7 @@ def test_folders_sockets_and_devices(tmp_path, monkeypatch) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(GraphDataError, match=r"folder\.csv is a folder; expected a regular file"):
         read_smiles(tmp_path / "folder.csv")
-    (write_set(tmp_path / "set") / "X_edge_labels.txt").mkdir()
+    (write_set(tmp_path / "set", "X", edge_labels=None) / "X_edge_labels.txt").mkdir()
     with pytest.raises(GraphDataError, match=r"X_edge_labels\.txt is a folder"):
         read_tudataset(tmp_path / "set")
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
@@ -138,12 +124,13 @@ def test_the_limit_can_be_set(tmp_path, monkeypatch) -> None:
         monkeypatch.setenv("TREELENS_MAX_UNPACKED", wrong)
         with pytest.raises(GraphDataError, match="must be a number of bytes; got"):
             opening.read_bytes(path)
-    archive = zip_of(tmp_path / "X.zip", {**TU, "graph_attributes": SWOLLEN})
+    archive = tmp_path / "X.zip"
+    archive.write_bytes(zipped({**TU_FILES, "graph_attributes": SWOLLEN}))
     monkeypatch.delenv("TREELENS_MAX_UNPACKED")
     with pytest.raises(GraphDataError, match="TREELENS_MAX_UNPACKED=BYTES"):
         read_tudataset(archive)
     monkeypatch.setenv("TREELENS_MAX_UNPACKED", str(2 * len(SWOLLEN)))
-    assert len(read_tudataset(archive)[0]) == 1
+    assert len(read_tudataset(archive)[0]) == 2
 
 
 def test_blocks_of_a_large_gz_need_no_limit(tmp_path) -> None:
@@ -155,8 +142,8 @@ def test_blocks_of_a_large_gz_need_no_limit(tmp_path) -> None:
 
 def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
     """The list of members says 2 bytes; unpacking at once would give 64 MiB before looking."""
-    path = zip_of(tmp_path / "X.zip", {**TU, "node_labels": b"0\n" * (32 * 2**20)})
-    data = bytearray(path.read_bytes())
+    path = tmp_path / "X.zip"
+    data = bytearray(zipped({**TU_FILES, "edge_labels": b"0\n" * (32 * 2**20)}))
     for signature, size_at in ((b"PK\1\2", 24), (b"PK\3\4", 22)):
         start = data.rindex(signature)
         data[start + size_at : start + size_at + 4] = (2).to_bytes(4, "little")
@@ -171,7 +158,8 @@ def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_zips_packed_in_unusual_ways_are_refused(tmp_path, method) -> None:
-    path = zip_of(tmp_path / "X.zip", TU, method)
+    path = tmp_path / "X.zip"
+    path.write_bytes(zipped(TU_FILES, method))
     with pytest.raises(GraphDataError, match="packed in an unusual way"):
         read_tudataset(path)
 

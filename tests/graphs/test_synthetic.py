@@ -6,13 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from naive.patterns import nested_colors
+from treelens import as_graph_collection
 from treelens.graphs.collection import Graph
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.synthetic import SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_synthetic
 
 POSITIVE = (1, 2, 5, 6)
 NEGATIVE = (3, 4, 7, 8)
-PATTERN = (0, (0, 1, 2))  # a colour of depth 1: own label, sorted labels around
+PATTERN = (0, ((None, 0), (None, 1), (None, 2)))  # a colour of depth 1: own label, labels around
 # test substructure: the training substructures of (its own class, the other) it lies between
 HALF_WAY = {5: (2, 4), 6: (1, 3), 7: (3, 1), 8: (4, 2)}
 
@@ -26,15 +28,7 @@ def neighbors_of(graph: Graph) -> list[list[int]]:
 
 
 def colors_by_depth(graph: Graph, depth: int) -> list[list]:
-    """Colours as nested tuples, so that equal colours are equal in any graph."""
-    around = neighbors_of(graph)
-    colors = [list(graph.node_labels)]
-    for _ in range(depth):
-        last = colors[-1]
-        colors.append(
-            [(last[v], tuple(sorted(last[u] for u in around[v]))) for v in range(len(last))]
-        )
-    return colors
+    return nested_colors(as_graph_collection([graph]), depth)
 
 
 def similarity(a: Graph, b: Graph, depths=(1, 2), pattern_weight: int = 1) -> Fraction:
@@ -76,8 +70,8 @@ def test_only_the_pattern_and_its_leaves_are_in_all_positive_and_no_negative_one
         return {color for depth in colors_by_depth(SUBSTRUCTURES[number], 2)[1:] for color in depth}
 
     shared = set.intersection(*map(colors, POSITIVE)) - set.union(*map(colors, NEGATIVE))
-    leaves = {(label, (0,)) for label in (1, 2)}
-    assert shared == {PATTERN} | leaves | {(leaf, (PATTERN,)) for leaf in leaves}
+    leaves = {(label, ((None, 0),)) for label in (1, 2)}
+    assert shared == {PATTERN} | leaves | {(leaf, ((None, PATTERN),)) for leaf in leaves}
 
 
 @pytest.mark.parametrize(("test", "pair"), HALF_WAY.items())
