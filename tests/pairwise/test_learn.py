@@ -75,14 +75,6 @@ def test_the_pattern_that_makes_the_class_rises_most(study, kind):
     np.testing.assert_allclose(learned.moved, 1.0, atol=1e-6)  # the radius is used
 
 
-def test_where_every_hinge_is_active_weights_only_rise(features, labels):
-    """Two classes, no balance: the gradient is minus a quadratic form of the labels."""
-    two = (labels > 0).astype(int)
-    learned = learn_weights(features, two, margins=(50.0, -50.0), sigma=0.1, balance=False)
-    assert learned.weights.min() >= 1.0 - 1e-9
-    assert learned.weights.max() > 1.1
-
-
 @quiet
 @pytest.mark.interpreted
 @pytest.mark.parametrize("options", SOLVERS)

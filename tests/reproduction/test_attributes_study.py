@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from reproduction.attributes import (
-    HOPPER,
     accuracies,
     gains,
-    grakel_kernels,
     kernel_scores,
     time_ratios,
     wwl_kernels,
@@ -42,16 +40,6 @@ def test_wwl_is_the_cost_of_the_best_assignment(graphs):
     expected = np.exp(-cost[linear_sum_assignment(cost)].mean())
     assert found[1, 1.0][0, 1] == pytest.approx(expected)
     np.testing.assert_allclose(found[1, 1.0], found[1, 1.0].T)
-
-
-def test_kernels_of_grakel_compare_a_graph_with_itself_best(graphs):
-    pytest.importorskip("grakel")
-    for kind, settings in (("GraphHopper", HOPPER), ("PropagationAttr", [{"t_max": 2, "w": 0.1}])):
-        for _, kernel in grakel_kernels(kind, settings, graphs):
-            np.testing.assert_allclose(kernel, kernel.T, atol=1e-12)
-            np.testing.assert_allclose(np.diag(kernel), 1.0)
-            assert kernel.max() < 1.0 + 1e-9
-            assert np.linalg.eigvalsh(kernel).min() > -1e-8
 
 
 def test_settings_are_chosen_without_the_test_part():

@@ -97,15 +97,15 @@ def test_copies_and_stereoisomers_are_on_one_side(load, monkeypatch):
 # --- the choice page --------------------------------------------------------------------------
 
 
-def written(tmp_path, part: str, scores: dict[str, list[float]], score: str, name: str = "s"):
+def written(tmp_path, part, scores, score, name="s", kind="random", **more):
+    """Write rows of a set: the values of a score by method, split by split."""
     with RowFile(tmp_path / "rows" / f"compare_{part}.jsonl", compare.KEY) as rows:
         for method, values in scores.items():
             for split, value in enumerate(values):
-                rows.append({
-                    "set": name, "kind": "random", "split": split, "method": method, score: value,
-                    "n_train": 80, "n_test": 20, "best_weights": "uniform", "best_depth": split,
-                    "uses_descriptors": False,
-                })  # fmt: skip
+                key = {"set": name, "kind": kind, "split": split, "method": method}
+                chosen = {"best_weights": "uniform", "best_depth": split, "uses_descriptors": False}
+                rows.append({**key, score: value, "n_train": 80, "n_test": 20, **chosen, **more})
+        return rows.rows
 
 
 def test_the_default_is_compared_with_the_best_fixed_choice(tmp_path):
@@ -142,13 +142,9 @@ def test_scores_of_a_set_are_compared_with_the_default_on_shared_splits(tmp_path
     more = {"mae": 0.5, "r2": 0.9, "nlpd": 1.0, "coverage": 0.9, "cpu_seconds": 2.0,
             "calibration": {"0.5": 0.4, "0.9": 0.9}}  # fmt: skip
     errors = {"auto": [1.0, 1.2, 1.1], "ecfp6_gp": [1.5, 1.8, 1.6], "forest": [0.9, 1.1]}
-    with RowFile(tmp_path / "rows" / "compare_numbers.jsonl", compare.KEY) as rows:
-        for kind in ("random", "scaffold"):
-            for method, values in errors.items():
-                for split, rmse in enumerate(values):
-                    key = {"set": "ESOL", "kind": kind, "split": split, "method": method}
-                    rows.append({**key, "rmse": rmse, "n_train": 8, "n_test": 2, **more})
-        own = [row for row in rows.rows if row["kind"] == "random"]
+    written(tmp_path, "numbers", errors, "rmse", "ESOL", "scaffold", **more)
+    rows = written(tmp_path, "numbers", errors, "rmse", "ESOL", **more)
+    own = [row for row in rows if row["kind"] == "random"]
     mean, error, p = page_compare.difference(own, "ecfp6_gp", "auto", "rmse")
     assert mean == pytest.approx(0.5333, abs=1e-3)
     assert error == pytest.approx(np.sqrt((1 / 3 + 1 / 4) * np.var([0.5, 0.6, 0.5], ddof=1)))
@@ -161,11 +157,10 @@ def test_scores_of_a_set_are_compared_with_the_default_on_shared_splits(tmp_path
 
 def test_assays_are_compared_by_wins_ranks_and_a_test_over_assays(tmp_path):
     names = compare.OLD_ASSAYS[:6]
-    with RowFile(tmp_path / "rows" / "compare_moleculeace.jsonl", compare.KEY) as rows:
-        for k, name in enumerate(names):
-            for method, rmse in (("auto", 0.3), ("forest", 0.4 + 0.01 * k)):
-                key = {"set": name, "kind": "published", "split": 0, "method": method}
-                rows.append({**key, "rmse": rmse, "rmse_cliff": rmse, "n_train": 8, "n_test": 2})
+    for k, name in enumerate(names):
+        for method, rmse in (("auto", 0.3), ("forest", 0.4 + 0.01 * k)):
+            written(tmp_path, "moleculeace", {method: [rmse]}, "rmse", name, "published",
+                    rmse_cliff=rmse)  # fmt: skip
     page = "\n".join(page_compare.assay_parts(tmp_path))
     assert "| ECFP4 forest | 0.425 | 0.425 | 6 of 6 | 0.031 | 0.031 |" in page
     found = {n: {"auto": {"rmse": 0.1}, "forest": {"rmse": 0.2}} for n in names}

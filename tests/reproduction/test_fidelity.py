@@ -7,7 +7,6 @@ from reproduction.explained_models import (
     ForestByShap,
     ForestModel,
     OwnModel,
-    TreeShap,
     node_values,
     parts_of,
     path_contributions,
@@ -77,18 +76,6 @@ def test_contributions_of_bits_add_up_to_the_forests_prediction(graphs, y, kind)
         spread = model.fingerprints.spread(model.molecules[index], worth)
         np.testing.assert_allclose(model.contributions(index), spread)
         assert spread.sum() == pytest.approx(worth[bits > 0].sum())
-
-
-def test_shap_values_of_a_single_split_are_the_change_it_makes():
-    """One bit decides: beside rows without it, its value is the step, and all others' nothing."""
-    pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
-    from sklearn.ensemble import RandomForestRegressor
-
-    rows = np.zeros((20, 3), dtype=np.float32)
-    rows[::2, 1] = 1.0
-    forest = RandomForestRegressor(3, bootstrap=False, random_state=0).fit(rows, 5.0 * rows[:, 1])
-    found = TreeShap(forest, rows[1::2]).of(rows[:2])
-    np.testing.assert_allclose(found, [[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]], atol=1e-6)
 
 
 def test_steps_delete_and_insert_in_order():

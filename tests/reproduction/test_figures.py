@@ -26,12 +26,6 @@ def test_values_under_the_panels_are_the_kernels(graphs):
         assert value == pytest.approx(kernel(**options).fit_transform(graphs)[0, 1], abs=1e-9)
     kernel = WassersteinWL(gamma=1.0, **options).fit_transform(graphs)[0, 1]
     assert found.wasserstein == pytest.approx(-np.log(kernel), abs=1e-7)
-    plan, matching = found.plan, found.assignment
-    np.testing.assert_allclose(plan.sum(axis=1), 1 / LEFT.n_nodes, atol=1e-9)
-    np.testing.assert_allclose(plan.sum(axis=0), 1 / RIGHT.n_nodes, atol=1e-9)
-    assert (plan >= -1e-12).all()
-    assert matching.sum(axis=1).tolist() == [1.0] * LEFT.n_nodes
-    assert matching.sum(axis=0).max() == 1.0
 
 
 def test_files_are_whole(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reproduction.__main__ import PAGES, run
-from reproduction.data import StudyOptions, random_splits
+from reproduction.data import StudyOptions
 from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
 from reproduction.pages import common_rows, paired
 
@@ -35,11 +35,6 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
     gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",), 0.25)
     assert (gain["difference"], gain["n"]) == (0.0, 2)
     assert paired(rows, "treelens", "none", "rmse", ("split",), 0.25) is None
-
-
-def test_random_splits_divide_a_set():
-    for _, train, test in random_splits(50, 2):
-        assert sorted([*train, *test]) == list(range(50))
 
 
 # --- fragments ----------------------------------------------------------------------------------

@@ -129,24 +129,6 @@ def test_sharing_equals_a_pipeline_of_our_own_parts(data, splits):
         np.testing.assert_array_equal(result.scores[candidate], scores)
 
 
-def test_weights_come_from_the_training_part_of_a_split(data, splits):
-    graphs, y = data
-    train = splits[1][0]
-    search = search_of(data, splits, final=True)
-    base = Candidate(1.0, 2, "tanimoto", None, 1.0).base
-    weights = search.weights_for(base, train)
-    kernel = tl.WLOptimalAssignment(
-        2, include_depth_zero=True, weights=tl.PairwiseWeights(1.0, random_state=0)
-    ).fit(graphs[train], y[train])
-    every_name = PatternVocabulary.fit(graphs, 2)[0].feature_names(0).tolist()
-    of_text = dict(zip(every_name, weights.tolist(), strict=True))
-    names = kernel.feature_map_names()
-    np.testing.assert_allclose([of_text[n] for n in names], kernel.weights_, atol=1e-10)
-    elsewhere = [w for name, w in of_text.items() if name not in set(names)]
-    assert elsewhere
-    assert set(elsewhere) == {1.0}
-
-
 def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
     candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
                   for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
