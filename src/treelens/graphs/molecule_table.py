@@ -244,8 +244,8 @@ class MoleculeTable:
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
             data = data._rows_with_target(target, task, on_missing, qualifier)
-        data = data._for_task(task, transform_named(transform), learn)
-        data = replace(data._with_noise(noise), unit=unit or unit_in(data.target))
+        data = data._for_task(task, transform_named(transform), noise, learn)
+        data = replace(data, unit=unit or unit_in(data.target))
         data = data._without_repeats(duplicates)
         assert data.y is not None
         if learn:
@@ -300,8 +300,10 @@ class MoleculeTable:
         kept = self.pick(np.flatnonzero(labelled))
         return replace(kept, y=y, target=column, counts=counts, ids=ids, limits=limits)
 
-    def _for_task(self, task: str | None, scale: Transform | None, learn: bool) -> MoleculeTable:
-        """Targets as the task needs them; "auto" goes by what they look like."""
+    def _for_task(
+        self, task: str | None, scale: Transform | None, noise: str | None, learn: bool
+    ) -> MoleculeTable:
+        """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
         y = self.y
         assert y is not None
         if learn and task != "regression" and len(y) < _FEWEST_ROWS:
@@ -318,12 +320,14 @@ class MoleculeTable:
                 "task='classification' to learn classes."
             )
             task = "regression"
+        name = None if scale is None else scale.name
         if task != "regression":
-            if scale is not None:
-                raise GraphDataError(
-                    f"transform={scale.name!r} is for numbers, and these are classes. Leave it "
-                    "out, or learn numbers with task='regression'."
-                )
+            for parameter, value in (("transform", name), ("noise", noise)):
+                if value is not None:
+                    raise GraphDataError(
+                        f"{parameter}={value!r} is for numbers, and these are classes. Leave it "
+                        "out, or learn numbers with task='regression'."
+                    )
             return replace(self, task="classification")
         y = targets.as_numbers(y, self.target_name, self.place, learn)
         if scale is not None:
@@ -335,28 +339,17 @@ class MoleculeTable:
                     f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the "
                     "lower end: transform=log10 probably serves better."
                 )
-        name = None if scale is None else scale.name
-        return replace(self, y=y, task="regression", transform=name)
-
-    def _with_noise(self, column: str | None) -> MoleculeTable:
-        """Standard deviations of the targets beside the graphs, from a column of the table."""
-        if column is None:
-            return self
-        if self.task != "regression":
-            raise GraphDataError(
-                f"noise={column!r} is for numbers, and these are classes. Leave it out, or learn "
-                "numbers with task='regression'."
-            )
-        std = targets.check_noise(
-            self.column(column, parameter="noise"), len(self.graphs), self.place
-        )
+        data = replace(self, y=y, task="regression", transform=name)
+        if noise is None:
+            return data
+        std = targets.check_noise(self.column(noise, parameter="noise"), len(y), self.place)
         if n_empty := int(np.isnan(std).sum()):
             self.notes.append(
-                f"{n_empty} of {len(std)} rows have no standard deviation in {column!r}: they get "
+                f"{n_empty} of {len(std)} rows have no standard deviation in {noise!r}: they get "
                 "the median of the others."
             )
         std[np.isnan(std)] = np.nanmedian(std)
-        return replace(self, graphs=self.graphs.with_data({targets.NOISE: std}))
+        return replace(data, graphs=self.graphs.with_data({targets.NOISE: std}))
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -427,9 +420,10 @@ class MoleculeTable:
         if n_ties:
             words.append(f"{n_ties} with a tie between classes left out")
         self.notes.append(f"{found}: {'; '.join(words)}.")
-        first = np.array([part[0] for part in parts])[clear]
-        rows = tuple(self.rows[part] for part, kept in zip(parts, clear, strict=True) if kept)
-        data = replace(self.pick(first), y=y[clear], merged=rows, counts=counts, limits=limits)
+        kept = list(compress(parts, clear))
+        data = self.pick(np.array([part[0] for part in kept], dtype=np.int64))
+        rows = tuple(self.rows[part] for part in kept)
+        data = replace(data, y=y[clear], merged=rows, counts=counts, limits=limits)
         if std is None:
             return data
         return replace(data, graphs=data.graphs.with_data({targets.NOISE: std[clear]}))
@@ -441,11 +435,7 @@ class MoleculeTable:
         if not torn:
             return
         cells = list(map(str, self.y)) if self.target is None else self.column(self.target)
-        shown = [
-            ", ".join(f"{self.place(int(i))}: {cells[i]}" for i in part[:4])
-            + (", ..." if len(part) > 4 else "")
-            for part in torn
-        ]
+        shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in torn]
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
         self.notes.append(
