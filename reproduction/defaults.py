@@ -243,7 +243,7 @@ def _rule_parts(rows: Rows) -> list[str]:
         "after the defaults were frozen: could another rule do better where the "
         "[default](choice.md) is behind its best fixed choice? *Largest mean*: the candidate with "
         "the largest mean log probability on held-out graphs, without regard to its error. The "
-        "last two average the probabilities of models: their log loss is a little smaller on most "
+        "last two average the probabilities of models: their log loss is smaller on some "
         "sets, their accuracy is not, and they have no one set of weights to show. The order of "
         "the fixed choices is often another one than on the folds of Table 2: with a few hundred "
         "graphs their differences are mostly chance. Nothing was changed.",
