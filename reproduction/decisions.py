@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ from reproduction.pages import (
     markdown_table,
     mean_and_error,
     plus_minus,
-    rows_of,
     save_figure,
+    sections,
     signed,
     write_page,
 )
@@ -60,18 +60,15 @@ TOP = 0.02
 
 def run_campaigns(options: StudyOptions) -> None:
     """Make the rows that are missing, repetition by repetition."""
-    sets: dict[str, Molecules] = {}
+    loaded = cache(load_set)
     with options.rows("campaign", ("set", "method", "seed")) as rows:
         for seed in range(options.repeats or N_REPEATS):
             for name in options.sets or SETS:
                 more = CHOICES if name in CHOICE_SETS and seed < N_CHOICES else ()
                 for method in options.methods or (*METHODS, *more):
                     key = {"set": name, "method": method, "seed": seed}
-                    if key in rows:
-                        continue
-                    if name not in sets:
-                        sets[name] = load_set(name)
-                    rows.add(key, campaign, sets[name], method, seed, options.n_jobs)
+                    if key not in rows:
+                        rows.add(key, campaign, loaded(name), method, seed, options.n_jobs)
 
 
 def load_set(name: str) -> Molecules:
@@ -241,19 +238,16 @@ _STYLES = {
 
 def write(out: Path) -> Path | None:
     """Write ``decisions.md`` and the figure of campaigns."""
-    campaigns, advice = rows_of(out, "campaign"), rows_of(out, "advice")
-    if not campaigns and not advice:
-        return None
-    parts = [*_campaign_parts(out, campaigns), *_advice_parts(advice)]
-    return write_page(out, "decisions", "Which compounds next, and which change", parts)
+    makers = {"campaign": partial(_campaign_parts, out), "advice": _advice_parts}
+    parts = sections(out, makers)
+    title = "Which compounds next, and which change"
+    return write_page(out, "decisions", title, parts) if parts else None
 
 
 # --- campaigns --------------------------------------------------------------------------------
 
 
 def _campaign_parts(out: Path, rows: Rows) -> list[str]:
-    if not rows:
-        return []
     kept = [row for row in rows if row["method"] in METHODS]
     sets = [n for n in SETS if {r["method"] for r in kept if r["set"] == n} == set(METHODS)]
     kept = [row for row in kept if row["set"] in sets]
@@ -389,8 +383,6 @@ def draw_campaigns(folder: Path, rows: Rows) -> list[Path]:
 
 
 def _advice_parts(rows: Rows) -> list[str]:
-    if not rows:
-        return []
     names = {"default": "treelens", "ecfp_gp_radii": "ECFP6 GP"}
     header = ["assay", "method", "pairs", "correlation", "rank correlation", "RMSE",
               "RMSE of no difference", "right sign", "in 90 % interval", "width",

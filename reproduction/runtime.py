@@ -265,14 +265,10 @@ _STYLES = {
 def curve(rows: Rows, experiment: str, solver: str, over: str) -> dict[int, float | None]:
     """Return median seconds over the number of graphs or the depth; None where not reached."""
     fixed, value = ("depth", DEPTH) if over == "n_graphs" else ("n_graphs", NUMBER)
-    groups: dict[int, list[float | None]] = {}
-    for row in rows:
-        if (row["experiment"], row["solver"], row[fixed]) == (experiment, solver, value):
-            groups.setdefault(row[over], []).append(row["seconds"])
-    return {
-        x: None if None in times else float(np.median(np.array(times, dtype=float)))
-        for x, times in sorted(groups.items())
-    }
+    wanted = (experiment, solver, value)
+    own = [row for row in rows if (row["experiment"], row["solver"], row[fixed]) == wanted]
+    times = {x: [row["seconds"] for row in found] for x, found in grouped(own, over).items()}
+    return {x: None if None in times[x] else float(np.median(times[x])) for x in sorted(times)}
 
 
 def seconds_text(seconds: float | str | None) -> str:

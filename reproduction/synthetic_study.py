@@ -17,7 +17,7 @@ import numpy as np
 
 from reproduction.data import StudyOptions
 from reproduction.methods import GRIDS, PAPER_MARGINS, study_learner
-from reproduction.pages import Rows, markdown_table, p_text, plus_minus, rows_of
+from reproduction.pages import Rows, grouped, markdown_table, p_text, plus_minus, rows_of
 from reproduction.published import PAPER_SYNTHETIC
 from reproduction.tables import paired_t_test
 from treelens.estimators.svc import GraphSVC
@@ -207,16 +207,12 @@ def summarize(rows: Rows) -> dict[str, Any]:
 
 
 def _means(rows: Rows) -> dict[str, dict[str, Any]]:
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        found.setdefault(row["method"], []).append(100 * row["accuracy"])
-    return {
-        method: {
-            "mean": float(np.mean(scores)),
-            "std": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        }
-        for method, scores in found.items()
-    }
+    found = {}
+    for method, own in grouped(rows, "method").items():
+        scores = [100 * row["accuracy"] for row in own]
+        std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
+        found[method] = {"mean": float(np.mean(scores)), "std": std}
+    return found
 
 
 def _ranks(rows: Rows) -> list[int]:
