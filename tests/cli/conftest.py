@@ -93,6 +93,13 @@ def run(*arguments: Any) -> Finished:
     return Finished(CliRunner().invoke(app, [str(a) for a in arguments]))
 
 
+def ok(*arguments: Any) -> Finished:
+    """The same of a command that must work."""
+    done = run(*arguments)
+    assert done.code == 0, done.err
+    return done
+
+
 @pytest.fixture
 def molecules(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "molecules.csv", MOLECULES)
@@ -102,8 +109,7 @@ def molecules(tmp_path: Path) -> Path:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     data = write_csv(folder / "molecules.csv", MOLECULES)
-    finished = run("fit", data, "--out", folder / "model.treelens", *QUICK)
-    assert finished.code == 0, finished.err
+    ok("fit", data, "--out", folder / "model.treelens", *QUICK)
     return folder / "model.treelens"
 
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import treelens as tl
-from cli.conftest import QUICK, run, write_csv
+from cli.conftest import QUICK, ok, run, write_csv
 from treelens.cli import main
-from treelens.cli.console import STOPPED, visible, with_options
+from treelens.cli.console import STOPPED, visible
 from treelens.cli.main import COMMANDS
 
 
@@ -21,8 +21,7 @@ def test_names_of_classes_do_nothing_to_a_terminal(strange_model, tmp_path):
         ("predict", strange_model, data, "--out", tmp_path / "out.csv"),
         ("patterns", strange_model),
     ):  # fmt: skip
-        done = run(*words)
-        assert done.code == 0, done.err
+        done = ok(*words)
         assert not set("\x1b\x07\r") & set(done.out + done.err), words
     assert "\\x1b]0;owned\\x07am\\nine\\r" in run("patterns", strange_model).out
 
@@ -41,16 +40,8 @@ def test_errors_and_notes_do_nothing_to_a_terminal(model, tmp_path):
 def test_a_file_name_that_is_no_text_can_be_printed(model, tmp_path):
     """A name in another encoding than the system's comes as lone surrogates."""
     data = write_csv(tmp_path / "x.csv", [("CCO",)], "smiles")
-    done = run("predict", model, data, "--out", tmp_path / "out\udce4.csv")
-    assert done.code == 0, done.err
+    done = ok("predict", model, data, "--out", tmp_path / "out\udce4.csv")
     assert "out\\udce4.csv" in done.out
-
-
-def test_parameters_of_the_library_are_options_here():
-    text = "no column 'x' (target='x'). Use on_missing='skip', max_invalid=0.31, smiles=COLUMN."
-    assert with_options(text) == (
-        "no column 'x' (--target x). Use --missing skip, --max-invalid 0.31, --smiles COLUMN."
-    )
 
 
 def test_what_can_be_seen_stays():

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from cli.conftest import SMALL, refused, run, write_csv
+from cli.conftest import SMALL, ok, refused, run, write_csv
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from treelens.cli import console
 
@@ -22,16 +22,14 @@ def files(tmp_path_factory):
     write_csv(folder / "known.csv", rows, "id,smiles,value")
     rows = [(f"P{k}", benzene(*p), k) for k, p in enumerate([*rest, known[0]])]
     write_csv(folder / "pool.csv", rows, "id,smiles,price")
-    fitted = run("fit", folder / "known.csv", "--target", "value", "--task", "regression",
-                 "-o", folder / "m.treelens", *SMALL, "--fragments", 0)  # fmt: skip
-    assert fitted.code == 0, fitted.err
+    ok("fit", folder / "known.csv", "--target", "value", "--task", "regression",
+       "-o", folder / "m.treelens", *SMALL, "--fragments", 0)  # fmt: skip
     return folder
 
 
 def test_suggestions_are_those_of_the_library(files):
     model, pool, out = files / "m.treelens", files / "pool.csv", files / "next.csv"
-    done = run("suggest", model, pool, "--n", 5, "--out", out, "--where", "MW < 200 and price > 1")
-    assert done.code == 0, done.err
+    done = ok("suggest", model, pool, "--n", 5, "--out", out, "--where", "MW < 200 and price > 1")
     assert "1 of 31 candidates left out: already in the training data." in done.err
     assert "5 of 31 candidates that meet the condition (33 in all)" in done.out
     written = pd.read_csv(out)
@@ -89,8 +87,7 @@ def test_advice_is_that_of_the_library(files):
     model, out, page = files / "m.treelens", files / "advice.csv", files / "advice.html"
     lead = files / "lead.smi"
     lead.write_text(f"{LEAD} lead\n")
-    done = run("advise", model, lead, "--n", 8, "--out", out, "--html", page)
-    assert done.code == 0, done.err
+    done = ok("advise", model, lead, "--n", 8, "--out", out, "--html", page)
     expected = tl.advise(tl.load(model), LEAD, 8)
     assert pd.read_csv(out)["change"].tolist() == expected["change"].tolist()
     assert expected["change"].iloc[0] in done.out
@@ -102,15 +99,16 @@ def test_advice_is_that_of_the_library(files):
 
 def test_a_model_without_its_molecules_asks_for_them(files):
     model = files / "bare.treelens"
-    done = run("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,
-               *SMALL, "--fragments", 0, "--no-training-data")  # fmt: skip
-    assert done.code == 0, done.err
+    ok("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,
+       *SMALL, "--fragments", 0, "--no-training-data")  # fmt: skip
+    assert "left out" in run("info", model, "--json").data["training_data"]
+    assert "nearest_name" not in run("predict", model, LEAD, "--json").data["predictions"][0]
+    known = run("predict", files / "m.treelens", LEAD, "--json").data["predictions"][0]
+    assert known["nearest_name"].startswith("K")
     refused(run("advise", model, LEAD), "--training")
-    done = run("advise", model, LEAD, "--training", files / "known.csv")
-    assert done.code == 0, done.err
+    done = ok("advise", model, LEAD, "--training", files / "known.csv")
     assert "Br >> " in done.out
-    done = run("suggest", model, files / "pool.csv", "--n", 2)
-    assert done.code == 0, done.err
+    ok("suggest", model, files / "pool.csv", "--n", 2)
 
 
 def test_a_support_vector_machine_is_refused(files, model):

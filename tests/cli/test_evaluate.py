@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from cli.conftest import FAST, refused, run, tiny_tu, write_csv
+from cli.conftest import FAST, ok, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
 from treelens.cli import console, evaluate
 from treelens.cli.evaluate import rival_of
@@ -22,9 +22,8 @@ def numbers(tmp_path: Path) -> Path:
 
 
 def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
-    done = run("evaluate", ringed, *FAST, "--split", "scaffold", "--models",
-               "gp,gp_uniform,ecfp_gp", "--json")  # fmt: skip
-    assert done.code == 0, done.err
+    done = ok("evaluate", ringed, *FAST, "--split", "scaffold", "--models",
+              "gp,gp_uniform,ecfp_gp", "--json")  # fmt: skip
     found = done.data
     names = ["gp", "gp_uniform", "ecfp_gp"]
     assert [row["model"] for row in found["models"]] == names
@@ -41,9 +40,8 @@ def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
 
 def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
     monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
-    done = run("evaluate", ringed, *FAST, "--covariates", "lab", "--models",
-               "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
-    assert done.code == 0, done.err
+    done = ok("evaluate", ringed, *FAST, "--covariates", "lab", "--models",
+              "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
     for words in ("ROC AUC", "PR AUC", "MCC", "frequent", "62.5 %",
                   "Differences of MCC, positive is better", "about the class 'other' (62.5 %",
                   "random folds"):  # fmt: skip
@@ -56,8 +54,7 @@ def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
 
 
 def test_numbers(numbers):
-    done = run("evaluate", numbers, *FAST, "--models", "gp,gp_uniform,ecfp_gp", "--json")
-    assert done.code == 0, done.err
+    done = ok("evaluate", numbers, *FAST, "--models", "gp,gp_uniform,ecfp_gp", "--json")
     rows = {row["model"]: row for row in done.data["models"]}
     assert list(rows) == ["gp", "gp_uniform", "ecfp_gp"]
     assert all(len(row["scores"]["rmse"]) == 2 for row in rows.values())
@@ -75,8 +72,7 @@ def test_numbers(numbers):
 
 
 def test_the_published_kernels_are_still_there(molecules):
-    done = run("evaluate", molecules, "--models", "wl_oa,wwl,learned_wl_oa", *FAST, "--json")
-    assert done.code == 0, done.err
+    done = ok("evaluate", molecules, "--models", "wl_oa,wwl,learned_wl_oa", *FAST, "--json")
     assert [row["model"] for row in done.data["models"]] == ["wl_oa", "wwl", "learned_wl_oa"]
     assert done.data["majority"] == 0.5
     assert [(t["model"], t["against"]) for t in done.data["tests"]] == [
@@ -104,8 +100,7 @@ def test_estimators_by_their_names(molecules):
 def test_one_test_part_has_no_spread_and_no_p_value(tmp_path):
     rows = [(s, y, "train" if k % 4 else "test") for k, (s, y) in enumerate(NUMBERS)]
     data = write_csv(tmp_path / "x.csv", rows, "smiles,value,part")
-    done = run("evaluate", data, "--split", "column=part", "--depth", 1, "--jobs", 1)
-    assert done.code == 0, done.err
+    done = ok("evaluate", data, "--split", "column=part", "--depth", 1, "--jobs", 1)
     assert "one test part" in done.out
     assert "±" not in done.out
     assert "P-values" not in done.out
@@ -133,8 +128,7 @@ def test_what_cannot_be_asked_for(ringed, tmp_path):
         refused(run("evaluate", ringed, option, value), value)
     folder = tiny_tu(tmp_path / "TINY")
     refused(run("evaluate", folder, "--split", "time=x", *FAST), "has no columns")
-    done = run("evaluate", folder, "--models", "gp_uniform", "--baselines", *FAST)
-    assert done.code == 0, done.err
+    done = ok("evaluate", folder, "--models", "gp_uniform", "--baselines", *FAST)
     assert "these graphs were not read from molecules" in done.err
 
 
@@ -142,8 +136,7 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
     classes = np.random.default_rng(0).permutation([1] * 4 + [0] * 36)
     rows = [(f"{'C' * n}O", c) for n, c in enumerate(classes, start=1)]
     path = write_csv(tmp_path / "x.csv", rows)
-    done = run("evaluate", path, "--models", "gp_uniform", *FAST, "--threshold", "0.5")
-    assert done.code == 0, done.err
+    done = ok("evaluate", path, "--models", "gp_uniform", *FAST, "--threshold", "0.5")
     assert "gp_uniform predicts one class throughout in 2 of 2 test parts" in done.out
 
 

@@ -11,7 +11,7 @@ import pytest
 from rdkit import Chem
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, SMALL, run, write_csv, write_sdf
+from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, run, write_csv, write_sdf
 
 ROWS = [
     (f"m{k}", s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3))
@@ -57,10 +57,8 @@ def test_fit_and_predict_at_the_command_line(name, tmp_path, expected):
     new = WRITERS[name](tmp_path / f"new-{name}", NEW)
     model, out = tmp_path / "m.treelens", tmp_path / "p.csv"
     options = [*SMALL, "--descriptors", "no"]
-    done = run("fit", data, "--target", "value", "--out", model, *options)
-    assert done.code == 0, done.err
-    done = run("predict", model, new, "--target", "value", "--out", out)
-    assert done.code == 0, done.err
+    done = ok("fit", data, "--target", "value", "--out", model, *options)
+    done = ok("predict", model, new, "--target", "value", "--out", out)
     table = pd.read_csv(out)
     assert table["prediction"].tolist() == pytest.approx(expected, rel=1e-9)
     assert table.iloc[:, 1].tolist() == ["n1", "n2"]  # what names the rows, whatever it is called
@@ -85,8 +83,7 @@ def test_a_record_that_cannot_be_read_is_named(tmp_path):
     lines = records[1].split("\n")
     lines[3] = "  x" + lines[3][3:]  # the number of atoms
     data.write_text("$$$$\n".join([records[0], "\n".join(lines), *records[2:]]))
-    done = run("fit", data, "--target", "value", "--out", model, *SMALL)
-    assert done.code == 0, done.err
+    done = ok("fit", data, "--target", "value", "--out", model, *SMALL)
     assert f"row 2 (line {len(records[0].splitlines()) + 2}) {ROWS[1][0]!r}" in done.err
-    assert run("predict", model, data, "--out", out).code == 0
+    ok("predict", model, data, "--out", out)
     assert pd.read_csv(out)["name"].tolist() == [row[0] for row in ROWS]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, FAST, SMALL, refused, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, FAST, SMALL, ok, refused, run, write_csv
 
 TRUTH = [0.37 * s.count("C") + 2.0 * s.count("N") for s in ALCOHOLS + AMINES]
 LIMIT = 4.5
@@ -27,8 +27,7 @@ def folder(tmp_path_factory):
 
 
 def test_fit_uses_limits_and_predict_scores_measured_values(folder, tmp_path):
-    done = run("fit", folder / "cells.csv", "--target", "value", "--out", tmp_path / "m", *SMALL)
-    assert done.code == 0, done.err
+    done = ok("fit", folder / "cells.csv", "--target", "value", "--out", tmp_path / "m", *SMALL)
     sentence = f"{N_LIMITS} of 40 values are lower limits (>4.5): used as limits"
     assert sentence in done.out
     assert sentence in done.err
@@ -51,9 +50,8 @@ def test_fit_uses_limits_and_predict_scores_measured_values(folder, tmp_path):
 
 def test_evaluate_scores_measured_values(folder):
     models = "gp,ecfp_forest"
-    done = run("evaluate", folder / "cells.csv", "--target", "value", "--models", models, *FAST,
-               "--json")  # fmt: skip
-    assert done.code == 0, done.err
+    done = ok("evaluate", folder / "cells.csv", "--target", "value", "--models", models, *FAST,
+              "--json")  # fmt: skip
     (note,) = [note for note in done.data["notes"] if "not scored" in note]
     assert "ecfp_forest: limits are taken for values" in note
     assert done.data["n_tested"] == (40 - N_LIMITS) // 2

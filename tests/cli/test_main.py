@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import treelens as tl
-from cli.conftest import run, tiny_tu
+from cli.conftest import ok, run, tiny_tu
 from treelens.cli import main
 from treelens.estimators.evidence import GraphClassifier
 
 
 def test_doctor(monkeypatch, tmp_path):
-    done = run("doctor", "--json")
-    assert done.code == 0, done.err
+    done = ok("doctor", "--json")
     assert done.data["healthy"]
     assert done.data["treelens"] == tl.__version__
     real = main._version
@@ -42,8 +41,7 @@ def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
     monkeypatch.setattr(main, "demo_data", lambda: (small, story))
     calls: list[tuple] = []
     monkeypatch.setattr(tl.GraphRegressor, "report", lambda *given, **more: calls.append(given))
-    done = run("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
-    assert done.code == 0, done.err
+    done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
     assert "48 molecules; pIC50 from" in done.out
     ((fitted, path, graphs, y),) = calls
     assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)

@@ -34,18 +34,6 @@ def test_folders_names_smiles_and_standard_input(tmp_path, monkeypatch):
     assert kind_of("MUTAG") == "tu"  # what is here comes first
 
 
-@pytest.mark.parametrize("place", ["molecule.csv", "mutagg", "nowhere/qqqq", "x.docx"])
-def test_what_is_missing_is_guessed_at(place, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "molecules.csv").write_text("")
-    (tmp_path / "x.docx").write_text("")
-    guess = {"molecule.csv": "molecules.csv?", "mutagg": "MUTAG?", "x.docx": ".csv"}.get(place, "")
-    with pytest.raises(ValueError) as caught:
-        kind_of(place)
-    assert guess in str(caught.value)
-    assert ("Did you mean" in str(caught.value)) == guess.endswith("?")
-
-
 def test_the_files_behind_a_source(tmp_path, monkeypatch):
     folder = tiny_tu(tmp_path / "TINY")
     there = set(folder.iterdir())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cli.conftest import ALCOHOLS, AMINES, refused, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, ok, refused, run, write_csv
 from treelens.cli import predict
 from treelens.estimators import named_models
 from treelens.storage.files import PartialOutput
@@ -54,18 +54,17 @@ def kill_at(monkeypatch, moment: int) -> None:
 def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
     out = tmp_path / "p.csv"
     args = ["predict", model, table, "--jobs", 1]
-    done = run(*args, "--out", out)
-    assert done.code == 0, done.err
+    done = ok(*args, "--out", out)
     assert "3 of 43 rows could not be read" in done.err
     assert not list(tmp_path.glob("*partial*"))
     printed = run(*args)
     assert printed.out == out.read_text()
     apart = tmp_path / "apart.csv"  # in processes
-    assert run("predict", model, table, "--jobs", 2, "--out", apart).code == 0
+    ok("predict", model, table, "--jobs", 2, "--out", apart)
     pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(apart), rtol=1e-9)
     monkeypatch.setattr(predict, "CHUNK_ROWS", 5000)
     whole = tmp_path / "whole.csv"
-    assert run(*args, "--out", whole).code == 0
+    ok(*args, "--out", whole)
     pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(whole), rtol=1e-9)
     assert out.read_text().splitlines()[0] == whole.read_text().splitlines()[0]
 
@@ -74,14 +73,14 @@ def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
 def test_the_same_encodings_in_chunks(encoding, model, tmp_path):
     text = "id,smiles\n" + "".join(f"é{k},{s}\n" for k, (_, s) in enumerate(ROWS))
     (tmp_path / "x.csv").write_bytes(text.encode(encoding))
-    assert run("predict", model, tmp_path / "x.csv", "-o", tmp_path / "p.csv").code == 0
+    ok("predict", model, tmp_path / "x.csv", "-o", tmp_path / "p.csv")
     assert pd.read_csv(tmp_path / "p.csv")["id"].tolist() == [f"é{k}" for k in range(len(ROWS))]
 
 
 def test_killed_at_every_moment_and_continued(model, table, tmp_path, monkeypatch):
     expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
     args = ["predict", model, table, "--jobs", 1, "--out"]
-    assert run(*args, expected).code == 0
+    ok(*args, expected)
     n_killed = 0
     for moment in range(1, 48, 3):
         with monkeypatch.context() as patch:
@@ -90,8 +89,7 @@ def test_killed_at_every_moment_and_continued(model, table, tmp_path, monkeypatc
                 run(*args, out)
             except Killed:
                 n_killed += 1
-        done = run(*args, out)
-        assert done.code == 0, done.err
+        done = ok(*args, out)
         assert "3 of 43 rows" in done.err
         assert out.read_bytes() == expected.read_bytes(), moment
         assert not list(tmp_path.glob("*partial*"))
@@ -119,7 +117,7 @@ def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkey
     table.write_text(before)
     other = tmp_path / "other.treelens"
     other.write_bytes(model.read_bytes())
-    assert run("predict", other, table, "--out", out).code == 0  # the same content
+    ok("predict", other, table, "--out", out)  # the same content
 
 
 def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):
@@ -139,7 +137,7 @@ def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monke
 
 def test_a_record_that_promises_too_much_or_cannot_be_read(model, table, tmp_path, monkeypatch):
     expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
-    assert run("predict", model, table, "--out", expected, "--jobs", 1).code == 0
+    ok("predict", model, table, "--out", expected, "--jobs", 1)
     record, partial = (out.with_name(out.name + end) for end in (".partial.json", ".partial"))
     for damage in (
         lambda: record.write_text(json.dumps(json.loads(record.read_text()) | {"bytes": 10**6})),
@@ -149,7 +147,7 @@ def test_a_record_that_promises_too_much_or_cannot_be_read(model, table, tmp_pat
     ):
         stopped_early(model, table, out, monkeypatch)
         damage()
-        assert run("predict", model, table, "--out", out, "--jobs", 1).code == 0
+        ok("predict", model, table, "--out", out, "--jobs", 1)
         assert out.read_bytes() == expected.read_bytes()
         out.unlink()
 

@@ -18,6 +18,7 @@ from cli.conftest import (
     MOLECULES,
     QUICK,
     SMALL,
+    ok,
     refused,
     run,
     tiny_tu,
@@ -47,17 +48,15 @@ def models(folder: Path) -> list[Path]:
     paths = [folder / f"{k}.treelens" for k in range(3)]
     for target, path in zip(TARGETS, paths, strict=True):
         scale = ["--transform", "log10"] if "IC50" in target else []
-        done = run("fit", data, "--target", target, "-o", path, *SMALL, *scale, "--fragments", 0)
-        assert done.code == 0, done.err
+        ok("fit", data, "--target", target, "-o", path, *SMALL, *scale, "--fragments", 0)
     return paths
 
 
 @pytest.fixture(scope="module")
 def charged(folder: Path, models: list[Path]) -> Path:
     """A model that reads molecules in another way than the others."""
-    done = run("fit", folder / "train.csv", "--target", "IC50 (nM)", "-o", folder / "c.treelens",
-               "--atom-label", "element+charge", "--standardize", *SMALL)  # fmt: skip
-    assert done.code == 0, done.err
+    ok("fit", folder / "train.csv", "--target", "IC50 (nM)", "-o", folder / "c.treelens",
+       "--atom-label", "element+charge", "--standardize", *SMALL)  # fmt: skip
     return folder / "c.treelens"
 
 
@@ -67,8 +66,7 @@ def new(tmp_path: Path) -> Path:
 
 
 def predicted(path: Path, *arguments: object) -> pd.DataFrame:
-    done = run("predict", *arguments, "--out", path, "--jobs", 1)
-    assert done.code == 0, done.err
+    ok("predict", *arguments, "--out", path, "--jobs", 1)
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
@@ -157,7 +155,7 @@ def test_graphs_of_other_labels_are_noticed(model, tmp_path):
 def test_several_classes(tmp_path):
     rows = [*MOLECULES, *((f"{'C' * n}F", "fluoride") for n in range(2, 12))]
     data = write_csv(tmp_path / "three.csv", rows)
-    assert run("fit", data, "-o", tmp_path / "m.treelens", *QUICK).code == 0
+    ok("fit", data, "-o", tmp_path / "m.treelens", *QUICK)
     found = run("predict", tmp_path / "m.treelens", data, "--target", "label", "--json").data
     assert found["accuracy"] > 0.9
     row = found["predictions"][-1]
@@ -248,19 +246,19 @@ def test_models_that_cannot_stand_side_by_side(models, charged, new, tmp_path):
     refused(run("predict", models[1], charged, new, "--out", out), "both predict 'IC50 (nM)'")
     assert not out.exists()
     other = tmp_path / "tu.treelens"
-    assert run("fit", tiny_tu(tmp_path / "tu"), "--out", other, *SMALL).code == 0
+    ok("fit", tiny_tu(tmp_path / "tu"), "--out", other, *SMALL)
     refused(run("predict", models[0], other, new), "was fitted to molecules", "one after the other")
 
 
 def test_two_columns_of_smiles_can_be_chosen_from(models, tmp_path):
     data = write_csv(tmp_path / "other.csv", [(row[1], row[3]) for row in ROWS], "Structure,weight")
     other = tmp_path / "other.treelens"
-    assert run("fit", data, "--target", "weight", "--out", other, *SMALL).code == 0
+    ok("fit", data, "--target", "weight", "--out", other, *SMALL)
     both = write_csv(tmp_path / "both.csv", [("CCO", "CCN")], "smiles,Structure")
     refused(run("predict", models[0], other, both), "the table has both", "--smiles COLUMN")
-    assert run("predict", models[0], other, both, "--smiles", "Structure").code == 0
+    ok("predict", models[0], other, both, "--smiles", "Structure")
     one = write_csv(tmp_path / "one.csv", [("CCO", 1)], "Structure,x")
-    assert run("predict", models[0], other, one).code == 0
+    ok("predict", models[0], other, one)
 
 
 def test_model_and_data_in_each_others_place(model, molecules, tmp_path):

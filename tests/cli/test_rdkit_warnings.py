@@ -10,7 +10,7 @@ import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 
-from cli.conftest import MOLECULES, SMALL, run, write_csv
+from cli.conftest import MOLECULES, SMALL, ok, write_csv
 
 # What RDKit warns about: hydrogens that stay, sides of a double bond that contradict each other.
 WARNED = ["[H-].[Na+]", "[H][H].[H+]", "[H]*CC", "F/C(/Cl)=C(/F)/Cl"]
@@ -74,7 +74,7 @@ model.predict([molecule_of(graph) for graph in graphs[:4]])
 
 
 def test_rdkit_warns_as_before_after_a_command(folder, capfd):
-    assert run("predict", folder / "m.treelens", folder / "x.csv").code == 0
+    ok("predict", folder / "m.treelens", folder / "x.csv")
     capfd.readouterr()
     Chem.MolFromSmiles("[H-]")
     assert "not removing hydrogen atom" in capfd.readouterr().err

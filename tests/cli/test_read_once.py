@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rdkit import Chem
 
-from cli.conftest import MOLECULES, QUICK, SMALL, run, write_csv, write_sdf
+from cli.conftest import MOLECULES, QUICK, SMALL, ok, write_csv, write_sdf
 from treelens.cli.options import read_data
 from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
@@ -73,7 +73,7 @@ def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path,
         (["fit", data, "--out", model, *options, "--fragments", 1], n_read + MOST_CHECKED),
     ):
         before, parses.calls = Counter(_opened), 0
-        assert run(*words).code == 0
+        ok(*words)
         assert _opened[str(data)] - before[str(data)] == 1
         assert n_read <= parses.calls <= (most if n_read else 0)
 
@@ -82,9 +82,9 @@ def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp
     counts = Counts()
     wrapped = counts.around(PatternForest.transform, sized=True)
     monkeypatch.setattr(PatternForest, "transform", wrapped)
-    assert run("fit", molecules, "--out", tmp_path / "m", *SMALL, "--fragments", 0).code == 0
+    ok("fit", molecules, "--out", tmp_path / "m", *SMALL, "--fragments", 0)
     assert counts.calls == 0
-    assert run("fit", molecules, "--out", tmp_path / "m", *SMALL).code == 0
+    ok("fit", molecules, "--out", tmp_path / "m", *SMALL)
     assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
 
 
@@ -95,10 +95,10 @@ def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp
 )
 def test_predict_refines_every_graph_once(molecules, tmp_path, options, where, monkeypatch):
     model = tmp_path / "m.treelens"
-    assert run("fit", molecules, "--out", model, *options).code == 0
+    ok("fit", molecules, "--out", model, *options)
     counts = Counts()
     monkeypatch.setattr(where, "transform", counts.around(where.transform, sized=True))
-    assert run("predict", model, molecules, "--target", "label").code == 0
+    ok("predict", model, molecules, "--target", "label")
     assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
 
 

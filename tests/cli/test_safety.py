@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cli.conftest import FORMULA, QUICK, run, tiny_tu, write_csv
+from cli.conftest import FORMULA, QUICK, ok, run, tiny_tu, write_csv
 from treelens.cli import main
 
 
@@ -35,30 +35,14 @@ def own_model(model, tmp_path) -> Path:
     return Path(shutil.copy(model, tmp_path / "own.treelens"))
 
 
-@pytest.fixture(params=["same", "symlink", "hardlink"])
-def alias(request, tmp_path):
-    """Another way to name a file."""
-
-    def name(path: Path) -> Path:
-        other = tmp_path / "other"
-        if request.param == "symlink":
-            other.symlink_to(path)
-        elif request.param == "hardlink":
-            other.hardlink_to(path)
-        return path if request.param == "same" else other
-
-    return name
-
-
 @pytest.mark.parametrize(
     ("command", "which"),
     [("fit", "data"), ("predict", "model"), ("explain", "data"), ("patterns", "model")],
 )  # fmt: skip
-def test_commands_do_not_write_over_what_they_read(
-    command, which, alias, own_model, molecules, tmp_path
-):
+def test_commands_do_not_write_over_what_they_read(command, which, own_model, molecules, tmp_path):
     reads = {"fit": [molecules], "patterns": [own_model]}.get(command, [own_model, molecules])
-    out = alias(own_model if which == "model" else molecules)
+    out = tmp_path / "other"
+    out.symlink_to(own_model if which == "model" else molecules)
     refused_untouched(tmp_path, command, *reads, "--out", out)
 
 
@@ -69,8 +53,7 @@ def test_the_files_of_a_folder_are_read_as_well(tmp_path):
     refused_untouched(tmp_path, "fit", folder / "TINY_A.txt", "--out", labels, *QUICK)
     refused_untouched(tmp_path, "fit", tmp_path, "--out", folder / "TINY_A.txt", *QUICK)
     for _ in range(2):  # another file in that folder is fine, new and again
-        done = run("fit", folder, "--out", folder / "TINY_model.txt", *QUICK)
-        assert done.code == 0, done.err
+        ok("fit", folder, "--out", folder / "TINY_model.txt", *QUICK)
     missing = run("fit", tmp_path / "no" / "X_A.txt", "--out", folder / "TINY_model.txt", *QUICK)
     assert missing.code == 2
     assert "neither a file or folder" in missing.err
@@ -95,7 +78,7 @@ def test_the_demo_does_not_write_over_its_molecules(tmp_path, monkeypatch):
 
 def test_tables_hold_no_formulas(strange_model, tmp_path):
     data = write_csv(tmp_path / "x.csv", [("CCO",), ("-2+3",), ("CCCCN",)], "smiles")
-    assert run("predict", strange_model, data, "--out", tmp_path / "out.csv").code == 0
+    ok("predict", strange_model, data, "--out", tmp_path / "out.csv")
     written = (tmp_path / "out.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(written, newline="")))
     assert rows[0]["class"] == f"'{FORMULA}"
@@ -104,7 +87,7 @@ def test_tables_hold_no_formulas(strange_model, tmp_path):
     assert f'CCO,"\'{FORMULA.replace(chr(34), chr(34) * 2)}"' in printed.out
     as_json = run("predict", strange_model, data, "--json").data["predictions"]
     assert as_json[0]["class"] == FORMULA  # a program gets what it is
-    assert run("patterns", strange_model, "--out", tmp_path / "patterns.csv").code == 0
+    ok("patterns", strange_model, "--out", tmp_path / "patterns.csv")
     classes = set(pd.read_csv(tmp_path / "patterns.csv")["class"])
     assert f"'{FORMULA}" in classes
     assert FORMULA not in classes
