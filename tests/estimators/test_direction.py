@@ -25,7 +25,7 @@ KERNELS = [
 ]
 
 
-def digraph(edges, kind=nx.DiGraph) -> nx.DiGraph:
+def digraph(edges, kind=nx.DiGraph):
     graph = kind(edges, label="x")
     nx.set_node_attributes(graph, "x", "label")
     nx.set_edge_attributes(graph, "e", "label")
@@ -33,7 +33,7 @@ def digraph(edges, kind=nx.DiGraph) -> nx.DiGraph:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_a_chain_and_a_collider_differ(kernel) -> None:
+def test_a_chain_and_a_collider_differ(kernel):
     chain, collider = digraph(CHAIN), digraph(COLLIDER)
     gram = kernel.fit_transform([chain, collider])
     assert abs(gram[0, 0] - gram[0, 1]) > 1e-6
@@ -45,7 +45,7 @@ def test_a_chain_and_a_collider_differ(kernel) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng) -> None:
+def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng):
     graphs = random_collection(rng, 8, max_nodes=6, directed=True)
     expected = kernel.fit_transform(graphs)
     for same in (renumbered(graphs, rng), [graph.to_networkx() for graph in graphs]):
@@ -54,7 +54,7 @@ def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng) -> No
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_directed_and_undirected_graphs_do_not_mix(kernel) -> None:
+def test_directed_and_undirected_graphs_do_not_mix(kernel):
     for known, other in ((nx.DiGraph, nx.Graph), (nx.Graph, nx.DiGraph)):
         kernel.fit([digraph(CHAIN, known)])
         with pytest.raises(GraphDataError, match=f"directed={known is nx.DiGraph}"):
@@ -62,7 +62,7 @@ def test_directed_and_undirected_graphs_do_not_mix(kernel) -> None:
 
 
 @pytest.mark.parametrize("model", [tl.GraphClassifier(), tl.GraphSVC(C=1.0)], ids=repr)
-def test_classifiers_learn_from_direction(model, tmp_path) -> None:
+def test_classifiers_learn_from_direction(model, tmp_path):
     """Random paths on which all edges lead one way, or away from a middle node."""
     rng, graphs, y = np.random.default_rng(0), [], np.arange(40) % 2
     for turns in y:
@@ -85,7 +85,7 @@ def test_classifiers_learn_from_direction(model, tmp_path) -> None:
     assert type(model)().fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
 
 
-def test_shares_of_directed_edges_are_those_without_direction_and_drawings_have_arrows(rng) -> None:
+def test_shares_of_directed_edges_are_those_without_direction_and_drawings_have_arrows(rng):
     """No edge leads both ways here, so nodes have the same neighbours in either reading."""
     trees = []
     for _ in range(5):

@@ -20,7 +20,6 @@ from naive import patterns as naive_patterns
 from naive.learning import hinge
 from strategies import collections, random_collection, renumbered
 from treelens import (
-    GraphCollection,
     PairwiseWeights,
     RandomWalk,
     ShortestPath,
@@ -56,7 +55,7 @@ few_examples = settings(deadline=None, max_examples=12)
 any_graphs = collections(edge_labels=True)
 
 
-def with_random_weights(model: Any, graphs: GraphCollection, weighted: bool = True) -> Any:
+def with_random_weights(model, graphs, weighted=True):
     if not weighted or isinstance(model, (ShortestPath, RandomWalk)):  # these have no weights
         return model
     n_patterns = len(clone(model).fit(graphs).weights_)
@@ -64,7 +63,7 @@ def with_random_weights(model: Any, graphs: GraphCollection, weighted: bool = Tr
     return clone(model).set_params(weights=weights)
 
 
-def assert_same(model: Any, found: np.ndarray, expected: np.ndarray) -> None:
+def assert_same(model, found, expected):
     """To the last bit, but for a series that is solved from either side, not summed."""
     if getattr(model, "max_length", 0) is None:
         np.testing.assert_allclose(found, expected, **CLOSE)
@@ -78,9 +77,7 @@ def assert_same(model: Any, found: np.ndarray, expected: np.ndarray) -> None:
 @every_model
 @few_examples
 @given(data=st.data(), seed=st.integers(0, 99))
-def test_neither_the_order_of_graphs_nor_the_numbers_of_nodes_matter(
-    model: Any, data: st.DataObject, seed: int
-) -> None:
+def test_neither_the_order_of_graphs_nor_the_numbers_of_nodes_matter(model, data, seed):
     graphs, new, rng = data.draw(any_graphs), data.draw(any_graphs), np.random.default_rng(seed)
     order = data.draw(st.permutations(range(len(graphs))))
     gram, rows = model.fit_transform(graphs), model.transform(new)
@@ -95,8 +92,8 @@ def test_neither_the_order_of_graphs_nor_the_numbers_of_nodes_matter(
 @few_examples
 @given(graphs=collections(edge_labels=True, max_graphs=10))
 def test_gram_matrices_are_symmetric_positive_semidefinite_and_those_of_transform(
-    model: Any, weighted: bool, graphs: GraphCollection
-) -> None:
+    model, weighted, graphs
+):
     model = with_random_weights(model, graphs, weighted)
     gram = model.fit_transform(graphs)
     assert_same(model, model.transform(graphs), gram)
@@ -108,9 +105,7 @@ def test_gram_matrices_are_symmetric_positive_semidefinite_and_those_of_transfor
 @every_model
 @few_examples
 @given(data=st.data())
-def test_blocks_join_and_unseen_patterns_match_nothing_but_themselves(
-    model: Any, data: st.DataObject
-) -> None:
+def test_blocks_join_and_unseen_patterns_match_nothing_but_themselves(model, data):
     train, new = data.draw(any_graphs), data.draw(collections(edge_labels=True, min_graphs=2))
     cut = data.draw(st.integers(1, len(new) - 1))
     whole = clone(model).fit(train).transform(new)
@@ -121,9 +116,7 @@ def test_blocks_join_and_unseen_patterns_match_nothing_but_themselves(
 
 
 @every_model
-def test_no_bit_depends_on_threads_or_on_the_run_or_on_a_pickle(
-    model: Any, rng: np.random.Generator
-) -> None:
+def test_no_bit_depends_on_threads_or_on_the_run_or_on_a_pickle(model, rng):
     train, new = (random_collection(rng, n, max_nodes=8) for n in (40, 20))
     model = with_random_weights(model, train)
     expected = model.fit_transform(train), model.transform(new)
@@ -141,9 +134,8 @@ def test_no_bit_depends_on_threads_or_on_the_run_or_on_a_pickle(
 @pytest.mark.parametrize("include_depth_zero", [False, True])
 @pytest.mark.parametrize("edge_labels", [False, True])
 def test_kernels_are_optimal_transport_the_best_assignment_and_sums_over_nodes(
-    source: str, kernel: Any, include_depth_zero: bool, edge_labels: bool, request: Any,
-    rng: np.random.Generator,
-) -> None:  # fmt: skip
+    source, kernel, include_depth_zero, edge_labels, request, rng
+):
     """By their definitions: all pairs of nodes, POT and SciPy, no histogram, no vocabulary."""
     graphs = random_collection(rng, 20)
     if source == "mutag":
@@ -163,7 +155,7 @@ def test_kernels_are_optimal_transport_the_best_assignment_and_sums_over_nodes(
     np.testing.assert_allclose(found, expected[14:, :14], rtol=1e-12)
 
 
-def as_grakel(graphs: GraphCollection) -> list[tuple]:
+def as_grakel(graphs):
     return [
         (
             {u: [v for a, b in graph.edges for v in ((b,) if a == u else (a,) if b == u else ())]
@@ -182,9 +174,7 @@ def as_grakel(graphs: GraphCollection) -> list[tuple]:
     ],
 )
 @pytest.mark.parametrize("normalize", [None, "cosine"])
-def test_grakel_computes_the_same_times_the_number_of_depths(
-    ours: Any, theirs: Any, normalize: str | None, mutag: tuple[GraphCollection, np.ndarray]
-) -> None:
+def test_grakel_computes_the_same_times_the_number_of_depths(ours, theirs, normalize, mutag):
     train, new = mutag[0][:130], mutag[0][130:]
     model = ours(3, include_depth_zero=True, normalize=normalize)
     other = theirs(n_iter=3, normalize=normalize is not None)
@@ -196,7 +186,7 @@ def test_grakel_computes_the_same_times_the_number_of_depths(
 
 
 @every_kernel
-def test_unseen_share(kernel: Any) -> None:
+def test_unseen_share(kernel):
     model = kernel(1, include_depth_zero=True).fit([([(0, 1)], {0: "C", 1: "C"})])
     # Of C and N one of two labels and both patterns are unseen.
     share = model.out_of_vocabulary([([(0, 1)], {0: a, 1: b}) for a, b in ("CC", "CN", "NN")])
@@ -207,11 +197,11 @@ def test_unseen_share(kernel: Any) -> None:
 
 
 @pytest.fixture
-def some_graphs(rng: np.random.Generator) -> GraphCollection:
+def some_graphs(rng):
     return random_collection(rng, 25)
 
 
-def test_distance_between_two_collections(rng: np.random.Generator) -> None:
+def test_distance_between_two_collections(rng):
     left, right = random_collection(rng, 8), random_collection(rng, 5, labels="CNS")
     model, metric = WassersteinWL(2), WassersteinWL(2, kernel="laplacian")
     found = model.distance(left, right)
@@ -223,13 +213,13 @@ def test_distance_between_two_collections(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(-np.log(model.fit(right).transform(left)), found, atol=ATOL)
 
 
-def test_distances_with_weights_by_definition(some_graphs: GraphCollection) -> None:
+def test_distances_with_weights_by_definition(some_graphs):
     metric = with_random_weights(WassersteinWL(2, kernel="laplacian"), some_graphs).fit(some_graphs)
     colors, starts = metric.vocabulary_.transform(some_graphs).colors, metric.vocabulary_
     nodes = [colors[:, first:last] for first, last in pairwise(some_graphs.node_offsets)]
 
-    def all_pairs(combine: Any) -> np.ndarray:
-        def weight(h: int, color: int) -> float:
+    def all_pairs(combine):
+        def weight(h, color):
             return metric.weights_[starts.level_offsets[h] + color]
 
         return np.array([[naive.histogram_sum(a, b, combine, weight) for b in nodes]
@@ -247,9 +237,7 @@ def test_distances_with_weights_by_definition(some_graphs: GraphCollection) -> N
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "wwl"])
-def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
-    kernel: str, rng: np.random.Generator
-) -> None:
+def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(kernel, rng):
     train, new = random_collection(rng, 10), random_collection(rng, 6, labels="CNS")
     ones = WassersteinWL(2, kernel=kernel)
     n_patterns = len(ones.fit(train).weights_)
@@ -264,7 +252,7 @@ def test_weighted_distance_of_new_graphs_gives_unseen_patterns_weight_one(
 
 
 @pytest.mark.parametrize("b", [1.0, 1.7])
-def test_distances_are_those_of_the_learner_objective_and_there_is_a_metric(b: float) -> None:
+def test_distances_are_those_of_the_learner_objective_and_there_is_a_metric(b):
     """The objective that learning reports is the mean hinge of these distances."""
     graphs, y = make_synthetic(4, random_state=0)
     learner = PairwiseWeights(radius=2.0, b=b, balance=False)
@@ -289,9 +277,7 @@ def test_distances_are_those_of_the_learner_objective_and_there_is_a_metric(b: f
 
 
 @pytest.mark.parametrize("kernel", ["wwl", "laplacian"])
-def test_distance_written_into_a_memory_map(
-    kernel: str, some_graphs: GraphCollection, tmp_path: Any
-) -> None:
+def test_distance_written_into_a_memory_map(kernel, some_graphs, tmp_path):
     n = len(some_graphs)
     out = np.memmap(tmp_path / "distance", dtype=np.float64, mode="w+", shape=(n, n))
     model = WassersteinWL(2, kernel=kernel, n_jobs=2)
@@ -313,7 +299,7 @@ def test_distance_written_into_a_memory_map(
     ids=repr,
 )  # fmt: skip
 @either_weights
-def test_the_kernel_is_that_of_its_features(model: Any, weighted: bool, rng: Any) -> None:
+def test_the_kernel_is_that_of_its_features(model, weighted, rng):
     train, new = random_collection(rng, 20), random_collection(rng, 9)
     model = with_random_weights(model, train, weighted).fit(train)
     known, other = model.feature_map(train), model.feature_map(new)
@@ -325,7 +311,7 @@ def test_the_kernel_is_that_of_its_features(model: Any, weighted: bool, rng: Any
 
 
 @every_kernel
-def test_feature_names_fit_the_features(kernel: Any) -> None:
+def test_feature_names_fit_the_features(kernel):
     graphs = [([(0, 1)], {0: "C", 1: "N"})]
     model = kernel(1).fit(graphs)
     assert model.feature_map_names().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
@@ -335,7 +321,7 @@ def test_feature_names_fit_the_features(kernel: Any) -> None:
 
 
 @every_kernel
-def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) -> None:
+def test_output_as_a_table_of_pandas(kernel, some_graphs):
     plain = kernel(1).fit(some_graphs[:7])
     model = kernel(1).set_output(transform="pandas")
     inner = model.fit_transform(some_graphs[:7])
@@ -358,7 +344,7 @@ def test_output_as_a_table_of_pandas(kernel: Any, some_graphs: GraphCollection) 
      {"n_jobs": 1.5}, {"n_jobs": 0}, {"attributes": "maybe"}],
     ids=str,
 )  # fmt: skip
-def test_parameters_out_of_range(kernel: Any, parameters: dict) -> None:
+def test_parameters_out_of_range(kernel, parameters):
     graphs = [([(0, 1)], {0: "C", 1: "N"}), ([(0, 1)], {0: "C", 1: "C"})]
     with pytest.raises(ValueError, match=next(iter(parameters))):
         kernel(**{"depth": 1, **parameters}).fit(graphs)
@@ -371,13 +357,13 @@ def test_parameters_out_of_range(kernel: Any, parameters: dict) -> None:
      (RandomWalk(edge_labels=1.0), "edge_labels")],
     ids=repr,
 )  # fmt: skip
-def test_parameters_of_walks_out_of_range(kernel: Any, name: str, some_graphs: Any) -> None:
+def test_parameters_of_walks_out_of_range(kernel, name, some_graphs):
     with pytest.raises(ValueError, match=rf"'{name}' parameter of {type(kernel).__name__}"):
         kernel.fit(some_graphs)
 
 
 @every_kernel
-def test_before_fit_and_without_graphs_or_edge_labels(kernel: Any, some_graphs: Any) -> None:
+def test_before_fit_and_without_graphs_or_edge_labels(kernel, some_graphs):
     for method in ("transform", "feature_map", "out_of_vocabulary", "get_feature_names_out"):
         with pytest.raises(NotFittedError):
             getattr(kernel(), method)(some_graphs)
@@ -394,9 +380,7 @@ def test_before_fit_and_without_graphs_or_edge_labels(kernel: Any, some_graphs: 
 
 
 @every_kernel
-def test_in_a_pipeline_and_a_grid_search(
-    kernel: Any, mutag: tuple[GraphCollection, np.ndarray]
-) -> None:
+def test_in_a_pipeline_and_a_grid_search(kernel, mutag):
     graphs, y = mutag
     pipeline = make_pipeline(kernel(normalize="cosine"), SVC(kernel="precomputed", C=10))
     search = GridSearchCV(pipeline, {f"{kernel.__name__.lower()}__depth": [1, 2]}, cv=3)

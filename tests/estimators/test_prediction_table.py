@@ -23,7 +23,7 @@ def quiet():
         yield
 
 
-def test_numbers() -> None:
+def test_numbers():
     model = tl.GraphRegressor(**FEW, n_jobs=10**6).fit(GRAPHS, VALUES)  # all that there can be
     table = model.predict_table(OTHERS)
     mean, std = model.predict(OTHERS, return_std=True)
@@ -44,7 +44,7 @@ def test_numbers() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(n_classes: int) -> None:
+def test_classes(n_classes):
     y = np.array(["x", "y", "z"])[np.argsort(np.argsort(VALUES)) % n_classes]
     model = tl.GraphClassifier(**FEW).fit(GRAPHS, y)
     table, chances = model.predict_table(OTHERS), model.predict_proba(OTHERS)

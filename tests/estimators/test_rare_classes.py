@@ -15,7 +15,7 @@ SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0]
             "cv": 3, "random_state": 0}  # fmt: skip
 
 
-def rare_data(counts: tuple[int, ...], seed: int = 0) -> tuple[tl.GraphCollection, np.ndarray]:
+def rare_data(counts, seed=0):
     """Random trees, whose labels are drawn with shares of their class.
 
     The classes overlap: for none of the rare graphs is the rare class the likelier one.

@@ -7,7 +7,6 @@ and the number rounded to halves. All that the checks ask of fitting, transformi
 then applies.
 """
 
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from treelens.graphs.errors import NotGraphsError
 from treelens.patterns.pairs import PairFeatures
 
 
-def rows_as_graphs(X: Any) -> Any:
+def rows_as_graphs(X):
     """A graph for every row of a table; anything else is passed on as it is."""
     if isinstance(X, GraphCollection):
         return X
@@ -38,17 +37,17 @@ def rows_as_graphs(X: Any) -> Any:
 class ReadsTables:
     """The mixin that stands before an estimator and reads tables for it."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X, y=None):
         return super().fit(rows_as_graphs(X), y)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = True
         return tags
 
 
 class TransformsTables(ReadsTables):
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X):
         return super().transform(rows_as_graphs(X))
 
 
@@ -69,7 +68,7 @@ globals().update(KERNELS)  # where pickle looks for them
 class TablePairwiseWeights(ReadsTables, PairwiseWeights):
     """Learns from the patterns of depth 0 and 1 of the graphs that a table is read as."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X, y=None):
         graphs = rows_as_graphs(X)
         if isinstance(graphs, GraphCollection):
             fitted = tl.PatternVocabulary.fit(graphs, depth=1)
@@ -78,13 +77,13 @@ class TablePairwiseWeights(ReadsTables, PairwiseWeights):
 
 
 class TableGraphClassifier(ReadsTables, GraphSVC):
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X):
         return super().predict(rows_as_graphs(X))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X):
         return super().predict_proba(rows_as_graphs(X))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X):
         return super().decision_function(rows_as_graphs(X))
 
 
@@ -119,19 +118,19 @@ EXPECTED_FAILURES = {
 }
 
 
-def expected_failures(estimator: Any) -> dict[str, str]:
+def expected_failures(estimator):
     if isinstance(estimator, GraphSVC):
         return {**EXPECTED_FAILURES, "check_classifiers_train": CALIBRATED}
     return EXPECTED_FAILURES
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-def test_estimator_check(estimator: Any, check: Any) -> None:
+def test_estimator_check(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_without_the_reader_a_table_is_refused(estimator: Any) -> None:
+def test_without_the_reader_a_table_is_refused(estimator):
     kind = next(base for base in type(estimator).__mro__ if base.__module__.startswith("treelens"))
     plain = kind(**estimator.get_params())
     assert not plain.__sklearn_tags__().input_tags.two_d_array

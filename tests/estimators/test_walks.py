@@ -9,11 +9,10 @@ from naive import paths as naive
 from strategies import random_collection
 from treelens import RandomWalk, ShortestPath
 from treelens.estimators import walks
-from treelens.graphs.collection import GraphCollection
 from treelens.patterns.paths import WalkVocabulary
 
 
-def close(a: np.ndarray, b: np.ndarray) -> bool:
+def close(a, b):
     return np.allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
@@ -38,7 +37,7 @@ def test_random_walk_is_the_series_on_product_graphs(rng, max_length, edge_label
     assert close(kernel.fit_transform(graphs[:9]), expected[:9])
 
 
-def as_grakel(graphs: GraphCollection) -> list:
+def as_grakel(graphs):
     import grakel
 
     found = []

@@ -48,7 +48,7 @@ def test_an_occurrence_is_the_ball_around_its_root(graphs, depth):
 def test_unfolding_gives_the_whole_tree_where_it_fits(graphs):
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=3)
 
-    def size_of(tree) -> int:
+    def size_of(tree):
         return 1 + sum(size_of(child) for _, child in tree.children)
 
     for pattern in range(0, vocabulary.n_patterns, 11):

@@ -30,7 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('&\"')</script>"
 
 
-def _texts(svg: str) -> list[str]:
+def _texts(svg):
     return [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
@@ -41,7 +41,7 @@ def molecules():
     return tl.as_graph_collection(["O=C(N)c1ccncc1"])
 
 
-def png_size(data: bytes) -> tuple[int, int]:
+def png_size(data):
     from PIL import Image
 
     image = Image.open(io.BytesIO(data))
@@ -143,7 +143,7 @@ def test_parents_stand_in_layers_over_their_children():
     np.testing.assert_allclose((y - y[0]) / (y[1] - y[0]), layers)
 
 
-def hex_of(value: float, limit: float) -> str:
+def hex_of(value, limit):
     """The colour by hand: neutral at 0, orange for, blue against."""
     end = FOR if value > 0 else AGAINST
     share = abs(value) / limit
@@ -152,7 +152,7 @@ def hex_of(value: float, limit: float) -> str:
     )
 
 
-def assert_colours(found: dict, expected: dict) -> None:
+def assert_colours(found, expected):
     """The same keys, and colours that agree up to RDKit's way of rounding."""
     assert set(found) == set(expected) != set()
     for key, color in expected.items():
@@ -160,23 +160,23 @@ def assert_colours(found: dict, expected: dict) -> None:
         assert channels[0] == pytest.approx(channels[1], abs=1), key
 
 
-def distinct_values(n: int, seed: int) -> np.ndarray:
+def distinct_values(n, seed):
     """Of both signs, none near another, in no order."""
     values = np.linspace(-1.0, 1.0, n)
     return np.random.default_rng(seed).permutation(values)
 
 
-def style_of(element: ElementTree.Element, name: str) -> str:
+def style_of(element, name):
     return re.search(rf"(?:^|;){name}:([^;]+)", element.get("style", "") + ";")[1].lower()
 
 
-def atom_fills(svg: str) -> dict[int, str]:
+def atom_fills(svg):
     """Fill by atom, as RDKit names its discs."""
     discs = ElementTree.fromstring(svg).iter(f"{SVG}ellipse")
     return {int(disc.get("class").removeprefix("atom-")): style_of(disc, "fill") for disc in discs}
 
 
-def bond_fills(svg: str) -> dict[tuple[int, ...], str]:
+def bond_fills(svg):
     """Fill by the two atoms of a bond; the black lines of the bonds have none."""
     fills = {}
     for path in ElementTree.fromstring(svg).iter(f"{SVG}path"):
@@ -214,7 +214,7 @@ def test_a_pattern_marks_its_own_atoms_and_bonds(molecules):
 STAR = Graph(("a", "b", "c", "d"), ((0, 1), (0, 2), (0, 3)))
 
 
-def middle_of(element: ElementTree.Element) -> tuple[float, float]:
+def middle_of(element):
     numbers = list(map(float, re.findall(r"-?\d+(?:\.\d+)?", element.get("d"))))
     return (numbers[0] + numbers[2]) / 2, (numbers[1] + numbers[3]) / 2
 
@@ -254,7 +254,7 @@ def test_the_legend_has_against_and_its_blue_on_the_left(is_molecule, molecules)
     assert max(at, key=at.get) == hex_of(1.0, 1.0)
 
 
-def test_nodes_with_coordinates_stay_where_they_are() -> None:
+def test_nodes_with_coordinates_stay_where_they_are():
     """y points up, a median edge is one unit long; one missing coordinate, and it is laid out."""
     places = {"x": (0.0, 0.0, 4.0), "y": (0.0, 2.0, 2.0)}
     edges = ((0, 1), (1, 2), (0, 1))

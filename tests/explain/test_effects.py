@@ -32,17 +32,17 @@ OTHERS = make_random_graphs(4, n_nodes=(4, 8), n_labels=4, random_state=4)
 VALUES = np.array([graph.node_labels.count(0) + 0.1 * graph.n_nodes for graph in GRAPHS])
 
 
-def _sums(shared, known, unseen, others, offset=0.0, gamma=0.0) -> KernelSums:
+def _sums(shared, known, unseen, others, offset=0.0, gamma=0.0):
     """The sums of one graph with several others."""
     return KernelSums(
         np.array([shared]), np.array([known]), np.array([unseen]), np.array(others), offset, gamma
     )
 
 
-def _derivatives(kernel: WeightedKernel, s: float, a: float, b: float) -> tuple[float, float]:
+def _derivatives(kernel, s, a, b):
     """dk/dS and dk/dA by central differences of the kernel itself."""
 
-    def k(shared: float, own: float) -> float:
+    def k(shared, own):
         return float(kernel.of_sums(np.array([[shared]]), np.array([own]), np.array([b]))[0, 0])
 
     step = 1e-6 * max(a, 1e-3)
@@ -97,7 +97,7 @@ def test_tanimoto_exponential_closes_the_gap_for_graphs_of_any_size(ratio, gamma
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 6])
-def test_intercept_and_coefficients_give_the_prediction(n_landmarks) -> None:
+def test_intercept_and_coefficients_give_the_prediction(n_landmarks):
     options = {} if n_landmarks is None else {"n_landmarks": n_landmarks, "exact_size": 10}
     regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
     model, expansion = regressor.model_, regressor.model_.expansion

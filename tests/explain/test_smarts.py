@@ -34,7 +34,7 @@ ODDITIES = [
 ]  # fmt: skip
 
 
-def atoms_matched(molecules: list, smarts: str) -> list[tuple[int, int]]:
+def atoms_matched(molecules, smarts):
     """(molecule, atom) of every match, in order."""
     from rdkit import Chem
 
@@ -48,16 +48,14 @@ def atoms_matched(molecules: list, smarts: str) -> list[tuple[int, int]]:
     )
 
 
-def atoms_carrying(
-    graphs: tl.GraphCollection, colors: np.ndarray, color: int
-) -> list[tuple[int, int]]:
+def atoms_carrying(graphs, colors, color):
     rows = np.flatnonzero(colors == color)
     molecule = np.searchsorted(graphs.node_offsets, rows, side="right") - 1
     atoms = rows - graphs.node_offsets[molecule]
     return list(zip(molecule.tolist(), atoms.tolist(), strict=True))
 
 
-def check_all(patterns, graphs, colors, smarts_of, n_per_level=N_PER_DEPTH) -> None:
+def check_all(patterns, graphs, colors, smarts_of, n_per_level=N_PER_DEPTH):
     """Compare some patterns of every level."""
     molecules, rng = [molecule_of(graph) for graph in graphs], np.random.default_rng(0)
     for level, (start, stop) in enumerate(pairwise(patterns.level_offsets.tolist())):
@@ -82,7 +80,7 @@ def check_forest(graphs, trees, depth, n_per_level=N_PER_DEPTH):
 
 
 @pytest.fixture(scope="module")
-def inhibitors() -> list[str]:
+def inhibitors():
     """SMILES of the molecules that come with RDKit, as ``treelens demo`` reads them."""
     smiles = demo_data()[0].graphs.graph_data.get("smiles")
     if smiles is None:
@@ -190,7 +188,7 @@ Chem = pytest.importorskip("rdkit.Chem")
 
 @pytest.mark.parametrize("atom_label", KINDS)
 @pytest.mark.parametrize("trees", [("labels", "fine"), ("labels+edges",)])
-def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, trees) -> None:
+def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, trees):
     smiles = ["CC(=O)O", "CCO", "OC(C)C", "c1ccccc1O", "CC(=O)OC", "C1CC1O", "CC[O-]"]
     graphs = smiles_to_collection(smiles, atom_label=atom_label)
     seen, n_written = seen_of(graphs, lambda g, n: 1, trees), 0
@@ -213,7 +211,7 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, tree
     assert n_written > 3
 
 
-def test_fragments_are_written_from_the_centre_on_and_rings_are_closed() -> None:
+def test_fragments_are_written_from_the_centre_on_and_rings_are_closed():
     seen = seen_of(["C1NSC1", "C1NSC1C", "CCC"], lambda g, n: 1, ("labels",))
     writer, texts = FragmentWriter(seen), seen.forest.texts(np.arange(seen.forest.n_patterns))
     pattern = next(k for k, text in enumerate(texts) if text == "S(C(C,S),N(C,S))")

@@ -18,7 +18,7 @@ VOID = {"meta", "link", "input", "br", "img", "hr"}
 class Outline(HTMLParser):
     """Checks that elements nest, and collects ids and what would be fetched."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.open: list[str] = []
         self.ids: list[str] = []
@@ -43,7 +43,7 @@ class Outline(HTMLParser):
 class Visit:
     """A page that was opened, with its errors and its requests."""
 
-    def __init__(self, browser, path, **options) -> None:
+    def __init__(self, browser, path, **options):
         self.page = browser.new_context(**options).new_page()
         self.problems: list[str] = []
         self.requests: list[str] = []
@@ -52,22 +52,22 @@ class Visit:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
 
-    def open_all(self) -> None:
+    def open_all(self):
         for details in self.page.locator("details").all():
             details.evaluate("details => details.open = true")
 
-    def values(self, table: str, column: int) -> list[float]:
+    def values(self, table, column):
         """Numbers of the visible rows of a table."""
         rows = self.page.locator(f"#{table} tbody tr:visible").all()
         return [float(r.locator("td, th").nth(column).get_attribute("data-value")) for r in rows]
 
-    def close(self) -> None:
+    def close(self):
         self.page.context.close()
         assert self.problems == []
         assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
 
 
-def outline_of(page: str) -> Outline:
+def outline_of(page):
     outline = Outline()
     outline.feed(page)
     assert outline.open == []

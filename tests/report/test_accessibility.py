@@ -14,7 +14,7 @@ WIDTHS = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 375, "he
 
 
 @pytest.fixture(scope="module")
-def axe() -> str:
+def axe():
     """The checker as a script; ``.ci/axe`` fetches it."""
     path = Path(os.environ.get("AXE_CORE") or AXE)
     if not path.is_file():
@@ -22,7 +22,7 @@ def axe() -> str:
     return path.read_text(encoding="utf-8")
 
 
-def violations(visit: Visit, axe: str) -> list[tuple[str, str]]:
+def violations(visit, axe):
     visit.page.evaluate(axe)
     found = visit.page.evaluate("axe.run()")["violations"]
     return [(rule["id"], rule["nodes"][0]["html"]) for rule in found]

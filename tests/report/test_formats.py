@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from treelens.report.formats import Chart, Units, number, percent, plain_summary, ticks
 
 
-def test_a_summary_can_be_encoded() -> None:
+def test_a_summary_can_be_encoded():
     found = plain_summary({"a\ud800": ["ü\udc80", "ü"], "y": np.array([1.0, np.inf])})
     assert found == {"a\\ud800": ["ü\\udc80", "ü"], "y": [1.0, None]}
     json.dumps(found, ensure_ascii=False, allow_nan=False).encode("utf-8")
@@ -21,7 +21,7 @@ def test_a_summary_can_be_encoded() -> None:
     assert plain_summary({"classes": classes}) == {"classes": ["2020-02-29", ["a", 1]]}
 
 
-def test_numbers_and_per_cent() -> None:
+def test_numbers_and_per_cent():
     space = "\N{NARROW NO-BREAK SPACE}"
     assert percent(0.8934) == f"89.3{space}%"
     assert percent(1.0, digits=0) == f"100{space}%"
@@ -55,7 +55,7 @@ def test_signs():
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
-def test_ticks_are_few_even_and_within_the_range(low: float, span: float) -> None:
+def test_ticks_are_few_even_and_within_the_range(low, span):
     places = [place for place, _ in ticks((low, low + span))]
     slack = 1e-6 * max(span, abs(low) * 1e-3)
     assert all(low - slack <= place <= low + span + slack for place in places)
@@ -73,13 +73,13 @@ def test_ticks_are_few_even_and_within_the_range(low: float, span: float) -> Non
         ((2.0, 2.0), ["2"]),
     ],
 )
-def test_texts_of_ticks(values, texts) -> None:
+def test_texts_of_ticks(values, texts):
     assert [text for _, text in ticks(values)] == texts
     chart = Chart((2.0, 2.0))
     chart.add_line([2.0], [2.0])  # no division by zero
 
 
-def test_axes_point_right_and_up() -> None:
+def test_axes_point_right_and_up():
     chart = Chart((0.0, 10.0))
     chart.add_line([0.0, 5.0], [5.0, 10.0])
     left, top, right, bottom = chart.box
@@ -90,7 +90,7 @@ def test_axes_point_right_and_up() -> None:
     assert (y[0], y[-1]) == (bottom, top)
 
 
-def test_intervals_are_cut_where_the_range_ends() -> None:
+def test_intervals_are_cut_where_the_range_ends():
     chart = Chart()
     chart.add_dot(1.0, 1.0, (-5.0, 5.0), "a", "wrong")
     chart.add_dot(0.5, 0.0, (0.0, 0.25), "b")

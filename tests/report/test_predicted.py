@@ -78,7 +78,7 @@ def test_limits_have_their_sign_and_no_error(molecules):
     assert any(near["sign"] == ">" for row in summary["cards"]["rows"] for near in row["neighbors"])
 
 
-def predicted(truth=None, classes=None, **more) -> PredictedGraphs:
+def predicted(truth=None, classes=None, **more):
     """Four graphs with predictions of no model."""
     graphs = tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})] * 4)
     given = {

@@ -220,7 +220,7 @@ def _learning(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _levels(model: Any) -> list[dict[str, Any]]:
+def _levels(model: Any) -> list[Any]:
     """Return the weights of every depth of every tree, and its part of all similarity."""
     forest, weights = model.expansion.forest, model.expansion.weights
     counts = np.asarray(model.training.histograms.to_sparse("counts").sum(axis=0)).ravel()
