@@ -256,7 +256,7 @@ class TrainingData:
 
         None where no graph stands twice.
         """
-        return replicate_numbers(self.features)
+        return replicate_numbers(self.histograms.rows, self.covariates)
 
     @cached_property
     def pattern_depths(self) -> np.ndarray:

@@ -355,9 +355,8 @@ def condition(
     noise = model.noise / targets.weights[n:]
     among = extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, noise, targets.values, n_jobs)
-    left_out = posterior.leave_one_out(
-        targets.values, n_jobs, replicate_numbers(extended.basis_graphs)
-    )
+    copies = replicate_numbers(histograms.rows, None if covariates is None else covariates.training)
+    left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
         used = model.noise / targets.weights
         left_out = of_measurements(left_out, used, np.where(targets.limits == 0, used, model.noise))
@@ -408,7 +407,8 @@ def with_known_noise(
     if isinstance(model.posterior, ExactPosterior):
         among = model.kernel.matrix(graphs, graphs, n_jobs)
         found = Conditioned.fit(targets, among, typical, n_jobs)
-        left_out = found.leave_one_out(n_jobs, replicate_numbers(graphs))
+        copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
+        left_out = found.leave_one_out(n_jobs, copies)
         used = weights * (found.measured / found.noise)
         model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
     else:

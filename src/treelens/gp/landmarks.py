@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from treelens.gp.posterior import (
     LeaveOneOut,
@@ -25,6 +25,7 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
+from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import MixtureKernel
 from treelens.parallel import blas_threads
 from treelens.patterns.features import Features, select_features
@@ -32,6 +33,7 @@ from treelens.patterns.features import Features, select_features
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7
 BLOCK = 2048  # graphs that are worked on at a time
+TRIANGLE_BLOCK = 256  # columns
 _LEAST_LEFT = 1e-9  # keeps the sign of one minus a leverage where rounding might turn it
 _ROUNDS = 3  # in which landmarks are added to those drawn at random
 # Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
@@ -158,21 +160,21 @@ class LandmarkPosterior:
         for where, half in projected:  # in closed form, with the landmarks unchanged
             inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
             # Of the inverse of Q + N: its diagonal, and its product with the targets.
-            diagonal = 1.0 / noise[where] - (inner**2).sum(axis=0) / noise[where] ** 2
+            diagonal = 1.0 / noise[where] - column_squares(inner) / noise[where] ** 2
             alpha = (targets[where] - half.T @ sums.inner_solution) / noise[where, None]
             mean[where] = targets[where] - alpha / diagonal[:, None]
             # The variance that landmarks leave unexplained, as in predictions.
-            unexplained = np.maximum(amplitude - (half**2).sum(axis=0), 0.0)
+            unexplained = np.maximum(amplitude - column_squares(half), 0.0)
             variance[where] = 1.0 / diagonal + unexplained
-        outer = solve_upper(sums.factor, np.eye(len(landmarks)), transposed=True, n_jobs=n_jobs)
-        inner = solve_upper(sums.inner_factor, outer, transposed=True, n_jobs=n_jobs)
         coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
-        with blas_threads(n_jobs):
-            fitted = cls(coefficients, outer.T @ outer - inner.T @ inner)
+        with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
+            outer = np.tril(lapack.dtrtri(sums.factor.T, lower=1)[0])  # inv(U')
+            inner = _solve_triangle(sums.inner_factor, outer)  # inv(R') inv(U')
+            gain = lapack.dlauum(outer, lower=1)[0] - lapack.dlauum(inner, lower=1)[0]
         mean[landmarks], variance[landmarks] = _without_landmark(
             sums, outer, inner, coefficients, noise[landmarks], targets[landmarks], n_jobs
         )
-        return fitted, LeaveOneOut(mean, variance)
+        return cls(coefficients, mirrored(gain.T)), LeaveOneOut(mean, variance)
 
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
@@ -182,6 +184,22 @@ class LandmarkPosterior:
         """How much the training graphs reduce the covariance, shape (n_new, n_new)."""
         with blas_threads(n_jobs):
             return kernel @ self.precision_gain @ kernel.T
+
+
+def _solve_triangle(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """``inv(U') @ right``, where both are lower triangles: zeros are left out, block by block."""
+    found = np.zeros_like(right, order="F")
+    for start in range(0, len(factor), TRIANGLE_BLOCK):
+        columns = slice(start, start + TRIANGLE_BLOCK)
+        found[start:, columns] = blas.dtrsm(
+            1.0, factor[start:, start:].T, right[start:, columns], lower=1
+        )
+    return found
+
+
+def column_squares(matrix: np.ndarray) -> np.ndarray:
+    """Sum of the squares of each column, without a matrix of them."""
+    return np.einsum("ij,ij->j", matrix, matrix)
 
 
 def _without_landmark(
@@ -202,11 +220,11 @@ def _without_landmark(
     """
     factor = np.triu(sums.factor)
     through = solve_upper(sums.inner_factor, factor, transposed=True, n_jobs=n_jobs)  # (m, m)
-    own, cross = (inner**2).sum(axis=0), (inner * through).sum(axis=0)  # of J, and of K_mm J
+    own, cross = column_squares(inner), np.einsum("ij,ij->j", inner, through)  # of J, of K_mm J
     mean = factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
-    leverage = ((through**2).sum(axis=0) - cross**2 / own) / noise
+    leverage = (column_squares(through) - cross**2 / own) / noise
     left = np.maximum(1.0 - leverage, _LEAST_LEFT)
-    unexplained = 1.0 / (outer**2).sum(axis=0)  # given the other landmarks
+    unexplained = 1.0 / column_squares(outer)  # given the other landmarks
     return (mean - leverage[:, None] * targets) / left[:, None], noise / left + unexplained
 
 
@@ -257,7 +275,10 @@ class LandmarkBasis:
                 blas.dgemm(-1.0, before.T, across, beta=1.0, c=rows.T, overwrite_c=1)
             # rows := inv(factor.T) @ rows, in place: BLAS takes the transpose of each
             blas.dtrsm(1.0, factor.T, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-            self._inner[:stop, start:stop] += self._projections[:stop] @ (rows / fit.noise).T
+            scaled = rows / np.sqrt(fit.noise)
+            self._inner[start:stop, start:stop] += blas.dsyrk(1.0, scaled.T, trans=1)
+            scaled /= np.sqrt(fit.noise)
+            self._inner[:start, start:stop] += before @ scaled.T
         self._factor[:start, start:stop], self._factor[start:stop, start:stop] = across, factor
         self.landmarks = np.concatenate([self.landmarks, new])
 
@@ -299,8 +320,7 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> L
         if size > len(basis.landmarks):
             projections = basis.projections
             residuals = fit.targets - projections.T @ basis.sums().inner_solution
-            explained = np.einsum("ij,ij->j", projections, projections)
-            unexplained = np.maximum(fit.kernel.variance - explained, 0.0)
+            unexplained = np.maximum(fit.kernel.variance - column_squares(projections), 0.0)
             doubt = (residuals**2).sum(axis=1) * unexplained**2
             doubt[basis.landmarks] = -1.0
             basis.add(np.argsort(-doubt, kind="stable")[: size - len(basis.landmarks)])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
@@ -131,14 +130,28 @@ def select_features(features: Features, positions: np.ndarray) -> Features:
 
 def graph_keys(features: Features) -> Iterator[bytes]:
     """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
-    rows, covariates = features.pairs.rows, features.covariates
-    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
+    return _keys(features.pairs.rows, features.covariates, range(features.pairs.n_graphs))
+
+
+def _keys(
+    rows: SparseRows, covariates: np.ndarray | None, chosen: Iterable[int]
+) -> Iterator[bytes]:
+    for k in chosen:
+        a, b = rows.offsets[k : k + 2]
         key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
         yield key if covariates is None else key + covariates[k].tobytes()
 
 
-def replicate_numbers(graphs: Features) -> np.ndarray | None:
+def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) -> np.ndarray | None:
     """Return a number per graph that replicates share; None where no graph stands twice."""
-    numbers: dict[bytes, int] = {}
-    labels = np.array([numbers.setdefault(key, len(numbers)) for key in graph_keys(graphs)])
-    return None if len(numbers) == len(labels) else labels
+    # Rows that are equal have the same sum with any weights, to the last bit.
+    weights = np.random.default_rng(0).random(int(rows.indices.max(initial=0)) + 1)
+    graph = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    sums = np.bincount(graph, rows.values * weights[rows.indices], len(rows))
+    _, same, counts = np.unique(sums, return_inverse=True, return_counts=True)
+    suspects = np.flatnonzero(counts[same] > 1).tolist()
+    first: dict[bytes, int] = {}
+    numbers = np.arange(len(rows))
+    for k, key in zip(suspects, _keys(rows, covariates, suspects), strict=True):
+        numbers[k] = first.setdefault(key, k)
+    return None if len(first) == len(suspects) else numbers

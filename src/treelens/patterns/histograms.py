@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ class PatternHistograms:
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
-        table = SparseRows.of(self.to_sparse(kind="counts", dtype=np.int32)[indices].tocsc())
+        table = SparseRows.of(self.rows.to_sparse(self.n_patterns)[indices].tocsc())
         return replace(
             self, offsets=table.offsets, graphs=table.indices, counts=table.values,
             n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
@@ -223,6 +224,11 @@ class PatternHistograms:
             counts=self.counts[entries], level_offsets=offsets_of(keep)[self.level_offsets],
             unseen=unseen,
         )  # fmt: skip
+
+    @cached_property
+    def rows(self) -> SparseRows:
+        """The counts by graph, (n_graphs, n_patterns)."""
+        return SparseRows(self.offsets, self.graphs, self.counts).transposed(self.n_graphs)
 
     # --- forms ------------------------------------------------------------------------------
 
