@@ -39,10 +39,10 @@ _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather t
 _SIMILAR_NAMES = 0.9  # of the letters of two names
 # Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What zipfile raises on damaged archives: a bad offset or name ends in the last three.
+# What zipfile raises on damaged archives: a bad offset or name ends in the last four.
 _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
-    OverflowError, ValueError, OSError,
+    OverflowError, ValueError, IndexError, OSError,
 )  # fmt: skip
 
 
