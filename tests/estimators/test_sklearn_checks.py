@@ -7,7 +7,6 @@ and the number rounded to halves. All that the checks ask of fitting, transformi
 then applies.
 """
 
-
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks

@@ -113,7 +113,7 @@ def test_auto_is_the_grid_that_the_parameters_promise(monkeypatch):
     """The numbers are those that the class documents: a choice needs all of them at hand."""
     found = []
     monkeypatch.setattr(
-        svc, "fit_chosen", lambda task, candidates: (None, found.extend(candidates))
+        svc.fitting, "fit_chosen", lambda task, candidates: (None, found.extend(candidates))
     )
     graphs, y = tl.make_synthetic(n_per_substructure=2, random_state=0)
     GraphSVC().fit(graphs, y)

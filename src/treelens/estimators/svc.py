@@ -21,17 +21,7 @@ from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name
 from treelens.patterns.features import first_depth_of
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.svm.fitting import (
-    AUTO_CS,
-    AUTO_DEPTHS,
-    AUTO_GAMMAS,
-    Task,
-    fit_chosen,
-    listed,
-    listed_kernels,
-    resolved_class_weight,
-    resolved_scoring,
-)
+from treelens.svm import fitting
 from treelens.svm.model import FittedSVM, model_bound
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
 
@@ -302,14 +292,16 @@ class GraphSVC(FittedClassifier):
         self._validate_params()
         graphs = check_graphs(X)
         classes, codes = check_classes(y, len(graphs))
-        depths = listed(self.depth, AUTO_DEPTHS, "depth", Integral, 0)
+        depths = fitting.listed(self.depth, fitting.AUTO_DEPTHS, "depth", Integral, 0)
         first_depth = first_depth_of(min(depths), self.include_depth_zero)
         candidates = grid(
-            listed_kernels(self.kernel),
+            fitting.listed_kernels(self.kernel),
             depths,
-            listed(self.weight_radius, (0.0, *radii_for(len(graphs))), "weight_radius", Real, 0),
-            listed(self.gamma, AUTO_GAMMAS, "gamma", Real, 0, positive=True),
-            listed(self.C, AUTO_CS, "C", Real, 0, positive=True),
+            fitting.listed(
+                self.weight_radius, (0.0, *radii_for(len(graphs))), "weight_radius", Real, 0
+            ),
+            fitting.listed(self.gamma, fitting.AUTO_GAMMAS, "gamma", Real, 0, positive=True),
+            fitting.listed(self.C, fitting.AUTO_CS, "C", Real, 0, positive=True),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         learner = PairwiseWeights(n_jobs=self.n_jobs) if self.learner is None else self.learner
@@ -317,15 +309,15 @@ class GraphSVC(FittedClassifier):
         if learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
         with_edges = self.edge_labels
-        task = Task(
+        task = fitting.Task(
             graphs, classes, codes, first_depth=first_depth, learner=learner,
             edge_labels=graphs.edge_codes is not None if with_edges == "auto" else bool(with_edges),
-            scoring=resolved_scoring(self.scoring, codes),
-            class_weight=resolved_class_weight(self.class_weight, self.scoring, codes),
+            scoring=fitting.resolved_scoring(self.scoring, codes),
+            class_weight=fitting.resolved_class_weight(self.class_weight, self.scoring, codes),
             cv=self.cv, seed=seed, n_jobs=self._n_jobs(), progress=self.progress,
             attributes=self.attributes == "auto",
         )  # fmt: skip
-        self.model_, self.learner_ = fit_chosen(task, candidates)
+        self.model_, self.learner_ = fitting.fit_chosen(task, candidates)
         self._fitted_graphs, self._fragments = graphs, None
         return self
 

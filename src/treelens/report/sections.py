@@ -114,6 +114,9 @@ def card_section(
     chosen = chosen_cards(given) if chosen is None else chosen
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
     near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
+    trained = f"A training {given.noun} has the same patterns."
+    if given.by_smiles:
+        trained = "The model was fitted to this molecule."
     rows = []
     for place, (index, kind) in enumerate(chosen.items()):
         found = explain(model, given.graphs, n_neighbors=0, found=given.predictions, index=index)
@@ -148,7 +151,7 @@ def card_section(
                 "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
                 "neighbors": neighbors,
                 "domain": domain_sentence(given, index),
-                "training": training_sentence(given, index),
+                "training": trained if given.in_training[index] else None,
             }
         )
     return rows
@@ -156,15 +159,6 @@ def card_section(
 
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
-
-
-def training_sentence(given: PredictedGraphs, index: int) -> str | None:
-    """Return whether the model was fitted to a graph; None where it was not."""
-    if not given.in_training[index]:
-        return None
-    if given.by_smiles:
-        return "The model was fitted to this molecule."
-    return f"A training {given.noun} has the same patterns."
 
 
 def domain_sentence(given: PredictedGraphs, index: int) -> str:
@@ -271,10 +265,7 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 
 
 def fragment_section(
-    estimator: Any,
-    forest: PatternForest,
-    given: PredictedGraphs | None,
-    names: str | None = None,
+    estimator: Any, forest: PatternForest, given: PredictedGraphs | None, names: str | None = None
 ) -> dict[str, Any] | None:
     """Return the fragments of the graphs of the report, or else of the training graphs.
 
@@ -285,24 +276,19 @@ def fragment_section(
     table, n_jobs = None, estimator._n_jobs()
     of_given = given is not None and len(given) >= _FEWEST
     if given is not None and of_given:
-        graphs, shown, truth = given.graphs, given.shown, given.truth
-        seen = given.predictions.graphs
-        if len(given) > _MOST_SEARCHED:
-            kept = _sample(len(given))
-            graphs, shown = graphs[kept], shown[kept]
-            truth = None if truth is None else truth[kept]
-            seen = selected(seen, kept)
-        least = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+        kept = _sample(len(given), _MOST_SEARCHED)
+        shown, truth = given.shown[kept], None if given.truth is None else given.truth[kept]
         table = fragment_table(
-            model.expansion, graphs, truth, n_fragments=_MOST_OF_GIVEN, min_support=least,
-            seen=seen, n_jobs=n_jobs,
+            model.expansion, given.graphs[kept], truth, n_fragments=_MOST_OF_GIVEN,
+            min_support=max(_FEWEST, round(_RAREST_SHARE * len(kept))),
+            seen=selected(given.predictions.graphs, kept), n_jobs=n_jobs,
         )  # fmt: skip
     if (table is None or not len(table)) and train is not None:
         of_given, shown, truth = False, train, model.training.targets
         if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
             table = estimator.fragments_
         else:
-            kept = _sample(len(train))
+            kept = _sample(len(train), _MOST_SEARCHED)
             shown, truth = train[kept], truth[kept]
             table = fragment_table(
                 model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, n_jobs=n_jobs
@@ -328,8 +314,8 @@ def fragment_section(
     }
 
 
-def _sample(n: int) -> np.ndarray:
-    return np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SEARCHED])
+def _sample(n: int, most: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
 
 def _rows(
@@ -387,8 +373,7 @@ def pattern_section(
     """
     expansion = model.expansion
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
-    n = graphs.pairs.n_graphs
-    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_EXPLAINED])
+    chosen = _sample(graphs.pairs.n_graphs, _MOST_EXPLAINED)
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
     holders = np.bincount(effects.indices, minlength=effects.shape[1])
     size = np.asarray(abs(effects).sum(axis=0)).ravel() / len(chosen)
