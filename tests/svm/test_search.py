@@ -10,6 +10,7 @@ from sklearn import metrics
 from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
+    StratifiedShuffleSplit,
     cross_val_predict,
     cross_val_score,
 )
@@ -326,6 +327,14 @@ def test_the_best_of_both_kinds_are_compared():
     assert gain["uniform_candidate"] == UNIFORM._asdict()
     expected = corrected_paired_test(np.array([0.1, 0.2, 0.1, 0.0]), 0.25)
     assert (gain["difference"], gain["standard_error"], gain["p_value"]) == pytest.approx(expected)
+
+
+def test_a_single_split_has_no_p_value_and_can_be_saved(data, tmp_path):
+    cv = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
+    model = tl.GraphSVC("wwl", 2, [0, 1.0], gamma=1.0, C=10.0, cv=cv, random_state=0).fit(*data)
+    assert model.learning_gain_["p_value"] is None
+    model.save(tmp_path / "model.treelens")
+    assert tl.load(tmp_path / "model.treelens").learning_gain_ == model.learning_gain_
 
 
 def test_nothing_to_compare():

@@ -55,13 +55,8 @@ class Choice:
         best = [search.best(keep) for keep in (
             lambda c: True, lambda c: c.weight_radius == 0, lambda c: c.weight_radius > 0
         )]  # fmt: skip
-        scores, losses = (
-            {c: [float(x) for x in values] for c, values in record.items()}
-            for record in (search.scores, search.losses)
-        )
         decisions = {c: x for c, x in search.decisions.items() if c in best}
-        kept = replace(search, scores=scores, losses=losses, decisions=decisions, margins={})
-        return replace(self, cv_results=kept)
+        return replace(self, cv_results=replace(search, decisions=decisions, margins={}))
 
     def validate(self) -> None:
         search = self.cv_results
@@ -75,10 +70,12 @@ class Choice:
         if set(search.decisions) - set(search.scores) or search.best() is None:
             raise ValueError("one candidate must have been scored on all splits")
         if self.learning_gain is not None:
-            for name in (
-                "difference", "standard_error", "p_value", "learned_score", "uniform_score",
-            ):  # fmt: skip
-                check_array(np.array(self.learning_gain[name]), name, np.float64, (), -LARGEST)
+            for name in ("difference", "learned_score", "uniform_score", "standard_error",
+                         "p_value"):  # fmt: skip
+                value = self.learning_gain[name]
+                alone = search.n_splits == 1 and name in ("standard_error", "p_value")
+                if not alone or value is not None:  # one split has no spread
+                    check_array(np.array(value), name, np.float64, (), -LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
