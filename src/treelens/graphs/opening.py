@@ -6,6 +6,7 @@ is an optional sign and ASCII digits without a leading zero, within 64 bits.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -116,7 +117,7 @@ _FLOAT = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|nan", re.IGNORECASE | re.ASCII
 )
 _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
-_OF_INTEGERS, _LEADING_ZERO = b"0123456789+-, \t\r\n", re.compile(rb"\b0[0-9]")
+_OF_INTEGERS = b"0123456789+-, \t\r\n"
 _MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
 
 
@@ -139,17 +140,23 @@ def number_table(
 ) -> np.ndarray:
     """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing.
 
-    What ``loadtxt`` would read too kindly, or not at all, is read line by line: there blanks, tabs
+    What fast parsers would read too kindly, or not at all, is read line by line: there blanks, tabs
     and semicolons may separate numbers, and an error names the line.
     """
-    whole = dtype is np.int64
-    if not whole or not (data.translate(None, _OF_INTEGERS) or _LEADING_ZERO.search(data)):
-        with suppress(ValueError):  # also lines of different lengths
-            file = io.BytesIO(data)
-            table: np.ndarray = np.loadtxt(file, dtype, delimiter=",", comments=None, ndmin=2)
-            complete = len(table) == data.count(b"\n") + 1  # blank lines are left out
-            if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
-                return table
+    import pandas as pd
+
+    whole, table = dtype is np.int64, np.empty((0, 0))
+    with suppress(ValueError, OverflowError):  # also lines of different lengths
+        if not whole:
+            table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
+        elif not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
+            table = pd.read_csv(
+                io.BytesIO(data), header=None, dtype=dtype, skipinitialspace=True, na_filter=False,
+                skip_blank_lines=False, quoting=csv.QUOTE_NONE,
+            ).to_numpy()  # fmt: skip
+    complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out
+    if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
+        return table
     what, good = ("integer", is_integer) if whole else ("number", _FLOAT.fullmatch)
     rows: list[list[float]] = []
     for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
@@ -165,3 +172,10 @@ def number_table(
             )
         rows.append([int(x) if whole else float(x) for x in fields])
     return np.array(rows, dtype=dtype)
+
+
+def _has_leading_zero(data: bytes) -> bool:
+    """Whether a number begins with a zero, where all that is no digit lies below the digits."""
+    zero = np.frombuffer(data, dtype=np.uint8) == ord("0")
+    digit = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8) >= ord("0")
+    return bool((zero & ~digit[:-2] & digit[2:]).any())
