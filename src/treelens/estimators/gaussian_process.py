@@ -290,19 +290,17 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         self, graphs: GraphCollection, covariates: CovariateTable | None, sample: LearningSample
     ) -> Described | None:
         """Return covariates and descriptors together; None where there are no descriptors."""
+        molecules = {"smiles", "mol"} & set(graphs.graph_data)
+        if self.descriptors is True and not molecules:
+            raise ValueError(
+                "descriptors=True needs molecules: read them with read_smiles, or use "
+                "descriptors='auto'."
+            )
         too_few = self.descriptors == "auto" and len(graphs) < FEWEST
-        if self.descriptors is False or self.device != "cpu" or too_few:
+        if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
             return None
         positions = sample.positions
-        found = compact_descriptors(graphs[positions])
-        if found is None:
-            if self.descriptors is True:
-                raise ValueError(
-                    "descriptors=True needs molecules: read them with read_smiles, or use "
-                    "descriptors='auto'."
-                )
-            return None
-        table, described = found
+        table, described = compact_descriptors(graphs[positions])  # type: ignore[misc]
         if covariates is not None:
             table = covariates.joined(table)
         some = table.encode(described)
