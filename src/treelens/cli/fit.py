@@ -114,26 +114,22 @@ def fit_cli(
 
 
 def fit_model(
-    data: MoleculeTable,
-    method: str,
-    settings: dict[str, Any],
-    threshold: str = "auto",
-    top: int = 0,
-    fragments: int | None = None,
-) -> tuple[Any, dict[str, Any]]:
+    data: MoleculeTable, method: str, settings: dict[str, Any], threshold: str = "auto",
+    top: int = 0, fragments: int | None = None,
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """Fit a model, and return it with a summary as plain data."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC
     from treelens.estimators import fit_summary
 
     start = time.perf_counter()
+    beside = {} if method == "svc" else {"covariates": data.covariates or None}
     if method == "svc":
-        model: Any = GraphSVC(**settings).fit(data.graphs, data.y)
+        model: Any = GraphSVC(**settings)
+    elif data.task == "regression":
+        model = GraphRegressor(**settings)
     else:
-        if data.task != "regression":
-            model = GraphClassifier(**settings, threshold=threshold)
-        else:
-            model = GraphRegressor(**settings)
-        model.fit(data.graphs, data.y, covariates=data.covariates or None)
+        model = GraphClassifier(**settings, threshold=threshold)
+    model.fit(data.graphs, data.y, **beside)
     return model, {
         "method": method,
         "task": data.task,
@@ -231,14 +227,13 @@ def _show_svc(output: Output, result: dict[str, Any]) -> None:
             f"{name}."
         )
     kind = "learned" if choice["weight_radius"] > 0 else "uniform"
-    sentence = f"Chosen on these splits: {kind} weights, {_setting(choice)}."
+    output.line(f"Chosen on these splits: {kind} weights, {_setting(choice)}.")
     if gain is not None:
-        sentence += f" Learning changed the score by {100 * gain['difference']:+.1f} points"
-        spread = gain["standard_error"]
-        sentence += "." if spread is None else (
-            f" (standard error {100 * spread:.1f}, one-sided p = {gain['p_value']:.2f})."
+        error = gain["standard_error"]
+        how = "" if error is None else (
+            f" (standard error {100 * error:.1f}, one-sided p = {gain['p_value']:.2f})"
         )  # fmt: skip
-    output.line(sentence)
+        output.line(f"Learning changed the score by {100 * gain['difference']:+.1f} points{how}.")
 
 
 def _setting(row: dict[str, Any]) -> str:

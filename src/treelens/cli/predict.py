@@ -134,7 +134,6 @@ def _predict_table(
     import pandas as pd
 
     from treelens.estimators.named_models import read_predictions, read_truth
-    from treelens.graphs.tables import find_column
     from treelens.storage.files import PartialOutput, csv_text
 
     targets = _targets_for(models, target)
@@ -159,7 +158,6 @@ def _predict_table(
             for table, molecules in chain(first, chunks):
                 for column, cells in zip(targets, texts, strict=True):
                     if column is not None:
-                        find_column(table.columns, column, "target", table.source)
                         cells.extend(table.column(column, "target"))
                 if table.first_row >= n_done:  # not done by an earlier run
                     yield table, molecules
@@ -204,23 +202,21 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
 def _predicted(
     models: list[NamedModel], job: _Job, chunks: Iterator[Any], jobs: int
 ) -> Iterator[PredictedRows]:
-    """Yield chunks in their order, predicted here or in processes."""
-    from treelens.estimators.named_models import predict_molecules
-
+    """Return chunks in their order, predicted here or in processes."""
     if jobs == 1:
-        for table, molecules in chunks:
-            yield predict_molecules(models, table, molecules, job.smiles, job.ids)
-        return
+        return (_predict_chunk(job, table, molecules, models) for table, molecules in chunks)
     from joblib import Parallel, delayed
 
-    work = (delayed(_in_a_process)(job, *chunk) for chunk in chunks)
-    yield from Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
+    work = (delayed(_predict_chunk)(job, *chunk) for chunk in chunks)
+    return Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
 
 
-def _in_a_process(job: _Job, table: Table, molecules: None) -> PredictedRows:
+def _predict_chunk(
+    job: _Job, table: Table, molecules: Any, models: list[NamedModel] | None = None
+) -> PredictedRows:
     from treelens.estimators.named_models import predict_molecules
 
-    return predict_molecules(_loaded(job), table, molecules, job.smiles, job.ids)
+    return predict_molecules(models or _loaded(job), table, molecules, job.smiles, job.ids)
 
 
 @lru_cache(maxsize=1)
