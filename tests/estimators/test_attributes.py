@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import treelens as tl
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks
-from treelens.graphs.build import build_collection
 from treelens.graphs.errors import GraphDataError
 
 KINDS = {
@@ -39,15 +40,8 @@ def drawn(n: int, seed: int = 0, shift: float = 0.0, names=("charge", "noise")):
     return tl.as_graph_collection(graphs, node_attributes=list(names)), y
 
 
-def without_attributes(graphs: tl.GraphCollection, **more) -> tl.GraphCollection:
-    """The same graphs and labels, and nothing else but what is given."""
-    starts = graphs.node_offsets[:-1]
-    edges = [
-        np.array(graph.edges, dtype=np.int64).reshape(-1, 2) + start
-        for graph, start in zip(graphs, starts, strict=True)
-    ]
-    labels = [label for graph in graphs for label in graph.node_labels]
-    return build_collection(graphs.sizes, np.concatenate(edges), labels, **more)
+def without_attributes(graphs):
+    return replace(graphs, node_attributes=None, attribute_names=(), _known_good=True)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +53,7 @@ def data():
 @pytest.fixture(scope="module")
 def models(data):
     graphs, y, _, _ = data
-    return {name: model.fit(graphs, y) for name, model in KINDS.items()}
+    return {name: clone(model).fit(graphs, y) for name, model in KINDS.items()}
 
 
 # --- models -------------------------------------------------------------------------------------
@@ -122,19 +116,16 @@ def test_a_report_has_shares_of_attributes_with_escaped_names(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ignored_attributes_are_as_if_not_there(data, kind):
     graphs, y, new, _ = data
-    model = KINDS[kind]
-    settings = {**model.get_params(deep=False), "attributes": "ignore"}
-    ignoring = type(model)(**settings).fit(graphs, y)
-    plain = type(model)(**model.get_params(deep=False)).fit(without_attributes(graphs), y)
+    ignoring = clone(KINDS[kind]).set_params(attributes="ignore").fit(graphs, y)
+    plain = clone(KINDS[kind]).fit(without_attributes(graphs), y)
     np.testing.assert_array_equal(ignoring.weights_, plain.weights_)
     np.testing.assert_array_equal(ignoring.predict(new), plain.predict(without_attributes(new)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_thresholds_come_from_training_graphs_alone(data, kind):
+def test_thresholds_come_from_training_graphs_alone(data, models, kind):
     """What else is predicted, near or far, changes no prediction."""
-    graphs, y, new, _ = data
-    model = type(KINDS[kind])(**KINDS[kind].get_params(deep=False)).fit(graphs, y)
+    model, new = models[kind], data[2]
     decide = model.predict if kind == "numbers" else model.decision_function
     alone = decide(new[:3])
     far, _ = drawn(30, seed=9, shift=100.0)
@@ -183,8 +174,7 @@ def test_missing_values_are_predicted_and_can_decide():
     owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
     values[:, 0] = rng.normal(size=len(values))  # only whether it is there tells the class
     values[(y[owner] == 1) & (rng.random(len(values)) < 0.5), 0] = np.nan
-    names = graphs.attribute_names
-    gaps = without_attributes(graphs, node_attributes=values, attribute_names=names)
+    gaps = replace(graphs, node_attributes=values, _known_good=False)
     model = tl.GraphClassifier(depth=1, n_jobs=1).fit(gaps[:30], y[:30])
     assert model.score(gaps[30:], y[30:]) >= 0.8
     assert model.patterns_["pattern"].str.contains("charge missing").any()

@@ -165,12 +165,10 @@ def test_the_choice_is_in_the_grid_and_the_best_there(model):
 
 def test_learning_pays_where_one_pattern_decides():
     """What the data are made for: to uniform weights the test graphs are near ties."""
-    train, y = tl.make_synthetic(20, (1, 2, 3, 4), random_state=0)
-    test, y_test = tl.make_synthetic(20, (5, 6, 7, 8), random_state=1)
-    uniform, learned = (
-        small(include_depth_zero=False, weight_radius=r).fit(train, y).score(test, y_test)
-        for r in (0.0, 3.0)
-    )
+    train = tl.make_synthetic(20, (1, 2, 3, 4), random_state=0)
+    test = tl.make_synthetic(20, (5, 6, 7, 8), random_state=1)
+    models = (small(include_depth_zero=False, weight_radius=r).fit(*train) for r in (0.0, 3.0))
+    uniform, learned = (model.score(*test) for model in models)
     assert learned > uniform + 0.1
 
 

@@ -108,19 +108,14 @@ def test_fragments_are_those_of_the_model(name, cases, summaries):
             assert total == pytest.approx((y.astype(str) == label).sum())
 
 
-@pytest.mark.parametrize("n_given", [0, 2])
-def test_with_few_graphs_fragments_are_those_of_training(cases, n_given):
-    model, graphs, _ = cases["numbers"]
-    found = model.summary(graphs[1 : 1 + n_given] if n_given else None)["fragments"]
-    assert not found["of_given"]
-    assert found["left_out"]
-    assert found["n_graphs"] == len(graphs[::2])
-    expected = model.fragments_["effect"].tolist()[: len(found["rows"])]
-    assert [row["effect"] for row in found["rows"]] == pytest.approx(expected)
-
-
-def test_a_sample_of_many_graphs(cases, monkeypatch):
+def test_of_few_graphs_fragments_are_those_of_training_and_of_many_a_sample(cases, monkeypatch):
     model, graphs, y = cases["numbers"]
+    for few in (None, graphs[1:3]):
+        found = model.summary(few)["fragments"]
+        assert (found["of_given"], found["left_out"]) == (False, True)
+        assert found["n_graphs"] == len(graphs[::2])
+        expected = model.fragments_["effect"].tolist()[: len(found["rows"])]
+        assert [row["effect"] for row in found["rows"]] == pytest.approx(expected)
     monkeypatch.setattr(sections, "_MOST_SEARCHED", 20)
     monkeypatch.setattr(sections, "_MOST_EXPLAINED", 5)
     found = model.summary(graphs[1::2], y[1::2])
