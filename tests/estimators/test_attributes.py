@@ -56,9 +56,6 @@ def models(data):
     return {name: clone(model).fit(graphs, y) for name, model in KINDS.items()}
 
 
-# --- models -------------------------------------------------------------------------------------
-
-
 def test_models_learn_what_labels_do_not_tell(data, models):
     graphs, y, new, expected = data
     blind = tl.GraphClassifier(depth=1, attributes="ignore", n_jobs=1).fit(graphs, y)
@@ -178,9 +175,6 @@ def test_missing_values_are_predicted_and_can_decide():
     model = tl.GraphClassifier(depth=1, n_jobs=1).fit(gaps[:30], y[:30])
     assert model.score(gaps[30:], y[30:]) >= 0.8
     assert model.patterns_["pattern"].str.contains("charge missing").any()
-
-
-# --- kernels ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)

@@ -47,9 +47,6 @@ def assert_same_model(one, other) -> None:
     assert one.slope == pytest.approx(other.slope)
 
 
-# --- one model, however graphs come -------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block_size", [7, 10**6])
 def test_blocks_of_any_size_give_the_same_model(data, models, kind, block_size):
@@ -95,9 +92,6 @@ def test_blocks_of_a_table_are_learned_on_its_scale(tmp_path):
     table = tl.read_table(path, target="IC50", duplicates="keep")
     with pytest.raises(ValueError, match="limits"):
         tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.y, 9))
-
-
-# --- predicting ---------------------------------------------------------------------------------
 
 
 def answers(model, given) -> list[np.ndarray]:
@@ -172,9 +166,6 @@ def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
         model.predict(blocks)
 
 
-# --- all that a model does ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("loaded", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_explanations_fragments_table_and_report(data, models, kind, loaded, tmp_path):
@@ -198,9 +189,6 @@ def test_explanations_fragments_table_and_report(data, models, kind, loaded, tmp
             _ = model.fragments_
     else:
         assert (model.fragments_["support"] <= SETTINGS["exact_size"]).all()  # of the sample
-
-
-# --- what is refused ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["y", "sample_weight", "covariates"])

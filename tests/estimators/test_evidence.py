@@ -146,9 +146,6 @@ def test_landmarks_and_samples_stay_near_the_exact_process(numbers, fitted):
     assert found.decision == pytest.approx(rough.predict(graphs[80:81])[0], abs=1e-8)
 
 
-# --- classes ----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def classes():
     train = tl.make_synthetic(n_per_substructure=10, substructures=[1, 2, 3, 4], random_state=0)

@@ -71,9 +71,6 @@ def assert_same(model, found, expected):
         np.testing.assert_array_equal(found, expected)
 
 
-# --- properties -----------------------------------------------------------------------------
-
-
 @every_model
 @few_examples
 @given(data=st.data(), seed=st.integers(0, 99))
@@ -193,9 +190,6 @@ def test_unseen_share(kernel):
     assert share.tolist() == [0.0, 0.75, 1.0]
 
 
-# --- distances --------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def some_graphs(rng):
     return random_collection(rng, 25)
@@ -289,9 +283,6 @@ def test_distance_written_into_a_memory_map(kernel, some_graphs, tmp_path):
     np.testing.assert_allclose(out, model.distance(some_graphs), atol=ATOL)
 
 
-# --- weights and the feature map ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "model",
     [WLSubtree(2), WLSubtree(2, include_depth_zero=False), WLOptimalAssignment(2), *WALKS[:1],
@@ -330,9 +321,6 @@ def test_output_as_a_table_of_pandas(kernel, some_graphs):
     assert list(table.columns) == list(inner.columns) == plain.get_feature_names_out().tolist()
     np.testing.assert_array_equal(table.to_numpy(), plain.transform(some_graphs))
     np.testing.assert_array_equal(inner.to_numpy(), plain.transform(some_graphs[:7]))
-
-
-# --- what is refused, and company ---------------------------------------------------------------
 
 
 @every_kernel

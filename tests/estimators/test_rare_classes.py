@@ -77,9 +77,6 @@ def test_nothing_changes_without_a_rare_class():
     assert (process.predict(graphs) == (process.decision_function(graphs) > 0)).all()
 
 
-# --- thresholds of GraphClassifier ----------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore:The model predicts the class 0")
 def test_a_rare_class_is_ranked_and_named_out_of_the_box(rare):
     graphs, y = rare[1]

@@ -63,9 +63,6 @@ def three_classes():
     return graphs, np.repeat(["carbon", "nitrogen", "oxygen"], 12)
 
 
-# --- fit and predict --------------------------------------------------------------------------
-
-
 def test_learns_the_synthetic_classes(model, data):
     assert model.score(*data) == 1.0
     new, y = tl.make_synthetic(5, random_state=1)
@@ -147,9 +144,6 @@ def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data, learn
         weights=clone(learner).set_params(radius=3.0),
     ).fit(graphs, y)  # fmt: skip
     np.testing.assert_allclose(model.weights_, kernel.weights_, atol=1e-6)
-
-
-# --- what it chose, and whether learning helped -----------------------------------------------
 
 
 def test_the_choice_is_in_the_grid_and_the_best_there(model):
@@ -238,9 +232,6 @@ def test_same_seed_same_model_for_any_number_of_threads(model, data, monkeypatch
             again.decision_function(graphs), model.decision_function(graphs)
         )
         assert again.cv_results_.scores == model.cv_results_.scores
-
-
-# --- bad or odd input -------------------------------------------------------------------------
 
 
 BAD_PARAMETERS = [

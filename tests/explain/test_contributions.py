@@ -58,9 +58,6 @@ def _decision_values(graphs, model):
     return kernel @ expansion.coefficients.T + expansion.intercepts
 
 
-# --- sums ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("first_depth", [0, 1])
 def test_contributions_add_up_to_the_decision(
@@ -95,9 +92,6 @@ def test_linear_kernels_have_exact_contributions(kernel, training, fit_model):
         decision = dataclasses.replace(model.decision, kernel=kernel)
         without = explain(dataclasses.replace(model, decision=decision), graphs[3:4])
         assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
-
-
-# --- nodes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["wwl", "tanimoto", "wl-subtree-cosine"])
@@ -169,9 +163,6 @@ def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
     assert edges.sum() == pytest.approx(deep.sum(), abs=1e-12)
 
 
-# --- classes ------------------------------------------------------------------------------------
-
-
 def test_the_class_that_is_explained(training, fit_model):
     """One output for each of several classes; two classes are mirror images."""
     graphs, y = training
@@ -191,9 +182,6 @@ def test_the_class_that_is_explained(training, fit_model):
     np.testing.assert_array_equal(first.node_contributions, -second.node_contributions)
     with pytest.raises(ValueError, match=r"\[0, 1\], got 2"):
         explain(model, graphs[:1], class_label=2)
-
-
-# --- neighbours, patterns, warnings -------------------------------------------------------------
 
 
 def test_neighbors_are_the_most_similar_training_graphs(training, fit_model):

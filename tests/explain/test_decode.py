@@ -71,9 +71,6 @@ def test_unfolding_stops_at_a_whole_layer():
     assert [node.cut for node in tree] == [False] + [True] * 11
 
 
-# --- names of label codes -----------------------------------------------------------------------
-
-
 def test_codes_become_elements_and_bonds():
     nitro = ([(0, 1), (1, 2), (1, 3)], {0: 0, 1: 1, 2: 2, 3: 2}, {(0, 1): 1, (1, 2): 2, (1, 3): 2})
     graphs = tl.as_graph_collection([nitro])
@@ -101,9 +98,6 @@ def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
         return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
 
     assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
-
-
-# --- tables -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("first_depth", [0, 1])

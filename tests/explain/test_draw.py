@@ -49,9 +49,6 @@ def png_size(data):
     return image.size
 
 
-# --- plain graphs -------------------------------------------------------------------------------
-
-
 def test_text_is_escaped_and_png_has_the_size_of_the_style(molecules):
     for graph in (molecules[0], Graph((EVIL, "<b>"), ((0, 1),), (EVIL,))):
         svg = draw_graph(graph, np.ones(graph.n_nodes), style=Style(title=EVIL, toward=EVIL))
@@ -67,9 +64,6 @@ def test_text_is_escaped_and_png_has_the_size_of_the_style(molecules):
     assert png_size(data) == (400, 2 * (100 + 34))
     with pytest.raises(ValueError, match="node_contributions has 4 entries"):
         draw_graph(path, np.zeros(4))
-
-
-# --- patterns -----------------------------------------------------------------------------------
 
 
 def test_a_pattern_is_drawn_as_its_tree():
@@ -89,9 +83,6 @@ def test_a_pattern_is_drawn_as_its_tree():
     centre = int(vocabulary.level_offsets[1])
     assert _texts(draw_pattern(vocabulary, centre, max_nodes=10)) == ["a", "…"]
     assert len(_texts(draw_pattern(vocabulary, centre))) == 30
-
-
-# --- layout and colours -------------------------------------------------------------------------
 
 
 def test_nodes_do_not_overlap_and_components_stand_side_by_side():
@@ -208,8 +199,6 @@ def test_a_pattern_marks_its_own_atoms_and_bonds(molecules):
         assert fills[place.root] not in others
         assert set(bond_fills(svg)) == set(place.edges)
 
-
-# --- other graphs -----------------------------------------------------------------------------
 
 STAR = Graph(("a", "b", "c", "d"), ((0, 1), (0, 2), (0, 3)))
 

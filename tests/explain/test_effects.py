@@ -107,9 +107,6 @@ def test_intercept_and_coefficients_give_the_prediction(n_landmarks):
     assert (found.loc[others, "contribution"] == 0).all()
 
 
-# --- many graphs ------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(3)

@@ -128,9 +128,6 @@ def test_numbers_and_several_classes():
     assert (table.attrs["toward"], only.attrs["toward"]) == (None, "amide")
 
 
-# --- answers that must not be wrong -------------------------------------------------------------
-
-
 def test_training_graphs_have_the_same_fragments_in_any_order(model, table):
     """Each is explained without itself, in whatever order they come; not all where some are new."""
     again = model.fragments([MOLECULES[k] for k in np.random.default_rng(0).permutation(30)])

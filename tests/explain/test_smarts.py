@@ -117,9 +117,6 @@ def test_smarts_of_patterns():
     assert pattern_smarts(vocabulary, methyl) == ("[$([#6;D1]-[$([#7;D3](-[#6])(-[#8])=[#8])])]")
 
 
-# --- forests ------------------------------------------------------------------------------------
-
-
 def test_both_trees_of_molecules(inhibitors):
     check_forest(smiles_to_collection(inhibitors), ("labels", "fine", "fine+edges"), 3)
 
@@ -138,9 +135,6 @@ def test_smarts_of_fine_labels():
         "CH2@": "[#6;A;h2;+0;R]", "CH@": "[#6;A;h1;+0;R]", "CH2": "[#6;A;h2;+0;R0]",
         "NH3+1": "[#7;A;h3;+1;R0]", "cH": "[#6;a;h1;+0]", "nH": "[#7;a;h1;+0]",
     }  # fmt: skip
-
-
-# --- where there is none ------------------------------------------------------------------------
 
 
 def test_none_where_labels_are_no_atoms_or_degrees():
@@ -180,8 +174,6 @@ def test_none_where_it_would_be_too_long():
     vocabulary, _ = PatternVocabulary.fit(graphs, depth=60)  # 11 ** 60 leaves
     assert pattern_smarts(vocabulary, vocabulary.n_patterns - 1) is None
 
-
-# --- fragments ----------------------------------------------------------------------------------
 
 Chem = pytest.importorskip("rdkit.Chem")
 

@@ -51,9 +51,6 @@ def test_signs():
     assert Units.of(None) == Units.of({"std": float("nan")}) == Units(2)
 
 
-# --- charts -----------------------------------------------------------------------------------
-
-
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
 def test_ticks_are_few_even_and_within_the_range(low, span):
     places = [place for place, _ in ticks((low, low + span))]

@@ -109,9 +109,6 @@ def test_molecules_with_coordinates_and_large_graphs(cases):
     assert "Too large to be drawn: 201 nodes" in render(cases["classes"][0].summary([long]))
 
 
-# --- hostile text -----------------------------------------------------------------------------
-
-
 def table_of(page: str, name: str) -> pd.DataFrame:
     data = re.search(rf'base64,([^"]+)" download="{name}\.csv"', page)[1]
     text = base64.b64decode(data).decode("utf-8-sig")
@@ -157,9 +154,6 @@ def test_lone_surrogates_are_shown_as_their_code():
     page.encode("utf-8")
     assert "a\\udce4" in page
     assert "a\\udce5" in page  # classes that differ only there stay apart
-
-
-# --- files ------------------------------------------------------------------------------------
 
 
 def test_writing(cases, tmp_path, monkeypatch):

@@ -138,9 +138,6 @@ def test_wrong_arguments(cases, name, arguments, message):
         model.summary(**arguments)
 
 
-# --- scores -----------------------------------------------------------------------------------
-
-
 def test_numbers(summaries, cases):
     model, graphs, y = cases["numbers"]
     mean, std = model.predict(graphs[1::2], return_std=True)

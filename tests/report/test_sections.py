@@ -79,9 +79,6 @@ def test_pairs_of_numbers_are_cliffs_and_what_differs_in_other_graphs(cases):
     assert differing_nodes(pair[[0, 0]]) == ((), ())
 
 
-# --- fragments and patterns -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_fragments_are_those_of_the_model(name, cases, summaries):
     model, graphs, y = cases[name]

@@ -129,9 +129,6 @@ def test_names_instead_of_codes(mutag, model):
     assert {"C", "N", "O"} <= set(labels)
 
 
-# --- checks -----------------------------------------------------------------------------------
-
-
 def level(summary, words: str) -> str:
     (found,) = [check["level"] for check in summary["checks"] if words in check["text"]]
     return found

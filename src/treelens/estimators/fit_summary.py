@@ -263,9 +263,6 @@ def _svc_facts(model: Any) -> dict[str, Any]:
     return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
 
 
-# --- notebooks ------------------------------------------------------------------------------------
-
-
 def model_html(model: Any) -> str:
     """Return a fitted Gaussian process as HTML: scores, warnings, heaviest patterns; escaped."""
     regressor, gp = is_regressor(model), model.model_

@@ -221,9 +221,6 @@ def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, An
     return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
     """Return the predictions in a file, without the columns that name the rows."""
     wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]

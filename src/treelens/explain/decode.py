@@ -74,8 +74,6 @@ def pattern_table(
     return table.sort_values(order, ascending=[False, False, True, True], kind="stable")
 
 
-# --- names of label codes ---------------------------------------------------------------------
-
 # Names of node and of edge labels by data set. Those of MUTAG are from its README in the TU
 # collection; those of PTC_MR from the SMILES of the same molecules: all sum formulas and the bonds
 # of 337 of 344 agree. NCI1 and PTC_DGCNN are published without a list of their codes.

@@ -279,9 +279,6 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return marks
 
 
-# --- molecules --------------------------------------------------------------------------------
-
-
 def is_molecule(graph: Graph) -> bool:
     """Whether the graph was read as a molecule, so that RDKit can draw it."""
     return "smiles" in graph.data or "mol" in graph.data
@@ -360,9 +357,6 @@ def _png_sheet(drawing: bytes, legend: bytes) -> bytes:
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
     return buffer.getvalue()
-
-
-# --- patterns ---------------------------------------------------------------------------------
 
 
 def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:

@@ -154,9 +154,6 @@ def _paint(axes: Any, mark: Mark) -> None:
         )  # fmt: skip
 
 
-# --- colours ----------------------------------------------------------------------------------
-
-
 def diverging_rgb(value: float, limit: float) -> Color:
     """Red, green and blue, each 0 to 1, of a contribution; ``limit`` gets the full colour."""
     share = 0.0 if limit == 0 else float(np.clip(value / limit, -1.0, 1.0))

@@ -284,9 +284,6 @@ def scores_of_test_set(model: Any, given: PredictedGraphs | None) -> dict[str, A
     return class_scores(truth, predicted, probabilities, model.classes, threshold)
 
 
-# --- numbers ----------------------------------------------------------------------------------
-
-
 def number_scores(
     values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float
 ) -> dict[str, Any]:
@@ -311,9 +308,6 @@ def number_scores(
             "half_width": NINETY * std[kept],
         },
     }
-
-
-# --- classes ----------------------------------------------------------------------------------
 
 
 def class_scores(

@@ -85,9 +85,6 @@ def render(summary: Mapping[str, Any]) -> str:
     )
 
 
-# --- drawings ---------------------------------------------------------------------------------
-
-
 class Drawings:
     """Draws graphs of a summary as SVG, each with a text for screen readers; text is escaped."""
 
@@ -168,9 +165,6 @@ def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
     return Markup(Scene(_CARD[0], LEGEND_HEIGHT, "Colour scale", marks).to_svg())
 
 
-# --- downloads --------------------------------------------------------------------------------
-
-
 _FRAGMENT_COLUMNS = (
     "rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error", "support",
     "mean_with", "mean_without",
@@ -196,9 +190,6 @@ def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
         data = base64.b64encode(text).decode("ascii")
         addresses[name] = f"data:text/csv;charset=utf-8;base64,{data}"
     return addresses
-
-
-# --- Jinja ------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)

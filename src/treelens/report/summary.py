@@ -110,9 +110,6 @@ def summarize(
     return plain_summary(found)
 
 
-# --- the model --------------------------------------------------------------------------------
-
-
 def _model(estimator: Any) -> dict[str, Any]:
     """Return facts about a model of any kind."""
     model, forest = estimator.model_, estimator.model_.expansion.forest
@@ -250,9 +247,6 @@ def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
     except ValueError:  # molecules that the file does not keep, or too few scaffolds
         return None
     return {name: getattr(found, name) for name in ("n_groups", "rmse", "coverage", "factor")}
-
-
-# --- the graphs -------------------------------------------------------------------------------
 
 
 def _data(given: PredictedGraphs) -> dict[str, Any]:
