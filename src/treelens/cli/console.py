@@ -67,14 +67,9 @@ class Output:
         typer.echo(_one_line(text), err=True)
 
     def finish(
-        self,
-        result: dict[str, Any],
-        show: Callable[[Output, dict[str, Any]], None],
-        out: Path | None = None,
-        title: str = "The table",
-        table: Any = None,
-        index: bool = False,
-    ) -> None:
+        self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None],
+        out: Path | None = None, title: str = "The table", table: Any = None, index: bool = False,
+    ) -> None:  # fmt: skip
         """Print the result, as JSON or for people, and the file it is in; write a table first."""
         if out is not None and table is not None:
             from treelens.storage.files import write_csv
@@ -82,8 +77,7 @@ class Output:
             write_csv(out, table, index)
         result = result if out is None else {**result, "out": str(out)}
         if self.as_json:
-            whole = plain({**result, "notes": self.notes}, other=str)
-            typer.echo(json.dumps(whole, indent=2))
+            typer.echo(json.dumps(plain({**result, "notes": self.notes}, other=str), indent=2))
             return
         show(self, result)
         if out is not None:

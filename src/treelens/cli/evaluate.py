@@ -189,7 +189,8 @@ def _evaluated(
         progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
     dummy = DummyRegressor() if numbers else DummyClassifier()  # the mean; the most frequent class
-    simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"]
+    simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"][
+        "rmse" if numbers else "accuracy"]  # fmt: skip
     names = list(models)
     return {
         "source": table.source,
@@ -201,9 +202,7 @@ def _evaluated(
         "n_tested": int(np.mean([len(test) for _, test in splits])),
         "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
-        "mean_rmse" if numbers else "majority": float(
-            np.mean(simple["rmse" if numbers else "accuracy"])
-        ),
+        "mean_rmse" if numbers else "majority": float(np.mean(simple)),
         "models": [
             {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
         ],

@@ -274,13 +274,9 @@ def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
 
 
 def choose_batch(
-    mean: np.ndarray,
-    covariance: np.ndarray,
-    noise: float,
-    n: int,
-    aim: Aim,
+    mean: np.ndarray, covariance: np.ndarray, noise: float, n: int, aim: Aim,
     rng: np.random.Generator,
-) -> Batch:
+) -> Batch:  # fmt: skip
     """Choose ``n`` candidates from means (n_candidates,) and the covariance of noise-free values.
 
     ``noise`` is the variance that a measurement adds.
@@ -320,15 +316,10 @@ def joint_samples(
 
 
 def shortlisted_batch(
-    mean: np.ndarray,
-    variance: np.ndarray,
+    mean: np.ndarray, variance: np.ndarray,
     joint: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    noise: float,
-    n: int,
-    aim: Aim,
-    rng: np.random.Generator,
-    largest: int,
-) -> Batch:
+    noise: float, n: int, aim: Aim, rng: np.random.Generator, largest: int,
+) -> Batch:  # fmt: skip
     """Choose a batch with the covariance of a few candidates only.
 
     ``joint(positions)`` gives means and covariance. The candidates with the best scores are
