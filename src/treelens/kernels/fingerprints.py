@@ -91,6 +91,9 @@ class FingerprintForest:
         forest = FingerprintForest(columns)
         return forest, forest._located(found, graphs)
 
+    def truncated(self, depth: int) -> FingerprintForest:
+        return FingerprintForest(self.columns[: depth + 1])
+
     @property
     def depth(self) -> int:
         return len(self.columns) - 1
@@ -104,7 +107,6 @@ class FingerprintForest:
         return np.arange(len(self.columns))
 
     level_groups = level_depths  # a weight for each
-    n_deviating = None
 
     @property
     def level_shares(self) -> np.ndarray:
@@ -113,6 +115,8 @@ class FingerprintForest:
     @property
     def n_patterns(self) -> int:
         return int(self.level_offsets[-1])
+
+    n_deviating = n_patterns
 
     @cached_property
     def parents(self) -> np.ndarray:
