@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -348,7 +349,7 @@ def class_scores(
         "reference_log_loss": -float((present * np.log(present)).sum()),
         "confusion": confusion.tolist(),
         "per_class": per_class,
-        "roc": _roc_curves(codes, columns, classes),
+        "roc": list(_roc_curves(codes, columns, classes)),
         "reliability": None,
         "thresholds": None,
         "accuracy_likeliest": None,
@@ -360,16 +361,15 @@ def class_scores(
         scores["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
     return scores | {
         "sure": metrics.sure_predictions(codes, predicted, probabilities),
-        "reliability": reliability(codes, probabilities),
+        "reliability": list(reliability(codes, probabilities)),
         "thresholds": threshold_counts(codes, probabilities, classes, threshold),
     }
 
 
-def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> list[dict]:
-    """Return one curve for two classes, of the second; else one for each class."""
+def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
+    """Yield one curve for two classes, of the second; else one for each class."""
     from sklearn.metrics import roc_auc_score, roc_curve
 
-    curves = []
     for code in [1] if len(classes) == 2 else range(len(classes)):
         truth, column = codes == code, columns[:, min(code, columns.shape[1] - 1)]
         if truth.all() or not truth.any():
@@ -377,19 +377,16 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
         false_rate, true_rate, _ = roc_curve(truth, column)
         n = len(false_rate)
         kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_CURVE_POINTS)).astype(int))
-        curves.append(
-            {
-                "class": str(classes[code]),
-                "auc": float(roc_auc_score(truth, column)),
-                "false_positive_rate": false_rate[kept],
-                "true_positive_rate": true_rate[kept],
-            }
-        )
-    return curves
+        yield {
+            "class": str(classes[code]),
+            "auc": float(roc_auc_score(truth, column)),
+            "false_positive_rate": false_rate[kept],
+            "true_positive_rate": true_rate[kept],
+        }
 
 
-def reliability(codes: np.ndarray, probabilities: np.ndarray) -> list[dict[str, Any]]:
-    """Return observed frequencies by tenths of predicted probability.
+def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield observed frequencies by tenths of predicted probability.
 
     With two classes of the second, with more of the predicted class.
     """
@@ -398,21 +395,17 @@ def reliability(codes: np.ndarray, probabilities: np.ndarray) -> list[dict[str, 
     else:
         predicted, true = probabilities.max(axis=1), probabilities.argmax(axis=1) == codes
     place = np.minimum((predicted * _N_BINS).astype(int), _N_BINS - 1)
-    bins = []
     for k in np.unique(place).tolist():
         here = place == k
         n, n_true = int(here.sum()), int(true[here].sum())
-        bins.append(
-            {
-                "low": k / _N_BINS,
-                "high": (k + 1) / _N_BINS,
-                "n": n,
-                "predicted": float(predicted[here].mean()),
-                "observed": n_true / n,
-                "observed_interval": wilson_interval(n_true, n),
-            }
-        )
-    return bins
+        yield {
+            "low": k / _N_BINS,
+            "high": (k + 1) / _N_BINS,
+            "n": n,
+            "predicted": float(predicted[here].mean()),
+            "observed": n_true / n,
+            "observed_interval": wilson_interval(n_true, n),
+        }
 
 
 def threshold_counts(

@@ -63,25 +63,20 @@ def render(summary: Mapping[str, Any]) -> str:
     if predictions is not None:
         columns = [values[:MOST_LISTED] for values in predictions.values()]
         rows = [dict(zip(predictions, row, strict=True)) for row in zip(*columns, strict=True)]
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            **summary,
-            units=units,
-            style=Markup(report_asset("report.css")),
-            script=Markup(script),
-            script_hash=f"sha256-{digest}",
-            symbols=_SYMBOLS,
-            prediction_rows=rows,
-            page_data={"thresholds": scores.get("thresholds")},
-            charts={
-                name: charts_of(summary[name], units, noun) for name in ("scores", "validation")
-            },
-            draw=Drawings(units, noun, limit),
-            legend=_legend(cards, limit),
-            downloads=_downloads(summary),
-        )
+    template = _environment().get_template("report.html")
+    return template.render(
+        **summary,
+        units=units,
+        style=Markup(report_asset("report.css")),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        symbols=_SYMBOLS,
+        prediction_rows=rows,
+        page_data={"thresholds": scores.get("thresholds")},
+        charts={name: charts_of(summary[name], units, noun) for name in ("scores", "validation")},
+        draw=Drawings(units, noun, limit),
+        legend=_legend(cards, limit),
+        downloads=_downloads(summary),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,12 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
     }
 
 
-def training_target(model: Any, index: int) -> dict[str, Any]:
-    """Return the value of a training graph, with the sign of a limit, or its class."""
-    target = model.training.targets[index]
+def training_graph(model: Any, index: int) -> dict[str, Any]:
+    """Return the name of a training graph and its value, with the sign of a limit, or its class."""
+    target, known = model.training.targets[index], {"name": model.training.called(index)}
     if model.classes is not None:
-        return {"class": str(model.classes[target])}
-    return {"value": target, "sign": model.training.sign(index)}
+        return known | {"class": str(model.classes[target])}
+    return known | {"value": target, "sign": model.training.sign(index)}
 
 
 def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
@@ -108,8 +109,8 @@ def card_section(
     given: PredictedGraphs,
     names: str | None = None,
     chosen: dict[int, str] | None = None,
-) -> list[dict[str, Any]]:
-    """Return the graphs to draw, each explained and with its nearest training graphs."""
+) -> Iterator[dict[str, Any]]:
+    """Yield the graphs to draw, each explained and with its nearest training graphs."""
     model, train = estimator.model_, estimator._train_graphs
     chosen = chosen_cards(given) if chosen is None else chosen
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
@@ -117,44 +118,33 @@ def card_section(
     trained = f"A training {given.noun} has the same patterns."
     if given.by_smiles:
         trained = "The model was fitted to this molecule."
-    rows = []
     for place, (index, kind) in enumerate(chosen.items()):
         found = explain(model, given.graphs, n_neighbors=0, found=given.predictions, index=index)
         neighbors = []
         nearest = zip(near.positions[place].tolist(), near.similarity[place].tolist(), strict=True)
         for graph, similarity in nearest:
             drawing = None  # where the model does not keep its training graphs
-            if train is not None and train.sizes[graph] <= LARGEST_DRAWN:
+            if train is not None:
                 drawing = drawing_data(with_label_names(train[graph : graph + 1], names)[0])
-            neighbors.append(
-                {
-                    "index": graph,
-                    "name": model.training.called(graph),
-                    "similarity": similarity,
-                    **training_target(model, graph),
-                    "drawing": drawing,
-                }
-            )
+            row = {"index": graph, "similarity": similarity, "drawing": drawing}
+            neighbors.append(row | training_graph(model, graph))
         label, strongest = found.class_label, found.pattern_ids[:_MOST_PATTERNS].tolist()
         values = map(_short, found.pattern_values[:_MOST_PATTERNS].tolist())
-        rows.append(
-            {
-                "kind": kind,
-                **given.row(index),
-                "drawing": drawing_data(given.shown[index]),
-                "contributions": [_short(x) for x in found.node_contributions.tolist()],
-                "toward": None if label is None else str(label),
-                "decision": _short(found.decision),
-                "base": _short(found.base),
-                "covariates": _short(found.covariates),
-                "warning": found.warning,
-                "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
-                "neighbors": neighbors,
-                "domain": domain_sentence(given, index),
-                "training": trained if given.in_training[index] else None,
-            }
-        )
-    return rows
+        yield {
+            "kind": kind,
+            **given.row(index),
+            "drawing": drawing_data(given.shown[index]),
+            "contributions": [_short(x) for x in found.node_contributions.tolist()],
+            "toward": None if label is None else str(label),
+            "decision": _short(found.decision),
+            "base": _short(found.base),
+            "covariates": _short(found.covariates),
+            "warning": found.warning,
+            "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
+            "neighbors": neighbors,
+            "domain": domain_sentence(given, index),
+            "training": trained if given.in_training[index] else None,
+        }
 
 
 def _short(value: float) -> float:
@@ -194,14 +184,9 @@ def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | N
         shown = with_label_names(both, names)
         for index, graph, nodes in zip(pair, shown, differing_nodes(both), strict=True):
             edges = tuple((u, v) for u, v in graph.edges if u in nodes and v in nodes)
-            sides.append(
-                {
-                    "index": index,
-                    "name": model.training.called(index),
-                    **training_target(model, index),
-                    "drawing": drawing_data(graph, Occurrence(-1, nodes, edges) if nodes else None),
-                }
-            )
+            drawing = drawing_data(graph, Occurrence(-1, nodes, edges) if nodes else None)
+            row = {"index": index, "drawing": drawing}
+            sides.append(row | training_graph(model, index))
         rows.append({"similarity": similarity, "sides": sides})
     return {"rows": rows, "n_compared": n_compared, "n_training": len(train)} if rows else None
 
@@ -296,7 +281,7 @@ def fragment_section(
         shown = with_label_names(shown, names)
     if table is None:
         return None
-    rows = _rows(table, shown, forest if names else None, truth, model.classes)
+    rows = list(_rows(table, shown, forest if names else None, truth, model.classes))
     size = table.attrs["size"]
     return {
         "of_given": of_given,
@@ -324,9 +309,9 @@ def _rows(
     named: PatternForest | None,
     truth: np.ndarray | None,
     classes: np.ndarray | None,
-) -> list[dict[str, Any]]:
-    """Return rows of the table; ``named`` has names where the table has codes of labels."""
-    rows, scaffolds = [], dict[int, str]()
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of the table; ``named`` has names where the table has codes of labels."""
+    scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():
         place, holders = table.pictures[rank][1], table.holders[rank]
         found, graph = table.loc[rank].to_dict(), shown[place.graph_index]
@@ -360,8 +345,7 @@ def _rows(
                 [str(label), found[f"support {label}"], inside[k], outside[k]]
                 for k, label in enumerate(classes.tolist())
             ]
-        rows.append(row)
-    return rows
+        yield row
 
 
 def pattern_section(

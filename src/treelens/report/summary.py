@@ -32,7 +32,7 @@ from treelens.report.sections import (
     fragment_section,
     pair_section,
     pattern_section,
-    training_target,
+    training_graph,
 )
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
@@ -79,7 +79,7 @@ def summarize(
             of_given = {
                 "data": _data(given),
                 "domain": _domain(model, given),
-                "cards": {"rows": card_section(estimator, given, names)},
+                "cards": {"rows": list(card_section(estimator, given, names))},
                 "predictions": {k: x[:MOST_PREDICTIONS] for k, x in given.columns.items()},
             }
         cards = of_given["cards"]["rows"] if of_given else []
@@ -270,9 +270,8 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
     furthest = np.argsort(given.similarity, kind="stable")[:_MOST_FURTHEST].tolist()
     rows = [given.row(index) for index in furthest]
     for row in rows:
-        row["nearest_name"] = model.training.called(row["nearest"])
-        target = training_target(model, row["nearest"])
-        row |= {k if k == "sign" else f"nearest_{k}": value for k, value in target.items()}
+        near = training_graph(model, row["nearest"])
+        row |= {k if k == "sign" else f"nearest_{k}": value for k, value in near.items()}
     quality: dict[str, Any] | None = None
     if given.truth is not None and len(given.test):
         quality = {}
