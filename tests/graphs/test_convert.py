@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from treelens import Graph, GraphCollection, as_graph_collection
+from treelens import Graph, as_graph_collection
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 
@@ -229,17 +229,3 @@ def test_zero_graphs_and_one_at_a_time(mutag) -> None:
         as_single_graph(graphs)
     with pytest.raises(GraphDataError, match="got int 3"):
         as_single_graph(3)
-
-
-def test_molecules_and_smiles() -> None:
-    chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit")
-    from_smiles = as_graph_collection(["CCO", "c1ccccc1"])
-    from_mols = as_graph_collection([chem.MolFromSmiles(x) for x in ("CCO", "c1ccccc1")])
-    assert isinstance(from_smiles, GraphCollection)
-    for left, right in zip(from_smiles, from_mols, strict=True):
-        assert (left.node_labels, left.edges) == (right.node_labels, right.edges)
-    assert as_graph_collection(np.array(["CCO", "O"])).n_nodes == 4
-    with pytest.raises(GraphDataError, match=r"graph 1 'C1CC'"):
-        as_graph_collection(["CCO", "C1CC"])
-    with pytest.raises(GraphDataError, match="item 1 is NoneType"):
-        as_graph_collection([chem.MolFromSmiles("C"), None])
