@@ -59,7 +59,8 @@ def pattern_smarts(
 
     It is one atom with conditions, so every match is one occurrence. Match it against the
     molecule as it was read: with the hydrogens added (``Chem.AddHs``) where the graphs were read
-    with ``hydrogens=True``, without them otherwise.
+    with ``hydrogens=True``. Graphs count a dative bond as a single one, so bonds of metals are
+    written as all that are not multiple or aromatic; others (``[NH3]->B``) do not match.
 
     Parameters
     ----------
@@ -68,8 +69,7 @@ def pattern_smarts(
     pattern : int
         Its id in the vocabulary, the index of ``model.patterns_``.
     atom_label : str, default="element"
-        The kind of the node labels, as it was chosen in :func:`treelens.read_smiles`. ``"fine"``:
-        the fine labels that all molecules have.
+        The kind of the node labels, as chosen in :func:`treelens.read_smiles`; or ``"fine"``.
     max_length : int, default=4000
         SMARTS of deep patterns are long.
 
@@ -79,21 +79,14 @@ def pattern_smarts(
         None if longer than ``max_length``, or if no SMARTS is equivalent: degrees as node labels,
         labels that are not of this kind, bonds of an unusual order.
 
-    Notes
-    -----
-    Graphs count a dative bond as a single one. So bonds of metals are written as all that are not
-    multiple or aromatic; other dative bonds (``[NH3]->B``) do not match.
-
     Examples
     --------
     >>> from treelens import as_graph_collection
     >>> graphs = as_graph_collection(["CCN", "CNC"])
     >>> vocabulary, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
     >>> amine = vocabulary.texts(range(vocabulary.n_patterns)).index("N(-C)")
-    >>> pattern_smarts(vocabulary, amine)
+    >>> pattern_smarts(vocabulary, amine)  # D1 excludes the nitrogen of the second molecule
     '[$([#7;D1]-[#6])]'
-
-    The ``D1`` excludes the nitrogen of the second molecule.
     """
     depth = vocabulary.depth_of(pattern)
     if vocabulary.degree_labels or atom_label not in _KINDS:
