@@ -181,6 +181,8 @@ class GraphCollection:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
         if not len(self.node_offsets):
             raise GraphDataError("node_offsets must ascend from 0 to the number of nodes.")
+        n_codes = {name: len(getattr(self, labels) or ()) for name, labels in _ALPHABETS.items()}
+        n_codes["directions"] = 2
         lengths = {"node": self.n_nodes, "arc": len(self.neighbors), "graph": len(self)}
         arrays = [(name, getattr(self, name), lengths.get(of)) for name, (_, of) in _ARRAYS.items()]
         arrays += [(f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()]
@@ -191,13 +193,8 @@ class GraphCollection:
             )
             for name, array, length in arrays:
                 if array is not None:
-                    check_array(array, name, array.dtype, (length, *array.shape[1:]))
-            for name, alphabet in _ALPHABETS.items():
-                if (array := getattr(self, name)) is not None:
-                    n_labels = len(getattr(self, alphabet))
-                    check_array(array, name, array.dtype, array.shape, 0, n_labels)
-            if self.directions is not None:
-                check_array(self.directions, "directions", np.int8, (None,), 0, 2)
+                    bounds = (0, n_codes[name]) if name in n_codes else ()
+                    check_array(array, name, array.dtype, (length, *array.shape[1:]), *bounds)
         except ValueError as error:
             raise GraphDataError(f"{error}.") from error
 
