@@ -9,7 +9,9 @@ from treelens.gp import landmarks as landmarks_module
 from treelens.gp.landmarks import (
     LandmarkFit,
     LandmarkPosterior,
+    LandmarkSums,
     available_bytes,
+    block_sums,
     check_memory,
     choose_landmarks,
     draw_by_group,
@@ -17,10 +19,9 @@ from treelens.gp.landmarks import (
     factor_landmarks,
     landmarks_for,
     posterior_through_landmarks,
-    project,
     sample_for,
 )
-from treelens.gp.posterior import ExactPosterior
+from treelens.gp.posterior import ExactPosterior, solve_upper
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.patterns.features import Features
 from treelens.patterns.histograms import PatternHistograms
@@ -31,7 +32,8 @@ N, N_NEW = 60, 10
 
 
 @pytest.fixture
-def problem():
+def problem(monkeypatch):
+    monkeypatch.setattr(landmarks_module, "TRIANGLE_BLOCK", 16)
     rng = np.random.default_rng(0)
     points = rng.normal(size=(N + N_NEW, 3))
     distance = np.abs(points[:, None] - points[None]).sum(axis=2)
@@ -42,13 +44,14 @@ def problem():
 def _through(kernel, landmarks, noise, targets, size=25):
     """Conditioned in blocks of ``size`` graphs."""
     factor = factor_landmarks(kernel[np.ix_(landmarks, landmarks)].copy())
-
-    def projections():
-        for start in range(0, len(noise), size):
-            where = slice(start, min(start + size, len(noise)))
-            yield where, project(factor, kernel[where][:, landmarks])
-
-    return LandmarkPosterior.fit(factor, landmarks, 1.5, projections, noise, targets)
+    blocks = [slice(start, min(start + size, N)) for start in range(0, N, size)]
+    projected = [
+        (where, solve_upper(factor, kernel[where][:, landmarks].T, transposed=True))
+        for where in blocks
+    ]
+    added = (block_sums(half, noise[where], targets[where]) for where, half in projected)
+    sums = LandmarkSums.added(factor, added, targets.shape[1])
+    return LandmarkPosterior.of_sums(sums, landmarks, 1.5, projected, noise, targets)
 
 
 @pytest.mark.interpreted

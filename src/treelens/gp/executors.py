@@ -30,11 +30,10 @@ from treelens.gp.landmarks import (
     block_slices,
     block_sums,
     factor_landmarks,
-    project,
     projections,
 )
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import LeaveOneOut, Targets
+from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
@@ -221,7 +220,7 @@ def _sums_of_run(
             own = targets.select(slice(start + where.start, start + where.stop))
             features = view.weighted.refine(graphs[where], n_jobs).features
             rows = view.kernel.matrix(features, view.landmarks, n_jobs)
-            projected = project(view.factor, rows, n_jobs)
+            projected = solve_upper(view.factor, rows.T, transposed=True, n_jobs=n_jobs)
             found = block_sums(projected, view.noise / own.weights, own.values, n_jobs)
             inner += found[0]
             right += found[1]

@@ -9,7 +9,7 @@ and ``r = V inv(N) y``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -63,18 +63,14 @@ def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     return cholesky_in_place(among, n_jobs)
 
 
-def project(factor: np.ndarray, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Return ``V`` (m, b) from the kernel between some graphs and the landmarks, shape (b, m)."""
-    return solve_upper(factor, kernel.T, transposed=True, n_jobs=n_jobs)
-
-
 def projections(
     factor: np.ndarray, kernel: MixtureKernel, graphs: Features, anchors: Features, n_jobs: int = 1
 ) -> Iterator[Projected]:
     """Yield ``V`` of graphs, block by block; ``anchors`` are the landmarks."""
     for where in block_slices(graphs.pairs.n_graphs):
         block = select_features(graphs, np.arange(where.start, where.stop))
-        yield where, project(factor, kernel.matrix(block, anchors, n_jobs), n_jobs)
+        rows = kernel.matrix(block, anchors, n_jobs)
+        yield where, solve_upper(factor, rows.T, transposed=True, n_jobs=n_jobs)
 
 
 def block_sums(
@@ -125,26 +121,6 @@ class LandmarkPosterior:
     precision_gain: np.ndarray  # (m, m) inv(K_mm) - inv(K_mm + K_mn inv(noise) K_nm)
 
     @classmethod
-    def fit(
-        cls,
-        factor: np.ndarray,
-        landmarks: np.ndarray,
-        amplitude: float,
-        projected: Callable[[], Iterable[Projected]],
-        noise: np.ndarray,
-        targets: np.ndarray,
-        n_jobs: int = 1,
-    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """Condition on targets (n, n_columns), and predict each of them from all others.
-
-        ``landmarks`` (m,) are positions among the graphs, ``amplitude`` is the kernel of a graph
-        with itself. ``projected`` returns all graphs, block by block, each time it is called.
-        """
-        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projected())
-        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
-        return cls.of_sums(sums, landmarks, amplitude, projected(), noise, targets, n_jobs)
-
-    @classmethod
     def of_sums(
         cls,
         sums: LandmarkSums,
@@ -155,7 +131,11 @@ class LandmarkPosterior:
         targets: np.ndarray,
         n_jobs: int = 1,
     ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """As :meth:`fit`, from sums; the last arrays are those of the graphs to leave out."""
+        """Return the posterior of some sums, and predictions of each graph from all others.
+
+        ``landmarks`` (m,) are positions among these graphs, ``amplitude`` is the kernel of a graph
+        with itself.
+        """
         mean, variance = np.empty_like(targets), np.empty(len(targets))
         for where, half in projected:  # in closed form, with the landmarks unchanged
             inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
@@ -243,9 +223,12 @@ class LandmarkFit:
         kernel, n_jobs = self.kernel, self.n_jobs
         anchors = select_features(self.graphs, landmarks)
         factor = factor_landmarks(kernel.matrix(anchors, anchors, n_jobs), n_jobs)
+        noise, targets = self.noise, self.targets
         projected = partial(projections, factor, kernel, self.graphs, anchors, n_jobs)
-        return LandmarkPosterior.fit(
-            factor, landmarks, kernel.variance, projected, self.noise, self.targets, n_jobs
+        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projected())
+        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
+        return LandmarkPosterior.of_sums(
+            sums, landmarks, kernel.variance, projected(), noise, targets, n_jobs
         )
 
 
