@@ -30,8 +30,9 @@ class OwnModel:
         self, graphs: tl.GraphCollection, y: np.ndarray, train: np.ndarray, n_jobs: int
     ) -> None:
         made = tl.GraphClassifier if y.dtype.kind in "iu" else tl.GraphRegressor
-        self.graphs = graphs
-        self.model = made(n_jobs=n_jobs, random_state=0).fit(graphs[train], y[train])
+        self.graphs = graphs  # whose parts have no SMILES to compute descriptors from
+        model = made(descriptors=False, n_jobs=n_jobs, random_state=0)
+        self.model = model.fit(graphs[train], y[train])
         self.usual = float(self._predict(graphs[train]).mean())
 
     def predict(self, index: int, kept: Sequence[np.ndarray]) -> np.ndarray:

@@ -95,3 +95,5 @@ def test_contributions_come_before_random_order(graphs):
     for kind, better in (("deletion", -1.0), ("insertion", 1.0)):
         mean = {x: np.mean([f[kind][x] for f in found]) for x in ("contributions", "random")}
         assert better * mean["contributions"] > better * mean["random"]
+    numbers = OwnModel(graphs, np.linspace(0.0, 1.0, 24), np.arange(0, 24, 2), 1)
+    assert np.isfinite(numbers.predict(1, [np.arange(graphs.sizes[1]) > 2])).all()
