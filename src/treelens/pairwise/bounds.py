@@ -120,14 +120,12 @@ class StepPlan:
 
     @classmethod
     def reaching(cls, distance: float, accuracy: float, constants: LossConstants) -> StepPlan:
-        """Return a run that in expectation comes within ``accuracy`` of a point's objective.
+        """Return a run that in expectation comes within ``accuracy`` of another point's objective.
 
         The textbook guarantee for the mean of T projected steps of size mu is
         ``distance² / (2 mu T) + mu lipschitz² / 2``, with ``distance`` that of the point from the
         start; either half gets half of the accuracy.
         """
-        if distance == 0 or constants.lipschitz == 0:
-            return cls(0, 0.0, 0.0)
         step_size = min(accuracy / constants.lipschitz**2, constants.largest_step)
         return cls.halving(math.ceil(distance**2 / (step_size * accuracy)), step_size)
 
