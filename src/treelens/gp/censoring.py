@@ -29,8 +29,8 @@ from treelens.gp.posterior import (
     inverse_in_place,
     solve_factored,
     solve_upper,
-    symmetric,
 )
+from treelens.kernels.gram import mirrored
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -298,7 +298,7 @@ class CensoredEvidence(Evidence):
         problem, limited = self.problem, self._limited
         problem.noise_factors[limited] = 0.0
         upper = super()._covariance(parameters)
-        prior = _given_exact(symmetric(upper), problem.targets[:, 0], limited, problem.n_jobs)
+        prior = _given_exact(mirrored(upper.copy()), problem.targets[:, 0], limited, problem.n_jobs)
         limits = self._limits(parameters)
         self._sites = sites = fit_sites(limits, *prior, self._sites, problem.n_jobs)
         problem.targets[limited, 0] = sites.mean

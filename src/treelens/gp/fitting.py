@@ -48,7 +48,7 @@ from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Ta
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.features import replicate_numbers, select_features
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,18 +250,9 @@ def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
     """Return the iterations of a search on so many graphs, with the log evidence after each."""
     import pandas as pd
 
-    constant = 0.5 * n_graphs * np.log(2.0 * np.pi)
-    return pd.DataFrame(
-        [
-            {
-                "stage": step.stage,
-                "evidence": -step.objective - constant,
-                "gradient_norm": step.gradient_norm,
-                "n_evaluations": step.n_evaluations,
-            }
-            for step in search.history
-        ]
-    )
+    history = pd.DataFrame([vars(step) for step in search.history])
+    history["objective"] = -history["objective"] - 0.5 * n_graphs * np.log(2.0 * np.pi)
+    return history.rename(columns={"objective": "evidence"})
 
 
 @dataclass(frozen=True)
@@ -371,12 +362,11 @@ def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> Pattern
     wide = sparse.csr_array(
         (table.data, columns[table.indices], table.indptr), shape=(old.n_graphs, new.n_patterns)
     )
-    lists = sparse.vstack([wide, new.to_sparse(dtype=np.int32)]).tocsc()
-    lists.sort_indices()
-    return PatternHistograms(
-        lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data,
-        new.level_offsets, new.level_depths, np.concatenate([old.n_nodes, new.n_nodes]),
-        np.concatenate([old.unseen, new.unseen]), new.level_shares,
+    lists = SparseRows.of(sparse.vstack([wide, new.to_sparse(dtype=np.int32)]).tocsc())
+    return replace(
+        new, offsets=lists.offsets, graphs=lists.indices, counts=lists.values,
+        n_nodes=np.concatenate([old.n_nodes, new.n_nodes]),
+        unseen=np.concatenate([old.unseen, new.unseen]),
     )  # fmt: skip
 
 

@@ -29,9 +29,10 @@ from treelens.array_checks import (
 )
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets, symmetric
+from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
+from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
@@ -216,7 +217,7 @@ class FittedGP:
         basis, posterior = self.training.histograms, self.posterior
         if isinstance(posterior, LandmarkPosterior):
             basis = basis.select_graphs(self.basis_indices)
-            posterior = replace(posterior, precision_gain=symmetric(posterior.precision_gain))
+            posterior = replace(posterior, precision_gain=mirrored(posterior.precision_gain.copy()))
         return replace(self, basis=basis, posterior=posterior)
 
     @property

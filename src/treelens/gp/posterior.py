@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from treelens.evaluation.metrics import NINETY, number_scores
+from treelens.kernels.gram import mirrored
 from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
@@ -82,11 +83,6 @@ def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np
     with _threads(matrix, n_jobs):
         half = blas.dtrmm(1.0, matrix.T, rows.T)  # (m, n), from one triangle: half the work
     return 2.0 * np.einsum("ji,ij->i", half, rows) - rows**2 @ np.diagonal(matrix)
-
-
-def symmetric(upper: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix whose upper triangle is given."""
-    return np.triu(upper) + np.triu(upper, 1).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +207,7 @@ class ExactPosterior:
         inverse = inverse_in_place(self.factor.copy(), n_jobs)
 
         def block(group: np.ndarray) -> np.ndarray:
-            return symmetric(inverse[np.ix_(group, group)])
+            return mirrored(inverse[np.ix_(group, group)])
 
         precision = np.diagonal(inverse).copy()
         return left_out_given(targets, self.coefficients, precision, block, copies)
