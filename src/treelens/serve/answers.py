@@ -69,8 +69,6 @@ class Workbench:
         """Return what the models predict."""
         return [plain_summary(_facts(each)) for each in self.models]
 
-    # --- tables -----------------------------------------------------------------------------------
-
     def predict_smiles(
         self, smiles: Sequence[str], covariates: Mapping[str, str], deadline: float | None = None
     ) -> pd.DataFrame:
@@ -134,8 +132,6 @@ class Workbench:
             with self._lock:
                 frames.append(predict_molecules(self.models, table.part(some), own).frame)
         return pd.concat(frames, ignore_index=True)
-
-    # --- cards ------------------------------------------------------------------------------------
 
     def cards(
         self, smiles: str, previous: str | None, covariates: Mapping[str, str],

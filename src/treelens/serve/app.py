@@ -217,8 +217,7 @@ class Guard:
         if refusal := self._refusal(scope["headers"]):
             from fastapi.responses import JSONResponse
 
-            status, text = refusal
-            answer = JSONResponse({"detail": text}, status, {"connection": "close"})
+            answer = JSONResponse({"detail": refusal[1]}, refusal[0], {"connection": "close"})
             await answer(scope, receive, send_with_headers)
             return
         self.n_requests += 1
