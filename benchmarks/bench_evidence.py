@@ -63,7 +63,7 @@ def _problem(graphs: tl.GraphCollection, y: np.ndarray, n: int) -> EvidenceProbl
     signs = np.where(y[some] == y.max(), 1.0, -1.0)
     return EvidenceProblem(
         PairFeatures.of_counts(forest.count(colors)),
-        PatternHierarchy(forest.level_offsets, forest.parents),
+        PatternHierarchy.of(forest),
         (signs - signs.mean())[:, None], np.ones(n), 30.0, THREADS,
     )  # fmt: skip
 

@@ -40,7 +40,8 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
     )  # fmt: skip
     targets = rng.normal(size=(n, n_columns))
     problem = EvidenceProblem(
-        PairFeatures.of_counts(histograms), PatternHierarchy(offsets, parents),
+        PairFeatures.of_counts(histograms),
+        PatternHierarchy(offsets, parents, np.arange(3), np.ones(3), sum(sizes)),
         targets - targets.mean(axis=0), rng.uniform(0.5, 2.0, size=n), strength, n_jobs,
     )  # fmt: skip
     return problem, counts

@@ -39,9 +39,8 @@ def weights_of(hierarchy, level_logits, deviations):
         level = next(
             k for k in range(hierarchy.n_levels) if pattern < hierarchy.level_offsets[k + 1]
         )
-        group = level if hierarchy.groups is None else hierarchy.groups[level]
-        beta = len(exponents) * exponents[group] / sum(exponents)
-        beta *= 1.0 if hierarchy.shares is None else hierarchy.shares[level]
+        beta = len(exponents) * exponents[hierarchy.groups[level]] / sum(exponents)
+        beta *= hierarchy.shares[level]
         theta, ancestor = 0.0, pattern
         while ancestor >= 0:
             theta += deviations[ancestor]

@@ -232,11 +232,7 @@ class TrainingData:
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
-        forest = self.forest
-        return PatternHierarchy(
-            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
-            forest.n_deviating,
-        )  # fmt: skip
+        return PatternHierarchy.of(self.forest)
 
     @cached_property
     def deviating(self) -> PatternHistograms:

@@ -40,6 +40,7 @@ from treelens.kernels.mixture import (
     mixture_kernel,
     mixture_slopes,
 )
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
@@ -58,11 +59,18 @@ class PatternHierarchy:
 
     level_offsets: np.ndarray  # (n_levels + 1,): patterns of one level are neighbours
     parents: np.ndarray  # (n_patterns,) the pattern of an earlier level that each refines, or -1
-    groups: np.ndarray | None = None  # (n_levels,): those of one group share a weight
-    shares: np.ndarray | None = None  # (n_levels,) the part of that weight that each level has
-    # So many patterns, the first ones, may deviate from the weight of their level; by default all.
-    # Cells of attributes do not: it would cost much, and was not better.
-    n_deviating: int | None = None
+    groups: np.ndarray  # (n_levels,): those of one group share a weight
+    shares: np.ndarray  # (n_levels,) the part of that weight that each level has
+    # So many patterns, the first ones, may deviate from the weight of their level. Cells of
+    # attributes do not: it would cost much, and was not better.
+    n_free: int
+
+    @classmethod
+    def of(cls, forest: PatternForest) -> PatternHierarchy:
+        return cls(
+            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
+            forest.n_deviating,
+        )  # fmt: skip
 
     @property
     def n_levels(self) -> int:
@@ -70,26 +78,20 @@ class PatternHierarchy:
 
     @property
     def n_groups(self) -> int:
-        return self.n_levels if self.groups is None else int(self.groups.max()) + 1
+        return int(self.groups.max()) + 1
 
     @property
     def n_patterns(self) -> int:
         return len(self.parents)
 
-    @property
-    def n_free(self) -> int:
-        """How many patterns may deviate."""
-        return self.n_patterns if self.n_deviating is None else self.n_deviating
-
     def level_weights(self, logits: np.ndarray) -> np.ndarray:
         """The weight of each level from the logits of the groups, shape (n_levels,)."""
-        weights = softmax_weights(logits)
-        return weights if self.groups is None else weights[self.groups] * self.shares
+        return softmax_weights(logits)[self.groups] * self.shares
 
     @cached_property
     def group_of(self) -> np.ndarray:
         """Group of each pattern, shape (n_patterns,)."""
-        return self.level_of if self.groups is None else self.groups[self.level_of]
+        return self.groups[self.level_of]
 
     @cached_property
     def level_of(self) -> np.ndarray:
@@ -201,9 +203,8 @@ class EvidenceProblem:
         Groups without patterns have none.
         """
         hierarchy, found = self.hierarchy, np.zeros(self.hierarchy.n_groups)
-        groups = np.arange(hierarchy.n_levels) if hierarchy.groups is None else hierarchy.groups
         filled = np.diff(hierarchy.level_offsets) > 0
-        found[groups[filled]] = hierarchy.level_weights(parameters.level_logits)[filled]
+        found[hierarchy.groups[filled]] = hierarchy.level_weights(parameters.level_logits)[filled]
         return found
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
