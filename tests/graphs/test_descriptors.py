@@ -4,61 +4,93 @@ import numpy as np
 import pytest
 
 from treelens.graphs import descriptors
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.descriptors import (
     COMPACT_DESCRIPTORS,
-    crippen_descriptors,
     descriptor_names,
     rdkit_descriptors,
 )
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 
 Chem = pytest.importorskip("rdkit.Chem")
-# Hydrogens of oxygen depend on atoms two bonds away; the last ones have atoms or bonds that labels
-# do not describe in full.
+# Hydrogens of oxygen depend on atoms two bonds away. Then: bonds that turn or do not, donors and
+# acceptors; rings, and bonds between them; triangles; atoms or bonds that labels do not describe in
+# full; radicals; large ones.
 SMILES = [
     "CCO", "Oc1ccccc1", "CC(=O)O", "OO", "ON=C", "OS(=O)(=O)C", "OC=C", "OC(=N)C", "O=CC", "O=C",
     "O=Cc1ccccc1", "O=C(c1ccccc1)C", "O=C(N)N", "O=C(Cl)Cl", "[O-]C(=O)C", "[O-][N+](=O)C", "O=C=O",
     "CN(C)C", "Nc1ccccc1", "CN=[N+]=[N-]", "C[N+](C)(C)C", "[NH4+]", "c1cc[nH]c1", "c1cc[n+](C)cc1",
     "CC#N", "C=C=C", "CC(C)(F)Cl", "BrC(I)=C", "CS(=O)C", "c1ccsc1", "CP(=O)(O)O",
-    "FC(F)(F)c1ccncc1", "C/C=C/C", "CC1CC1", "O=c1cc[nH]cc1", "c1ccc2ccccc2c1", "O", "C",
-    "[13CH4]", "[2H]CO", "[H][H]", "[Na+].[Cl-]", "C[Si](C)(C)C", "CB(O)O", "CN(C)(C)->O",
-    "N->[Cu+2]", "C[Hg]C",
+    "FC(F)(F)c1ccncc1", "C/C=C/C", "CC1CC1", "O=c1cc[nH]cc1", "c1ccc2ccccc2c1", "O", "C", "[13CH4]",
+    "[2H]CO", "[H][H]", "[Na+].[Cl-]", "C[Si](C)(C)C", "CB(O)O", "CN(C)(C)->O", "N->[Cu+2]",
+    "C[Hg]C", "CCCC", "CC(F)(F)F", "CCC(F)(F)F", "CCC(Cl)(Cl)Cl", "CCC(Br)(Br)Br", "CCC(C)(C)C",
+    "CCC(C)(C)CC", "CCC(=O)NCC", "CCC(=O)OCC", "CCC(=S)SCC", "CCC(=O)S", "CCC(=N)N(CC)CC",
+    "CCC(=O)n1cccc1", "OC#N", "CCC#CCC", "CCN=C(CC)NCC", "CC[NH+]=C(N)NCC", "CCS(=O)(=O)NCC",
+    "CCNC(=O)NCC", "CCON", "SCC", "SO", "NP", "CCC(=C)NC", "NC=NC", "C1CN=C(N1)C", "C1CCNC(=O)C1",
+    "N1C=NC(=C2N=CNC2)C1", "COC(=O)CC", "C[NH+](C)C", "C[NH2+]C", "[NH3+]CC([O-])=O",
+    "c1cc[nH+]cc1", "[O-][n+]1ccccc1", "Cn1cccc1", "c1ccoc1", "c1c[nH]cn1", "CCn1ccnc1", "C[S-]",
+    "[S-]c1ccccc1", "CSC", "[OH-]", "[OH3+]", "N", "S", "F", "c1cnoc1", "c1ccccc1-c1ccccc1",
+    "C1CCCCC1C1CCCCC1", "C1CCC2(CC1)CCCC2", "C1CC2CCC1CC2", "C1CCC2CCCCC2C1", "C1CC1=C1CC1",
+    "O=C1C=CC(=O)C=C1", "C12C3C4C1C5C2C3C45", "c1ccc2c(c1)Cc1ccccc1-2", "C1=CC2=CC=CC2=C1",
+    "N1(CC1)C1CC1", "C1CO1", "C1CN1", "CN1CC1C1CO1", "N1C2CC12", "P12P3P1P23", "C1CCOCCOCCOCCOCC1",
+    "[13CH3]CC[C@H](O)/C=C/CO", "[2H]C([2H])([2H])CC", "[H]OCC", "[H+].[Cl-]", "CC |^1:0|", "*CCO",
+    "[Fe]", "C[Pt](Cl)(N)N", "CCCC[Sn](C)(C)C", "CC[Se]CC", "c1cc[se]c1", "OB(O)CCC",
+    "F[B-](F)(F)F", "C[Si](C)(C)CC", "[CH3]", "C[CH]CC", "[O]CC", "CC[N]CC", "[CH2]CC=O", "CC~C",
+    "CCO.CCN", "[Xe]", "F[P-](F)(F)(F)(F)F", "[O-]Cl(=O)(=O)=O", "CC[N+](=O)[O-]", "CCN=[N+]=[N-]",
+    "[C-]#[O+]", "CC[N+]#[C-]", "N#N", "NC(C)C(=O)" * 60 + "O", "C" * 501, "C1" + "CCO" * 30 + "C1",
 ]  # fmt: skip
+
+
+def by_rdkit(molecules) -> np.ndarray:
+    """Every descriptor of every molecule by RDKit's own function."""
+    from rdkit.Chem import Descriptors
+
+    functions = {**dict(Descriptors._descList), "FormalCharge": Chem.GetFormalCharge}
+    return np.array([[functions[name](m) for name in COMPACT_DESCRIPTORS] for m in molecules])
+
+
+@pytest.fixture(scope="module")
+def expected() -> np.ndarray:
+    return by_rdkit([Chem.MolFromSmiles(text) for text in SMILES])
 
 
 @pytest.mark.parametrize("options", [{}, {"hydrogens": True}, {"bond_label": "order+stereo"},
                                      {"atom_label": "degree"}])  # fmt: skip
-def test_all_molecules_and_one_by_one_have_the_numbers_of_rdkit(options, monkeypatch) -> None:
-    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
-
+def test_all_molecules_and_one_by_one_have_the_numbers_of_rdkit(
+    options, expected, monkeypatch
+) -> None:
     monkeypatch.setattr(descriptors, "_known", {})
     graphs = smiles_to_collection(SMILES, **options)
-    molecules = [Chem.MolFromSmiles(text) for text in SMILES]
-    expected = [CalcCrippenDescriptors(molecule) for molecule in molecules]
+    molecules = parsed_smiles(SMILES, stereo=False)
     for _ in range(2):  # the second time all contributions are known
-        np.testing.assert_allclose(crippen_descriptors(graphs, molecules), expected, atol=1e-10)
+        found = rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-10)
     for k, molecule in enumerate(molecules):
-        found = crippen_descriptors(graphs[[k]], [molecule])
-        np.testing.assert_allclose(found[0], expected[k], atol=1e-10)
+        found = rdkit_descriptors([molecule], COMPACT_DESCRIPTORS, graphs[[k]])
+        np.testing.assert_allclose(found[0], expected[k], rtol=1e-12, atol=1e-10)
+
+
+def test_usual_molecules_need_no_search(expected, monkeypatch) -> None:
+    def refuse(function, molecule) -> float:
+        raise AssertionError(f"{Chem.MolToSmiles(molecule)} was asked for")
+
+    graphs = smiles_to_collection(SMILES)
+    usual = graphs[descriptors._are_usual(graphs)]
+    assert len(graphs) > len(usual) > 100
+    molecules = parsed_smiles(usual.graph_data["smiles"])
+    known = set(descriptors._from_labels(usual, molecules))
+    assert known | {"NumHAcceptors"} == set(COMPACT_DESCRIPTORS)  # of which there are two versions
+    names = [name for name in COMPACT_DESCRIPTORS if name in known]
+    monkeypatch.setattr(descriptors, "_number", refuse)
+    rdkit_descriptors(molecules, names, usual)
 
 
 def test_molecules_of_the_user_may_have_any_bonds() -> None:
-    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
-
     molecules = [Chem.MolFromSmiles(text) for text in ("CN(C)(C)->O", "CN(C)C", "CO")]
-    found = crippen_descriptors(molecules_to_collection(molecules), molecules)
-    np.testing.assert_allclose(found, [CalcCrippenDescriptors(m) for m in molecules])
-
-
-def test_graphs_change_no_descriptor() -> None:
-    molecules = [Chem.MolFromSmiles(text) for text in SMILES]
-    plain = rdkit_descriptors(molecules, COMPACT_DESCRIPTORS)
-    with_graphs = rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, smiles_to_collection(SMILES))
-    np.testing.assert_allclose(with_graphs, plain, atol=1e-10)
-    from rdkit.Chem.rdMolDescriptors import CalcKappa2
-
-    column = plain[:, COMPACT_DESCRIPTORS.index("Kappa2")]
-    np.testing.assert_allclose(column, [CalcKappa2(molecule) for molecule in molecules])
+    graphs = molecules_to_collection(molecules)
+    found = rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)
+    np.testing.assert_allclose(found, by_rdkit(molecules))
+    np.testing.assert_allclose(found, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS))
 
 
 def test_all_descriptors_by_default() -> None:

@@ -229,7 +229,8 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
         strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
         if strange:
             raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
-        table = rdkit_descriptors(molecules_behind(graphs), wanted, graphs)
+        molecules = molecules_behind(graphs, stereo=not set(wanted) <= set(COMPACT_DESCRIPTORS))
+        table = rdkit_descriptors(molecules, wanted, graphs)
         found |= {name: table[:, k] for k, name in enumerate(missing)}
     return found
 

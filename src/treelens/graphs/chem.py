@@ -35,29 +35,39 @@ _recent: OrderedDict[str, Any] = OrderedDict()  # molecules that may be needed a
 _MOST_RECENT = 4096  # a molecule takes some 30 KB
 
 
-def parsed_smiles(smiles: Iterable[str]) -> list[Any]:
-    """Molecules of valid SMILES, without the warnings of RDKit; parsed unless just read."""
-    parse = rdkit().MolFromSmiles
+def parsed_smiles(smiles: Iterable[str], stereo: bool = True) -> list[Any]:
+    """Molecules of valid SMILES, parsed unless just read; ``stereo``: stereochemistry is needed."""
+    chem = rdkit()
     with quiet():
-        return [_recent.get(text) or parse(text) for text in smiles]
+        found = [_recent.get(text) or chem.MolFromSmiles(text) for text in smiles]
+        for molecule in filter(None, found if stereo else ()):  # at once where it was done before
+            chem.AssignStereochemistry(molecule, cleanIt=True, flagPossibleStereoCenters=True)
+    return found
 
 
-def smiles_parser(keep: bool = False) -> Callable[[str], Any]:
+def smiles_parser(keep: bool = False, stereo: bool = True) -> Callable[[str], Any]:
     """Return a function that parses a SMILES into a molecule, or None.
 
-    ``keep``: for :func:`parsed_smiles`, if nobody changes the molecules.
+    ``keep``: for :func:`parsed_smiles`, if nobody changes the molecules. Stereochemistry is a third
+    of the time.
 
     RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
     the extensions of CXSMILES (``|...|``) may follow a blank.
     """
-    parse = rdkit().MolFromSmiles
+    chem, bare = rdkit(), rdkit().SmilesParserParams()
+    bare.sanitize = bare.removeHs = False
 
     def parsed(smiles: str) -> Any:
         more = smiles.split(maxsplit=1)[1:]
         if more and not more[0].startswith("|"):
             return None
         try:
-            molecule = parse(smiles)
+            if stereo or more or "[H" in smiles:  # hydrogens may have to be removed
+                molecule = chem.MolFromSmiles(smiles)
+            else:
+                molecule = chem.MolFromSmiles(smiles, bare)
+                if molecule is not None and chem.SanitizeMol(molecule, catchErrors=True):
+                    molecule = None
         except UnicodeEncodeError:  # half a surrogate pair
             return None
         if keep:

@@ -14,7 +14,6 @@ from treelens.graphs.duplicates import mixed, run_sums
 from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX
 
 PREFIX = "rdkit:"
-_CRIPPEN = ("MolLogP", "MolMR")
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
 COMPACT_DESCRIPTORS = (
@@ -38,18 +37,23 @@ def rdkit_descriptors(
     from rdkit import Chem, rdBase
     from rdkit.Chem import Descriptors
 
-    functions = dict(Descriptors._descList)
-    functions |= {"FormalCharge": Chem.GetFormalCharge, "Kappa2": _kappa2}
+    functions = {**dict(Descriptors._descList), "FormalCharge": Chem.GetFormalCharge}
     names = descriptor_names() if names is None else names
-    columns: dict[str, np.ndarray] = {}
+    table, known = np.empty((len(molecules), len(names))), dict[str, np.ndarray]()
+    usual = np.zeros(len(molecules), dtype=bool)
     with rdBase.BlockLogs():
-        if graphs is not None and set(_CRIPPEN) & set(names):
-            columns |= zip(_CRIPPEN, crippen_descriptors(graphs, molecules).T, strict=True)
-        others = [name for name in names if name not in columns]
-        chosen = [functions[name] for name in others]
-        found = np.array([[_number(f, molecule) for f in chosen] for molecule in molecules])
-    columns |= zip(others, found.reshape(-1, len(others)).T, strict=True)
-    table = np.column_stack([columns[name] for name in names])
+        if graphs is not None and not set(names).isdisjoint(COMPACT_DESCRIPTORS):
+            usual = _are_usual(graphs)
+            rows = np.flatnonzero(usual)
+            if len(rows):
+                known = _from_labels(graphs[rows], [molecules[row] for row in rows.tolist()])
+        for k, name in enumerate(names):
+            if name in known:
+                table[usual, k] = known[name]
+        ask = [k for k, name in enumerate(names) if name not in known]
+        for row, molecule in enumerate(molecules):
+            for k in ask if usual[row] else range(len(names)):
+                table[row, k] = _number(functions[names[k]], molecule)
     table[~np.isfinite(table) | (np.abs(table) > 1e12)] = np.nan  # some overflow
     return table
 
@@ -68,85 +72,197 @@ def _number(function: Any, molecule: Any) -> float:
         return float("nan")
 
 
-def _kappa2(molecule: Any) -> float:
-    """Kier's second shape index, without listing the paths of two bonds."""
-    from rdkit import Chem
-    from rdkit.Chem import rdMolDescriptors
-
-    n, alpha = molecule.GetNumAtoms(), rdMolDescriptors.CalcHallKierAlpha(molecule)
-    if n > MOST_ATOMS_IN_A_MATRIX or molecule.GetNumHeavyAtoms() < n:
-        return rdMolDescriptors.CalcKappa2(molecule)
-    degrees = Chem.GetAdjacencyMatrix(molecule).sum(axis=0)
-    n_paths = 0.5 * float(degrees @ (degrees - 1))
-    squared = (n_paths + alpha) ** 2
-    return (n + alpha - 1.0) * (n + alpha - 2.0) ** 2 / squared if squared > 0.0 else 0.0
-
-
-# --- Crippen's logP and molar refractivity --------------------------------------------------------
-# RDKit adds the contributions of all atoms, hydrogens included, and finds each of them by matching
-# 110 SMARTS, which takes longer than parsing the molecule. A contribution depends on an atom and
-# its bonds, and of oxygen also on the bonds of its neighbours: RDKit is asked once for each such
-# environment.
+# --- compact descriptors from labels --------------------------------------------------------------
+# RDKit finds most of them by matching SMARTS, which takes longer than parsing the molecule. Here
+# they follow from labels of atoms and bonds, and from rings.
 
 # Labels of other atoms do not tell all bonds apart (dative ones count as single).
-_USUAL = re.compile(r"(C|N|O|F|P|S|Cl|Br|I|c|n|o|p|s)(H\d*)?([+-]\d+)?@?")
-_known: dict[int, tuple[float, float]] = {}  # of an atom with its hydrogens, by environment
-_MOST_KNOWN = 100_000
+_USUAL = re.compile(r"(B|C|N|O|F|Si|P|S|Cl|Se|Br|I|b|c|n|o|p|s|se)(?:H(\d*))?([+-]\d+)?@?")
+_STRANGE = re.compile(r"[<>|~$]|\[\d")  # in SMILES: bonds and isotopes that labels do not show
+_ORDERS = {"-": 1.0, ":": 1.5, "=": 2.0, "#": 3.0}
+_ASKED = (
+    "HallKierAlpha", "NumRings", "NumAromaticRings", "NumSaturatedRings", "NumAromaticHeterocycles",
+)  # fmt: skip
+# The versions of definitions that are followed here; RDKit is asked where it has others.
+_VERSIONS = {
+    "NumHDonors": ("NumHBD", "2.0.1"), "NumHAcceptors": ("NumHBA", "2.0.2"),
+    "NumRotatableBonds": ("NumRotatableBonds", "3.1.0", "3.2.0"),
+}  # fmt: skip
 
 
-def crippen_descriptors(graphs: GraphCollection, molecules: Sequence[Any]) -> np.ndarray:
-    """``MolLogP`` and ``MolMR`` of the molecules behind graphs, shape (n_graphs, 2)."""
-    from rdkit.Chem.rdMolDescriptors import CalcCrippenDescriptors
-
-    n, graph_of = len(graphs), np.repeat(np.arange(len(graphs)), graphs.sizes)
-    usual = _are_usual(graphs, graph_of)
-    found = np.empty((n, 2))
-    for graph in np.flatnonzero(~usual).tolist():
-        found[graph] = CalcCrippenDescriptors(molecules[graph])
-    if not usual.any():
-        return found
-    keys = _environments(graphs)
-    nodes = np.flatnonzero(usual[graph_of])
-    different, first, which = np.unique(keys[nodes], return_index=True, return_inverse=True)
-    if len(_known) > _MOST_KNOWN:
-        _known.clear()
-    table = np.empty((len(different), 2))
-    for k, (key, node) in enumerate(zip(different.tolist(), nodes[first].tolist(), strict=True)):
-        if key not in _known:
-            graph = graph_of[node]
-            rows = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
-            _known.update(zip(keys[rows].tolist(), _contributions(molecules[graph]), strict=True))
-        table[k] = _known[key]
-    sums = [np.bincount(graph_of[nodes], column[which], n) for column in table.T]
-    found[usual] = np.column_stack(sums)[usual]
-    return found
-
-
-def _are_usual(graphs: GraphCollection, graph_of: np.ndarray) -> np.ndarray:
-    """Whether labels tell all that contributions depend on, shape (n_graphs,)."""
+def _are_usual(graphs: GraphCollection) -> np.ndarray:
+    """Whether labels tell all that descriptors depend on, shape (n_graphs,)."""
     names, recipe = graphs.fine_alphabet, graphs.recipe
     if names is None or graphs.edge_codes is None or recipe is None or recipe.reader != "smiles":
         return np.zeros(len(graphs), dtype=bool)
-    known = np.array([_USUAL.fullmatch(str(name)) is not None for name in names], dtype=bool)
-    strange = np.bincount(graph_of, ~known[graphs.fine_codes], len(graphs)) > 0
-    return ~strange & [">" not in text and "<" not in text for text in graphs.graph_data["smiles"]]
+    strange = np.array([_USUAL.fullmatch(str(name)) is None for name in names], dtype=np.uint64)
+    fits = run_sums(strange[graphs.fine_codes], graphs.node_offsets) == 0
+    fits &= [_STRANGE.search(text) is None for text in graphs.graph_data["smiles"]]
+    return fits & (graphs.sizes <= MOST_ATOMS_IN_A_MATRIX)
 
 
-def _environments(graphs: GraphCollection) -> np.ndarray:
+def _from_labels(graphs: GraphCollection, molecules: Sequence[Any]) -> dict[str, np.ndarray]:
+    """The compact descriptors of usual molecules, by name."""
+    from rdkit import Chem
+    from rdkit.Chem import rdMolDescriptors
+
+    atoms, weight = _Atoms(graphs, molecules), Chem.GetPeriodicTable().GetAtomicWeight
+    h, degree, sums = atoms.hydrogens, atoms.degree, atoms.sums
+    carbon, polar = atoms.of("C", "c"), atoms.of("N", "n", "O", "o")
+    weights = np.array([weight(s.capitalize()) if s else 0.0 for s in atoms.symbols.tolist()])
+    asked = [getattr(rdMolDescriptors, f"Calc{name}") for name in _ASKED]
+    answers = np.array([[f(molecule) for f in asked] for molecule in molecules])
+    alpha, rings, aromatic, saturated, heterocycles = answers.T
+    size, paths = graphs.sizes + alpha, 0.5 * sums(degree * (degree - 1)) + alpha
+    found = {
+        **_sums_of_environments(graphs, molecules, atoms),
+        **_hydrogen_bonds(atoms),
+        "NumRotatableBonds": _rotatable_bonds(atoms),
+        "MolWt": sums(weights[atoms.codes] + weight("H") * h),
+        "HeavyAtomCount": graphs.sizes,
+        "NumHeteroatoms": sums(~carbon),
+        "NHOHCount": sums(h * polar),
+        "NOCount": sums(polar),
+        "RingCount": rings,
+        "NumAromaticRings": aromatic,
+        "NumAliphaticRings": rings - aromatic,
+        "NumSaturatedRings": saturated,
+        "NumAromaticHeterocycles": heterocycles,
+        "FractionCSP3": sums(carbon & (degree + h == 4)) / np.maximum(sums(carbon), 1),
+        "HallKierAlpha": alpha,
+        "Kappa2": (size - 1) * (size - 2) ** 2 / np.where(paths == 0, np.inf, paths) ** 2,
+        "FormalCharge": sums(atoms.charge),
+    }
+    for name, (own, *versions) in _VERSIONS.items():
+        if getattr(rdMolDescriptors, f"_Calc{own}_version") not in versions:
+            del found[name]
+    return found
+
+
+class _Atoms:
+    """Numbers of atoms, bonds and rings; arcs are bonds, each in both directions."""
+
+    def __init__(self, graphs: GraphCollection, molecules: Sequence[Any]) -> None:
+        self.codes, self.n_graphs = graphs.fine_codes, len(graphs)
+        matches = [_USUAL.fullmatch(str(name)) for name in graphs.fine_alphabet or ()]
+        parts = [("", None, None) if match is None else match.groups() for match in matches]
+        self.symbols = np.array([symbol for symbol, _, _ in parts])
+        counts = [0 if hydrogens is None else int(hydrogens or 1) for _, hydrogens, _ in parts]
+        self.hydrogens = np.array(counts)[self.codes]  # (n_nodes,)
+        self.charge = np.array([int(charge or 0) for _, _, charge in parts])[self.codes]
+        self.degree = np.diff(graphs.neighbor_offsets)
+        self.graph_of = np.repeat(np.arange(len(graphs)), graphs.sizes)
+        self.start = np.repeat(np.arange(graphs.n_nodes), self.degree)  # (n_arcs,)
+        self.end = graphs.neighbors + graphs.node_offsets[self.graph_of[self.start]]
+        orders = [_ORDERS.get(str(name).rstrip("EZ"), 0.0) for name in graphs.edge_alphabet or ()]
+        self.order = np.array(orders)[graphs.edge_codes]
+        names = [str(name) for name in graphs.fine_alphabet or ()]
+        ring = np.array([name[0].islower() or name.endswith("@") for name in names])[self.codes]
+        self.in_ring = ring[self.start] & ring[self.end]
+        # A bond between two rings: both ends have three bonds to atoms in rings, or more.
+        crowded = self.count(self.in_ring) > 2
+        unclear = self.in_ring & (self.order != 1.5) & crowded[self.start] & crowded[self.end]
+        for arc in np.flatnonzero(unclear):
+            graph = self.graph_of[self.start[arc]]
+            ends = self.start[arc] - graphs.node_offsets[graph], graphs.neighbors[arc]
+            bond = molecules[graph].GetBondBetweenAtoms(*map(int, ends))
+            self.in_ring[arc] = bond.IsInRing()
+        self.in_triangle = ring & self.of("N", "O")  # of other atoms it does not matter
+        for node in np.flatnonzero(self.in_triangle):
+            graph = self.graph_of[node]
+            atom = molecules[graph].GetAtomWithIdx(int(node - graphs.node_offsets[graph]))
+            self.in_triangle[node] = atom.IsInRingSize(3)
+
+    def of(self, *symbols: str) -> np.ndarray:
+        """Whether atoms are of these elements; those of aromatic atoms are in lower case."""
+        return np.isin(self.symbols, symbols)[self.codes]
+
+    def count(self, arcs: np.ndarray) -> np.ndarray:
+        """Return sums over the arcs of each atom."""
+        return np.bincount(self.start, arcs, len(self.degree))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return sums over the atoms of each graph."""
+        return np.bincount(self.graph_of, values, self.n_graphs)
+
+
+def _hydrogen_bonds(atoms: _Atoms) -> dict[str, np.ndarray]:
+    """Donors and acceptors of hydrogen bonds; an amide is no acceptor but at its oxygen."""
+    h, charge, end, count = atoms.hydrogens, atoms.charge, atoms.end, atoms.count
+    nitrogen, oxygen, aromatic = atoms.of("N"), atoms.of("O", "S"), atoms.of("n")
+    single, valence = atoms.order == 1, h + count(atoms.order)
+    donor = nitrogen & (h > 0) & ((valence == 3) | (valence == 4) & (charge == 1))
+    donor |= (oxygen | aromatic) & (h == 1) & (charge == 0)
+    double = (atoms.order == 2) & atoms.of("N", "O", "P", "S")[end]
+    acyl, open_acyl = count(double) > 0, count(double & ~atoms.in_ring) > 0
+    acceptor = oxygen & ((h == 0) & (valence == 2) | (charge == -1))
+    acceptor |= oxygen & (h == 1) & (valence == 2) & (count(single & ~acyl[end]) > 0)
+    acceptor |= nitrogen & (valence == 3) & (count(single & open_acyl[end]) == 0)
+    acceptor |= (aromatic & (h == 0) & (atoms.degree == 2) | atoms.of("o", "s")) & (charge == 0)
+    return {"NumHDonors": atoms.sums(donor), "NumHAcceptors": atoms.sums(acceptor)}
+
+
+def _rotatable_bonds(atoms: _Atoms) -> np.ndarray:
+    """Bonds outside of rings that turn: none in amides, to CF3 or tert-butyl, beside a triple."""
+    start, end, order, degree, count = (
+        atoms.start, atoms.end, atoms.order, atoms.degree, atoms.count,
+    )  # fmt: skip
+    carbon, single = atoms.of("C"), order == 1
+    free = (degree != 1) & (count(order == 3) == 0)
+    for same in (atoms.of("F"), atoms.of("Cl"), atoms.of("Br"), carbon & (atoms.hydrogens == 3)):
+        free &= ~(carbon & (count(single & same[end]) >= 3))
+    acyl = carbon & (degree == 3) & (count((order == 2) & atoms.of("N", "O", "S")[end]) > 0)
+    amine = atoms.of("N", "n", "O") | atoms.of("S") & (degree != 1)
+    link = single & ~atoms.in_ring
+    amide = acyl & (count(link & amine[end]) > 0) | amine & (count(link & acyl[end]) > 0)
+    turns = free[start] & free[end] & ~(amide[start] & amide[end])
+    return 0.5 * atoms.sums(count(turns & (order > 0) & (order < 2) & ~atoms.in_ring))
+
+
+# --- sums of contributions of atoms ---------------------------------------------------------------
+# Crippen's logP and molar refractivity, and two surfaces. The contribution of an atom and its
+# hydrogens depends on its bonds, on triangles, and of oxygen also on the bonds of its neighbours:
+# RDKit is asked once for each such environment.
+
+_SUMS = ("MolLogP", "MolMR", "LabuteASA", "TPSA")
+_known: dict[int, list[float]] = {}  # by environment
+_MOST_KNOWN = 100_000
+
+
+def _sums_of_environments(
+    graphs: GraphCollection, molecules: Sequence[Any], atoms: _Atoms
+) -> dict[str, np.ndarray]:
+    from rdkit.Chem import GetPeriodicTable
+
+    keys = _environments(graphs, atoms)
+    different, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    if len(_known) > _MOST_KNOWN:
+        _known.clear()
+    for key, node in zip(different.tolist(), first.tolist(), strict=True):
+        if key not in _known:
+            graph = atoms.graph_of[node]
+            rows = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
+            _known.update(zip(keys[rows].tolist(), _contributions(molecules[graph]), strict=True))
+    table = np.array([_known[key] for key in different.tolist()])
+    found = {name: atoms.sums(table[which, k]) for k, name in enumerate(_SUMS)}
+    found["LabuteASA"] += 4 * np.pi * GetPeriodicTable().GetRb0(1) ** 2  # of all hydrogens
+    return found
+
+
+def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
     """Return a number for each atom with its bonds, of oxygen also with those of its neighbours."""
     names = [str(name).rstrip("@") for name in graphs.fine_alphabet or ()]
-    own = _hashed(names)[graphs.fine_codes]  # (n_nodes,)
-    element = _hashed([re.sub(r"H\d*", "", name) for name in names])[graphs.fine_codes]
+    own = _hashed(names)[atoms.codes] + atoms.in_triangle  # (n_nodes,)
+    element = _hashed([re.sub(r"H\d*", "", name) for name in names])[atoms.codes]
     bond = _hashed([str(name).rstrip("EZ") for name in graphs.edge_alphabet or ()])
-    n_arcs = np.diff(graphs.neighbor_offsets[graphs.node_offsets])
-    end = graphs.neighbors + np.repeat(graphs.node_offsets[:-1], n_arcs)
 
     def around(numbers: np.ndarray) -> np.ndarray:
-        return run_sums(mixed(numbers[end] + bond[graphs.edge_codes]), graphs.neighbor_offsets)
+        arcs = mixed(numbers[atoms.end] + bond[graphs.edge_codes])
+        return run_sums(arcs, graphs.neighbor_offsets)
 
     near = around(element)
-    is_oxygen = np.array([name[:1] in "Oo" for name in names])[graphs.fine_codes]
-    return mixed(own + mixed(near + np.where(is_oxygen, around(mixed(element + near)), 0)))
+    beyond = np.where(atoms.of("O", "o"), around(mixed(element + near)), np.uint64(0))
+    return mixed(own + mixed(near + beyond))
 
 
 def _hashed(names: Sequence[str]) -> np.ndarray:
@@ -154,12 +270,19 @@ def _hashed(names: Sequence[str]) -> np.ndarray:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
-def _contributions(molecule: Any) -> list[tuple[float, float]]:
-    """The contributions of every heavy atom together with its hydrogens."""
+def _contributions(molecule: Any) -> list[list[float]]:
+    """The contributions of every heavy atom together with its hydrogens, shape (n_atoms, 4)."""
     from rdkit import Chem
-    from rdkit.Chem.rdMolDescriptors import _CalcCrippenContribs
+    from rdkit.Chem import rdMolDescriptors
 
     whole, n = Chem.AddHs(molecule), molecule.GetNumAtoms()
-    parts = np.array(_CalcCrippenContribs(whole))
     owner = [*range(n), *(atom.GetNeighbors()[0].GetIdx() for atom in list(whole.GetAtoms())[n:])]
-    return list(zip(*(np.bincount(owner, column, n).tolist() for column in parts.T), strict=True))
+    parts = np.array(rdMolDescriptors._CalcCrippenContribs(whole)).T
+    logp, refractivity = (np.bincount(owner, part, n) for part in parts)
+    # To RDKit, the surface of all hydrogens is that of one, less an overlap with each heavy atom.
+    radius = Chem.GetPeriodicTable().GetRb0
+    radii, own = np.array([radius(atom.GetAtomicNum()) for atom in molecule.GetAtoms()]), radius(1)
+    overlap = np.pi * own * (radii**2 - radii**2 / (radii + own))
+    surface = np.array(list(rdMolDescriptors._CalcLabuteASAContribs(molecule)[0]))
+    polar = rdMolDescriptors._CalcTPSAContribs(molecule)
+    return np.column_stack([logp, refractivity, surface - overlap, polar]).tolist()

@@ -68,7 +68,8 @@ def smiles_by_recipe(
     smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str | None = None
 ) -> GraphCollection:
     """Return a collection of SMILES strings, read by a recipe; by default all must be readable."""
-    collected = Molecules(recipe).extend(map(smiles_parser(keep=True), smiles))
+    collected = Molecules(recipe)
+    collected.extend(map(collected.parse, smiles))
     if collected.invalid:
         found = (
             f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read by RDKit: "
@@ -175,6 +176,8 @@ class Molecules:
         self.with_sides = recipe.bond_label == "order+stereo"
         self.needs_stereo = self.with_sides or "chirality" in self.parts
         self.standardizer = standardizer(recipe.standardize) if recipe.standardize else None
+        plain = self.by_invariant and not (self.needs_stereo or recipe.standardize)
+        self.parse = smiles_parser(True, stereo=not plain or bool(recipe.atom_attributes))
         self.attributes: AtomTable | None = None
         if recipe.atom_attributes:
             self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, smiles_parser
+from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.duplicates import same_molecules
@@ -247,8 +247,8 @@ def rows_of_table(
         texts = table.column(column, "smiles")
     names = id_columns(table.columns, names, known.ids, [column], table.source)
     ids = {name: table.column(name, "names") for name in names}
-    parse = smiles_parser(keep=True)
-    collected = Molecules(recipe).extend((molecules or ()) if texts is None else map(parse, texts))
+    collected = Molecules(recipe)
+    collected.extend((molecules or ()) if texts is None else map(collected.parse, texts))
     if collected.invalid and not collected.kept:
         graphs = smiles_by_recipe(["C"], recipe)[:0]
     else:

@@ -22,13 +22,13 @@ Environment = tuple[int, int, int]  # bit, radius, count
 _FOLDED_SIZE = 2048
 
 
-def molecules_behind(graphs: GraphCollection) -> list[Any]:
-    """The RDKit molecules that graphs were read from."""
+def molecules_behind(graphs: GraphCollection, stereo: bool = True) -> list[Any]:
+    """The RDKit molecules that graphs were read from; ``stereo``: with stereochemistry."""
     data = graphs.graph_data
     if "mol" in data:
         return list(data["mol"])
     if "smiles" in data:
-        return parsed_smiles(data["smiles"])
+        return parsed_smiles(data["smiles"], stereo)
     raise GraphDataError(
         "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
         "read them with read_smiles, or use random folds and graph kernels."
