@@ -78,25 +78,75 @@ def write_tu(path: Path, graphs, y) -> None:
             file.writestr(f"{path.stem}_{part}.txt", "\n".join(map(str, lines)) + "\n")
 
 
-def test_ctrl_c_in_the_middle_of_a_fit(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(4000)]
-    data = write_csv(tmp_path / "many.csv", rows)
-    process = subprocess.Popen(
-        [EXECUTABLE, "fit", data, "--out", tmp_path / "model.treelens"],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+# Ctrl-C comes when a function of a file is called for the first time.
+STOPPED_IN = """
+import inspect, os, signal, sys
+from treelens.cli.main import main
+
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as in main: threads start blocked
+import treelens, rdkit.Chem.Descriptors  # too much to be watched
+treelens.GraphClassifier, treelens.read_smiles
+
+def watch(frame, event, _):
+    code, no_import = frame.f_code, frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    if event == "call" and code.co_filename.endswith(place) and no_import:
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+place = sys.argv.pop(1)
+sys.setprofile(watch)
+main()
+"""
+# A search of RDKit takes SIGINT over, and forgets it.
+SEARCHING = """
+import sys
+from treelens.cli.main import _pass_interrupts_on
+_pass_interrupts_on()
+from rdkit import Chem
+from rdkit.Chem.rdMolDescriptors import CalcNumRotatableBonds
+molecule = Chem.MolFromSmiles("CC(=O)Nc1ccc(OCC)cc1" * 20)
+for n in range(20):
+    try:
+        print(n, flush=True)
+        for _ in range(5000):  # seconds
+            CalcNumRotatableBonds(molecule)
+        sys.exit("A Ctrl-C was lost.")
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def started(program, *arguments, **more):
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)], text=True,
         # A test run in the background ignores Ctrl-C, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,
     )  # fmt: skip
-    assert process.stderr is not None
-    assert "Fitting" in process.stderr.readline()
-    time.sleep(1.0)  # well into the work, and far from its end
-    process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("place", ["graphs/molecules.py", "graphs/descriptors.py", "gp/fitting.py"])
+def test_ctrl_c_in_the_middle_of_a_fit(place, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(600)]
+    data = write_csv(tmp_path / "many.csv", rows)
+    process = started(
+        STOPPED_IN, place, "fit", data, "--out", tmp_path / "model.treelens", stderr=subprocess.PIPE
+    )
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert errors.startswith("Stopped.")
+    assert errors.endswith("Stopped.\n")
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == [data]
+
+
+def test_ctrl_c_is_not_lost_in_a_search_of_rdkit():
+    process = started(SEARCHING, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    for number in range(20):
+        assert process.stdout.readline() == f"{number}\n"  # the last Ctrl-C arrived
+        time.sleep(0.003)
+        process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
 
 
 def test_a_disk_that_is_full(molecules, tmp_path):

@@ -315,8 +315,28 @@ for _name, _function in COMMANDS.items():
 app.add_typer(datasets)
 
 
+def _pass_interrupts_on() -> None:
+    """Turn SIGINT into another signal: RDKit takes it over in every search, and forgets it.
+
+    All threads block it, those started later too, and one waits for it.
+    """
+    import signal
+    from threading import Thread, get_ident
+
+    def wait(main: int) -> None:
+        while True:
+            signal.sigwait({signal.SIGINT})
+            signal.pthread_kill(main, signal.SIGURG)
+
+    signal.signal(signal.SIGURG, signal.getsignal(signal.SIGINT))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    Thread(target=wait, args=[get_ident()], daemon=True).start()
+
+
 def main() -> None:
     """The entry point."""
+    if os.name == "posix" and sys.argv[1:2] != ["serve"]:  # which ends in its own way
+        _pass_interrupts_on()
     try:
         app()
     except KeyboardInterrupt:  # before a command began
