@@ -15,6 +15,8 @@ from treelens.graphs.chem import (
     changes_in_words,
     checked_steps,
     ordered_name,
+    parsed_smiles,
+    smiles_parser,
 )
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
@@ -82,6 +84,33 @@ def test_sides_of_double_bonds() -> None:
     assert plain[0].edge_labels == plain[1].edge_labels == ("-", "=", "-")
     assert usual_trees(plain) == ("labels", "fine")
     assert [g.edges for g in plain] == [g.edges for g in graphs]
+
+
+def test_molecules_that_were_just_read_are_those_that_rdkit_parses() -> None:
+    texts = [
+        "C[C@H](O)F", "F/C=C/F", "CC(O)F", "CC=NO", "[C@@H](C)(C)C", "CN(=O)=O", "[H]OCC", "[2H]CO",
+        "C[Pt](Cl)(N)N", "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O", "CC |^1:0|", "c1cc[nH]c1",
+    ]  # fmt: skip
+
+    def facts(molecule) -> list[object]:
+        parts = [*molecule.GetAtoms(), *molecule.GetBonds()]
+        known = [part.GetPropsAsDict(True, True) for part in parts]
+        shown = [{name: x for name, x in one.items() if name != "__computedProps"} for one in known]
+        return [molecule.ToBinary(), *shown]
+
+    graphs = smiles_to_collection(texts)
+    for stereo in (False, True):
+        found = parsed_smiles(graphs.graph_data["smiles"], stereo)
+        assert [Chem.MolToSmiles(m, False) for m in found] == [
+            Chem.MolToSmiles(Chem.MolFromSmiles(text), False) for text in texts
+        ]
+    for molecule, text in zip(found, texts, strict=True):
+        assert facts(molecule) == facts(Chem.MolFromSmiles(text))
+
+
+@pytest.mark.parametrize("wrong", ["C(C)(C)(C)(C)C", "c1cccc1", "C1CC", "(C", "\ud800"])
+def test_what_rdkit_cannot_sanitise_is_no_molecule(wrong) -> None:
+    assert [smiles_parser(stereo=stereo)(wrong) for stereo in (False, True)] == [None, None]
 
 
 def test_names_are_put_in_order_and_checked() -> None:
