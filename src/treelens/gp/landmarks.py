@@ -58,9 +58,9 @@ def block_slices(n: int) -> list[slice]:
 
 
 def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-    """Overwrite the kernel among landmarks with its Cholesky factor ``U``."""
+    """Return the Cholesky factor ``U`` of the kernel among landmarks, which is overwritten."""
     among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
-    return cholesky_in_place(among, n_jobs)
+    return np.triu(cholesky_in_place(among, n_jobs))
 
 
 def projections(
@@ -87,7 +87,7 @@ def block_sums(
 class LandmarkSums:
     """All that a posterior through landmarks keeps of the training graphs."""
 
-    factor: np.ndarray  # (m, m) U, upper triangular: U.T @ U is the kernel among landmarks
+    factor: np.ndarray  # (m, m) U, zero below the diagonal: U.T @ U is the kernel among landmarks
     inner: np.ndarray  # (m, m) M, of which the upper triangle counts
     right: np.ndarray  # (m, n_columns) r
 
@@ -148,7 +148,7 @@ class LandmarkPosterior:
             variance[where] = 1.0 / diagonal + unexplained
         coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
         with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
-            outer = np.tril(lapack.dtrtri(sums.factor.T, lower=1)[0])  # inv(U')
+            outer = lapack.dtrtri(sums.factor.T, lower=1)[0]  # inv(U')
             inner = _solve_triangle(sums.inner_factor, outer)  # inv(R') inv(U')
             gain = lapack.dlauum(outer, lower=1)[0] - lapack.dlauum(inner, lower=1)[0]
         mean[landmarks], variance[landmarks] = _without_landmark(
@@ -198,10 +198,9 @@ def _without_landmark(
     subtracting the outer product of its column. With ``M = R'R``, ``outer`` is ``inv(U')`` and
     ``inner`` ``inv(R') inv(U')``; squares of the latter sum to the diagonal of ``J``.
     """
-    factor = np.triu(sums.factor)
-    through = solve_upper(sums.inner_factor, factor, transposed=True, n_jobs=n_jobs)  # (m, m)
+    through = solve_upper(sums.inner_factor, sums.factor, transposed=True, n_jobs=n_jobs)  # (m, m)
     own, cross = column_squares(inner), np.einsum("ij,ij->j", inner, through)  # of J, of K_mm J
-    mean = factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
+    mean = sums.factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
     leverage = (column_squares(through) - cross**2 / own) / noise
     left = np.maximum(1.0 - leverage, _LEAST_LEFT)
     unexplained = 1.0 / column_squares(outer)  # given the other landmarks
@@ -253,7 +252,7 @@ class LandmarkBasis:
         among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
         with blas_threads(fit.n_jobs):
             among -= across.T @ across
-            factor = cholesky_in_place(among, fit.n_jobs)
+            factor = np.triu(cholesky_in_place(among, fit.n_jobs))
             if start:
                 blas.dgemm(-1.0, before.T, across, beta=1.0, c=rows.T, overwrite_c=1)
             # rows := inv(factor.T) @ rows, in place: BLAS takes the transpose of each
