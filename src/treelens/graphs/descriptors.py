@@ -119,20 +119,14 @@ def _from_labels(graphs: GraphCollection, molecules: Sequence[Any]) -> dict[str,
         **_hydrogen_bonds(atoms),
         "NumRotatableBonds": _rotatable_bonds(atoms),
         "MolWt": sums(weights[atoms.codes] + weight("H") * h),
-        "HeavyAtomCount": graphs.sizes,
-        "NumHeteroatoms": sums(~carbon),
-        "NHOHCount": sums(h * polar),
-        "NOCount": sums(polar),
-        "RingCount": rings,
-        "NumAromaticRings": aromatic,
-        "NumAliphaticRings": rings - aromatic,
-        "NumSaturatedRings": saturated,
-        "NumAromaticHeterocycles": heterocycles,
+        "HeavyAtomCount": graphs.sizes, "NumHeteroatoms": sums(~carbon),
+        "NHOHCount": sums(h * polar), "NOCount": sums(polar), "RingCount": rings,
+        "NumAromaticRings": aromatic, "NumAliphaticRings": rings - aromatic,
+        "NumSaturatedRings": saturated, "NumAromaticHeterocycles": heterocycles,
         "FractionCSP3": sums(carbon & (degree + h == 4)) / np.maximum(sums(carbon), 1),
-        "HallKierAlpha": alpha,
         "Kappa2": (size - 1) * (size - 2) ** 2 / np.where(paths == 0, np.inf, paths) ** 2,
-        "FormalCharge": sums(atoms.charge),
-    }
+        "HallKierAlpha": alpha, "FormalCharge": sums(atoms.charge),
+    }  # fmt: skip
     for name, (own, *versions) in _VERSIONS.items():
         if getattr(rdMolDescriptors, f"_Calc{own}_version") not in versions:
             del found[name]
@@ -144,7 +138,8 @@ class _Atoms:
 
     def __init__(self, graphs: GraphCollection, molecules: Sequence[Any]) -> None:
         self.codes, self.n_graphs = graphs.fine_codes, len(graphs)
-        matches = [_USUAL.fullmatch(str(name)) for name in graphs.fine_alphabet or ()]
+        names = [str(name) for name in graphs.fine_alphabet or ()]
+        matches = map(_USUAL.fullmatch, names)
         parts = [("", None, None) if match is None else match.groups() for match in matches]
         self.symbols = np.array([symbol for symbol, _, _ in parts])
         counts = [0 if hydrogens is None else int(hydrogens or 1) for _, hydrogens, _ in parts]
@@ -156,7 +151,6 @@ class _Atoms:
         self.end = graphs.neighbors + graphs.node_offsets[self.graph_of[self.start]]
         orders = [_ORDERS.get(str(name).rstrip("EZ"), 0.0) for name in graphs.edge_alphabet or ()]
         self.order = np.array(orders)[graphs.edge_codes]
-        names = [str(name) for name in graphs.fine_alphabet or ()]
         ring = np.array([name[0].islower() or name.endswith("@") for name in names])[self.codes]
         self.in_ring = ring[self.start] & ring[self.end]
         # A bond between two rings: both ends have three bonds to atoms in rings, or more.
@@ -165,8 +159,7 @@ class _Atoms:
         for arc in np.flatnonzero(unclear):
             graph = self.graph_of[self.start[arc]]
             ends = self.start[arc] - graphs.node_offsets[graph], graphs.neighbors[arc]
-            bond = molecules[graph].GetBondBetweenAtoms(*map(int, ends))
-            self.in_ring[arc] = bond.IsInRing()
+            self.in_ring[arc] = molecules[graph].GetBondBetweenAtoms(*map(int, ends)).IsInRing()
         self.in_triangle = ring & self.of("N", "O")  # of other atoms it does not matter
         for node in np.flatnonzero(self.in_triangle):
             graph = self.graph_of[node]
@@ -204,10 +197,8 @@ def _hydrogen_bonds(atoms: _Atoms) -> dict[str, np.ndarray]:
 
 def _rotatable_bonds(atoms: _Atoms) -> np.ndarray:
     """Bonds outside of rings that turn: none in amides, to CF3 or tert-butyl, beside a triple."""
-    start, end, order, degree, count = (
-        atoms.start, atoms.end, atoms.order, atoms.degree, atoms.count,
-    )  # fmt: skip
-    carbon, single = atoms.of("C"), order == 1
+    start, end, order, degree = atoms.start, atoms.end, atoms.order, atoms.degree
+    count, carbon, single = atoms.count, atoms.of("C"), order == 1
     free = (degree != 1) & (count(order == 3) == 0)
     for same in (atoms.of("F"), atoms.of("Cl"), atoms.of("Br"), carbon & (atoms.hydrogens == 3)):
         free &= ~(carbon & (count(single & same[end]) >= 3))
