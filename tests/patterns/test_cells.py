@@ -121,14 +121,6 @@ def test_thresholds_come_from_training_nodes_only():
     np.testing.assert_array_equal(again.cells.threshold, before)
 
 
-def test_fewer_steps_are_the_first_ones():
-    graphs = _graphs(n=20)
-    few, many = AttributeCells.fit(graphs, 1), AttributeCells.fit(graphs, 2).truncated(1)
-    many.validate()
-    np.testing.assert_array_equal(many.threshold, few.threshold)
-    np.testing.assert_array_equal(many.transform(graphs), few.transform(graphs))
-
-
 def test_constant_and_missing_columns_are_not_split():
     graphs = [nx.path_graph(10) for _ in range(3)]
     for graph in graphs:

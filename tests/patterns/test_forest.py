@@ -1,5 +1,7 @@
 """Several trees of patterns as one forest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -141,12 +143,17 @@ def test_an_extended_forest_is_that_of_all_graphs(rng, trees):
 
 @pytest.mark.parametrize("depth", [0, 1])
 def test_a_truncated_forest_is_that_of_a_fit_up_to_this_depth(depth):
-    graphs = random_collection(np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng)
+    values = rng.normal(size=(graphs.n_nodes, 2))
+    graphs = replace(graphs, node_attributes=values, attribute_names=("x", "y"))
     trees = ("structure", "labels", "labels+edges")
-    deep, colors = PatternForest.fit(graphs, 2, trees)
-    shallow, fewer = PatternForest.fit(graphs, depth, trees)
+    deep, colors = PatternForest.fit(graphs, 2, trees, attributes=True)
+    shallow, fewer = PatternForest.fit(graphs, depth, trees, attributes=True)
     found = deep.truncated(depth)
     found.validate()
+    found.cells.validate()
+    np.testing.assert_array_equal(found.transform(graphs).colors, fewer.colors)
     assert found.level_names == shallow.level_names
     np.testing.assert_array_equal(found.parents, shallow.parents)
     np.testing.assert_array_equal(colors.colors[deep.level_depths <= depth], fewer.colors)

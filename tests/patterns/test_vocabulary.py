@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import patterns as naive
-from strategies import collections, random_collection
+from strategies import collections
 from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
@@ -194,13 +194,6 @@ def test_a_tree_deeper_than_python_can_recurse() -> None:
     vocabulary, _ = PatternVocabulary.fit(pair, depth, edge_labels=True)
     text = str(vocabulary.tree(vocabulary.n_patterns - 2))
     assert text == "(=".join("ab"[k % 2] for k in range(depth + 1)) + ")" * depth
-
-
-def test_truncated_is_what_a_shallower_fit_finds(rng: np.random.Generator) -> None:
-    graphs = random_collection(rng)
-    deep, _ = PatternVocabulary.fit(graphs, 3, edge_labels=True)
-    shallow, _ = PatternVocabulary.fit(graphs, 1, edge_labels=True)
-    assert same_vocabulary(deep.truncated(1), shallow)
 
 
 @pytest.mark.parametrize("pattern", [-1, 5])
