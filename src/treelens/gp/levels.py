@@ -8,6 +8,7 @@ all weights, and for all parts of the graphs that candidates are fitted to and c
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,7 +154,6 @@ class SplitSums:
     """The first patterns, summed by their lists, and the others, summed by groups."""
 
     features: PairFeatures | None  # of the first; None where there are none
-    lists: PairLists | None  # the same, laid out for the compiled pass
     levels: LevelSums | None
     n_groups: int
     n_jobs: int
@@ -178,10 +178,13 @@ class SplitSums:
             features = features.select_patterns(listed)
         elif n_listed:
             levels = levels.since(int(hierarchy.group_of[n_listed]))
-        if not n_listed:
-            return cls(None, None, levels, n_groups, problem.n_jobs)
-        lists = PairLists.of(features, features)
-        return cls(features, lists, levels, n_groups, problem.n_jobs)
+        return cls(features if n_listed else None, levels, n_groups, problem.n_jobs)
+
+    @cached_property
+    def _lists(self) -> PairLists:
+        """The first patterns laid out for slopes, the same for all weights."""
+        assert self.features is not None
+        return PairLists.of(self.features, self.features)
 
     def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
         """Fill the upper triangle of ``sums`` (n_graphs, n_graphs), which begin as zeros."""
@@ -200,8 +203,8 @@ class SplitSums:
         ``own`` (n_graphs,) those in the sums of graphs with themselves.
         """
         by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
-        if self.features is not None and self.lists is not None:
-            by_weight = gather_pairs(matrix, self.lists, self.n_jobs)
+        if self.features is not None:
+            by_weight = gather_pairs(matrix, self._lists, self.n_jobs)
             by_weight += own_gradient(self.features, own)
         if self.levels is not None:
             kept = self.levels.groups >= 0
