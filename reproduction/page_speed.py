@@ -251,30 +251,26 @@ def _device_parts(rows: Rows) -> list[str]:
     if not steps:
         return []
     lines = [[r["set"], f"{r['n']:,}", *(f"{r[step]:.3f}" for step in STEPS)] for r in steps]
-    fits = [
-        [r["set"], f"{r['n']:,}", f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}",
-         f"{100 * r['accuracy']:.1f}", f"{100 * r['cpu_accuracy']:.1f}",
-         f"{r['largest_difference']:.0e}"]
-        for r in rows if r["what"] == "default fit"
-    ]  # fmt: skip
-    folds, text = [r for r in rows if r["what"] == "exact, learned"], ""
+    fits = {row["what"]: row for row in rows if row["what"].startswith("fit on")}
+    texts = []
+    if {"fit on cuda", "fit on cpu"} <= set(fits):
+        there, here = fits["fit on cuda"], fits["fit on cpu"]
+        texts.append(
+            f"`GraphClassifier` with weights learned on all {there['n']:,} graphs of NCI1: "
+            f"{there['seconds']:.1f} s on the GPU, {here['seconds']:.0f} s on two threads of that "
+            "machine's CPU, with the same evidence."
+        )
+    folds = [r for r in rows if r["what"] == "exact, learned"]
     if folds:
-        fit, predict = (np.mean([r[k] for r in folds]) for k in ("seconds", "predict_seconds"))
-        text = (
-            f"In the previous version an exact fit on some {round(folds[0]['n'], -2):,} molecules "
-            f"of HIV took {fit:.0f} s, predictions of 8,200 molecules {predict:.1f} s."
+        texts.append(
+            f"An exact fit on some {round(folds[0]['n'], -2):,} molecules of HIV takes "
+            f"{np.mean([r['seconds'] for r in folds]):.0f} s, predictions of 8,200 molecules "
+            f"{np.mean([r['predict_seconds'] for r in folds]):.1f} s."
         )
     return [
         "## On a GPU",
         "One NVIDIA H200, double precision. Seconds of one evaluation of the marginal likelihood "
         "and its gradient over all graphs at depth 4:",
         markdown_table(["set", "graphs", *STEPS], lines),
-        "`GraphClassifier` at its defaults, seconds of a fit on the GPU and on one thread of that "
-        "machine's CPU, accuracy on a tenth of the graphs in percent, and the largest difference "
-        "of their probabilities (`python -m benchmarks.gpu`):",
-        markdown_table(
-            ["set", "graphs", "GPU, s", "CPU, s", "accuracy, GPU", "accuracy, CPU", "difference"],
-            fits,
-        ),
-        text,
+        " ".join(texts),
     ]
