@@ -27,6 +27,7 @@ SAME = 0.5  # shared part of all the atoms that two fragments cover
 MIN_SUPPORT, MOST_COUNTED, MOST_MOLECULES = 12, 60, 60  # of the forest's bits
 N_TREES, N_REFITS = 200, 10
 SIZES = (800, 2000)  # of the samples that models are refitted to
+NO_DESCRIPTORS = "fragments, no descriptors"
 SIGNS = {"ESOL": -1.0, "Lipophilicity": 1.0}  # what is lipophilic dissolves badly
 BY_SHAP = "ECFP4 forest by SHAP"
 METHODS = ("fragments", "ECFP4 forest", BY_SHAP)
@@ -61,7 +62,8 @@ def run(options: StudyOptions) -> None:
         *(("Ames", sample, method, ames_row) for sample in SAMPLES for method in METHODS),
         ("Ames", WHOLE, "fragments", ames_row),
         *(("planted", seed, "fragments", planted_row) for seed in range(10)),
-        *(("Crippen", name, "fragments", crippen_row) for name in SIGNS),
+        *(("Crippen", name, method, crippen_row)
+          for name in SIGNS for method in ("fragments", NO_DESCRIPTORS)),
         *(("stability", f"{size} of {sample}", "fragments", stable_row)
           for size in SIZES for sample in SAMPLES),
         ("stability", WHOLE, "fragments", stable_row),
@@ -245,7 +247,8 @@ def crippen_row(name: str, method: str, options: StudyOptions) -> dict[str, Any]
 
     path = data_folder() / "smiles" / f"{name}.csv.gz"
     graphs, values = tl.read_smiles(path, target="value", on_invalid="skip")
-    model = tl.GraphRegressor(n_jobs=options.n_jobs, random_state=0)
+    descriptors = False if method == NO_DESCRIPTORS else "auto"
+    model = tl.GraphRegressor(descriptors=descriptors, n_jobs=options.n_jobs, random_state=0)
     table = model.fit(graphs, values).fragments_.head(N_SHOWN)
     molecules = [Chem.MolFromSmiles(x) for x in graphs.graph_data["smiles"]]
     known = [crippen_contributions(molecule) for molecule in molecules]

@@ -14,6 +14,7 @@ from reproduction.claims import (
     impossible_p_values,
 )
 from reproduction.earlier_classes import hiv_tests
+from reproduction.fragments import NO_DESCRIPTORS
 from reproduction.page_choice import comparisons
 from reproduction.page_compare import coverage_text, short_table
 from reproduction.page_explanations import fragment_counts
@@ -88,8 +89,14 @@ def test_fragments_in_the_guide():
     assert halves == [8, 8]
     assert {counts["met"][h, "ECFP4 forest"] for h in ("half 1", "half 2")} == {6}
     assert counts["planted"] == (10, 10)
-    text = "contributions in # and # % of 40 fragments. Of the first ten rows # to # %"
-    shares = [100 * counts["crippen"][name] for name in ("ESOL", "Lipophilicity")]
+    text = (
+        "contributions in # and # % of 40 fragments without descriptors, in # and # % beside "
+        "them. Of the first ten rows # to # %"
+    )
+    shares = [
+        100 * counts["crippen"][name, method]
+        for method in (NO_DESCRIPTORS, "fragments") for name in ("ESOL", "Lipophilicity")
+    ]  # fmt: skip
     stable = [100 * share for share in counts["stable"].values()]
     expected = [*shares, min(stable), max(stable)]
     assert quoted("docs/guide/fragments.md", text) == tuple(f"{x:.0f}" for x in expected)
