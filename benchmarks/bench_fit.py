@@ -8,8 +8,9 @@
 with the error or accuracy on the test part; of molecules, also a fit on ECFP counts with a kernel
 of the same form. ``first``: a fit of 1,000 molecules with nothing compiled before, imports
 included. ``predict``: SMILES a second, from text to number. ``landmarks``: molecules of HIV, 3,000
-landmarks and the exact posterior. ``table``: the default command on all of HIV. One thread, and
-processor seconds, as other programs may be running. It needs ``TREELENS_DATA``.
+landmarks and the exact posterior. ``attributes``: a fit with continuous attributes and one by
+labels alone. ``table``: the default command on all of HIV. One thread, and processor seconds, as
+other programs may be running. It needs ``TREELENS_DATA``.
 """
 
 from __future__ import annotations
@@ -100,6 +101,17 @@ for name, size in (("landmarks", len(y) - 1), ("exact", len(y))):
     found[name] = seconds(lambda: model.fit(graphs, y))
 print(json.dumps(found))
 """
+_ATTRIBUTES = """
+from sklearn.model_selection import StratifiedKFold
+graphs, y = tl.read_tudataset(os.path.join(os.environ["TREELENS_DATA"], "tu", sys.argv[1] + ".zip"))
+found = {"attributes": [], "labels": []}
+for train, _ in list(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))[:3]:
+    for name, attributes in (("attributes", "auto"), ("labels", "ignore")):
+        model = tl.GraphClassifier(attributes=attributes, random_state=0)
+        model.fit(graphs[train[::4]], y[train[::4]])
+        found[name].append(seconds(lambda: model.fit(graphs[train], y[train])))
+print(json.dumps({name: float(np.median(times)) for name, times in found.items()}))
+"""
 _TABLE = """
 from treelens.cli.main import main
 path = os.path.join(os.environ["TREELENS_DATA"], "smiles", "HIV.csv.gz")
@@ -145,6 +157,9 @@ def rows(what: str, old: Path, sets: list[str], splits: int) -> Iterator[dict[st
             yield {"what": what, "set": name, "old": both[0], "new": both[1]}
     elif what == "landmarks":
         yield {"what": what, "set": "HIV", "n": 12_000, "new": measure(None, _LANDMARKS, "12000")}
+    elif what == "attributes":
+        for name in ("ENZYMES", "PROTEINS", "BZR"):
+            yield {"what": what, "set": name, "new": measure(None, _ATTRIBUTES, name)}
     else:
         yield {"what": what, "set": "HIV", "new": measure(None, _TABLE)}
 
@@ -152,7 +167,7 @@ def rows(what: str, old: Path, sets: list[str], splits: int) -> Iterator[dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, required=True, help="src of the other checkout")
-    kinds = ("fit", "first", "predict", "landmarks", "table")
+    kinds = ("fit", "first", "predict", "landmarks", "attributes", "table")
     parser.add_argument("--what", nargs="*", choices=kinds, default=kinds)
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--splits", type=int, default=1)

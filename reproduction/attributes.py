@@ -328,7 +328,10 @@ def _time_parts(rows: Rows) -> list[str]:
         [name, f"{without:.1f}", f"{beside:.1f}", f"{ratio:.1f}"]
         for name, (without, beside, ratio) in time_ratios(rows).items()
     ]
-    text = "Processor seconds of a fit on nine tenths of a set, one thread, compilation left out."
+    text = (
+        "Processor seconds of a fit on nine tenths of a set, one thread, compilation left out, of "
+        "the version that made these rows; fits with attributes are [faster](speed.md) now."
+    )
     return section("## Time", text, ["set", "labels only", "with attributes", "ratio"], lines)
 
 
