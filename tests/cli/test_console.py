@@ -67,6 +67,8 @@ def test_ctrl_c_before_a_command_began_has_its_exit_code(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(main, "app", stopped)
+    # it would block SIGINT in this process, and in all that it starts
+    monkeypatch.setattr(main, "_pass_interrupts_on", lambda: None)
     with pytest.raises(SystemExit) as caught:
         main.main()
     assert caught.value.code == STOPPED

@@ -334,7 +334,7 @@ def _pass_interrupts_on() -> None:
 
 
 def main() -> None:
-    """The entry point."""
+    """The entry point of a process, which handles signals in its own way from then on."""
     if os.name == "posix" and sys.argv[1:2] != ["serve"]:  # which ends in its own way
         _pass_interrupts_on()
     try:
