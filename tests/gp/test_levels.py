@@ -67,3 +67,10 @@ def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
         results.append((value, spread, problem.kernel_matrix(parameters)))
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_group_that_was_left_out_stays_out():
+    shared = SharedSums(np.arange(4), LevelSums._empty(np.arange(3), 4))
+    once = shared.restricted(np.array([True, True, False]))
+    assert once.levels.groups.tolist() == [0, 1, -1]
+    assert once.restricted(np.array([False, True])).levels.groups.tolist() == [-1, 0, -1]

@@ -1,5 +1,7 @@
 """RDKit's descriptors as columns, and Crippen's from known atoms: the numbers that RDKit gives."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,15 @@ def test_what_is_no_number_is_missing(given, monkeypatch) -> None:
     found = rdkit_descriptors([Chem.MolFromSmiles("C")])
     assert np.isnan(found[0, 0])
     assert found[0, 1] == 1.0
+
+
+def test_threads_may_clear_what_is_known(monkeypatch):
+    monkeypatch.setattr(descriptors, "_MOST_KNOWN", 0)
+    molecules, graphs = parsed_smiles(SMILES[:40]), smiles_to_collection(SMILES[:40])
+    expected = rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)
+    with ThreadPoolExecutor(4) as threads:
+        tables = threads.map(
+            lambda _: rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs), range(40)
+        )
+    for table in tables:
+        np.testing.assert_array_equal(table, expected)

@@ -310,8 +310,22 @@ COMMANDS = {
     "suggest": suggest_cli, "advise": advise_cli, "serve": serve_cli, "doctor": doctor_cli,
     "demo": demo_cli,
 }  # fmt: skip
+_SHORT = {  # for the list of commands, in 80 columns
+    "fit": "Learn from DATA to predict a number or a class.",
+    "predict": "Predict numbers or classes of DATA.",
+    "explain": "Explain predictions in one HTML file.",
+    "info": "Show what a MODEL was fitted to, and how.",
+    "patterns": "Print the patterns of a MODEL.",
+    "fragments": "Print the fragments with the largest effects.",
+    "evaluate": "Compare models by nested cross-validation.",
+    "suggest": "Choose candidates of DATA to measure next.",
+    "advise": "Predict what changes of a LEAD would do.",
+    "serve": "Open a local page for MODELs.",
+    "doctor": "Check this installation.",
+    "demo": "Learn on real molecules and write a report.",
+}
 for _name, _function in COMMANDS.items():
-    app.command(_name, epilog=EXIT_CODES)(_function)
+    app.command(_name, epilog=EXIT_CODES, short_help=_SHORT[_name])(_function)
 app.add_typer(datasets)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from treelens.gp.evidence import EvidenceProblem, PatternHierarchy
     from treelens.patterns.histograms import PatternHistograms
 
-_MOST_BYTES = 1 << 30  # of one matrix per group, of which half is kept
+_MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
 
 
 def fit_in_memory(n_groups: int, n_graphs: int) -> bool:
@@ -34,7 +34,7 @@ def fit_in_memory(n_groups: int, n_graphs: int) -> bool:
 class LevelSums:
     """One matrix of sums per group, its upper triangle in blocks of rows."""
 
-    groups: np.ndarray  # (n_kept,) ascending; -1 where a group is not in use
+    groups: np.ndarray  # (n_kept,) ascending, but -1 where a group is not in use
     rows: list[slice]
     blocks: list[np.ndarray]  # (n_kept, n_rows * (n_graphs - first row))
     diagonals: np.ndarray  # (n_kept, n_graphs)
@@ -145,7 +145,8 @@ class SharedSums:
 
     def restricted(self, kept: np.ndarray) -> SharedSums:
         """Return those of the groups of a boolean mask, numbered anew."""
-        groups = np.where(kept, np.cumsum(kept) - 1, -1)[self.levels.groups]
+        numbers = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last of no group
+        groups = numbers[self.levels.groups]
         return SharedSums(self.positions, replace(self.levels, groups=groups))
 
 

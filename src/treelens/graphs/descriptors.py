@@ -216,7 +216,7 @@ def _rotatable_bonds(atoms: _Atoms) -> np.ndarray:
 # RDKit is asked once for each such environment.
 
 _SUMS = ("MolLogP", "MolMR", "LabuteASA", "TPSA")
-_known: dict[int, list[float]] = {}  # by environment
+_known: dict[int, Any] = {}  # by environment
 _MOST_KNOWN = 100_000
 
 
@@ -227,14 +227,17 @@ def _sums_of_environments(
 
     keys = _environments(graphs, atoms)
     different, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    if len(_known) > _MOST_KNOWN:
-        _known.clear()
+    # Another thread may clear what is known at any moment: this one has what it needs.
+    own = {key: _known.get(key) for key in different.tolist()}
     for key, node in zip(different.tolist(), first.tolist(), strict=True):
-        if key not in _known:
+        if own[key] is None:
             graph = atoms.graph_of[node]
             rows = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
-            _known.update(zip(keys[rows].tolist(), _contributions(molecules[graph]), strict=True))
-    table = np.array([_known[key] for key in different.tolist()])
+            own.update(zip(keys[rows].tolist(), _contributions(molecules[graph]), strict=True))
+    if len(_known) > _MOST_KNOWN:
+        _known.clear()
+    _known.update(own)
+    table = np.array([own[key] for key in different.tolist()])
     found = {name: atoms.sums(table[which, k]) for k, name in enumerate(_SUMS)}
     found["LabuteASA"] += 4 * np.pi * GetPeriodicTable().GetRb0(1) ** 2  # of all hydrogens
     return found

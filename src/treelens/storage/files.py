@@ -176,7 +176,8 @@ def read_archive(path: str | Path) -> Contents:
     """Read a model file; anything unexpected is a :class:`ModelFileError`."""
     path = Path(path).expanduser()
     if not path.is_file():
-        raise ModelFileNotFoundError(f"The model file {path} does not exist.")
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise ModelFileNotFoundError(f"The model file {path} {what}.")
     with path.open("rb") as file:  # no permission to read is an error of its own
         if file.peek(2)[:2] not in (b"PK", b""):
             raise ModelFileError(
