@@ -37,7 +37,7 @@ NUMBER_SETS = ("FreeSolv", "ESOL", "Lipophilicity")
 # One setting for every support vector machine.
 DEPTH, GAMMA, C, WEIGHT_RADIUS = 3, 1.0, 10.0, 1.0
 N_WARM_UP = 40
-LIMIT = 300  # seconds of processor time after which a rival is stopped
+LIMIT = 120  # seconds of processor time after which a rival is stopped
 OURS = "treelens"
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
