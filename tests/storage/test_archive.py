@@ -16,7 +16,7 @@ from treelens.storage import files as archive
 def test_what_is_not_a_model_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.treelens")
-    with pytest.raises(ModelFileError, match="does not exist"):
+    with pytest.raises(ModelFileError, match="is a folder"):
         load(tmp_path)
     for content in (b"", b"hello", b"PK\x03\x04", pickle.dumps({"a": 1})):
         (tmp_path / "x").write_bytes(content)
