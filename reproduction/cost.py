@@ -72,7 +72,7 @@ def _ours(make: Any, read: Callable[[Any], Any] = lambda graphs: graphs, **optio
 def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
     return _ours(
         tl.GraphSVC, kernel=kernel, depth=DEPTH, weight_radius=weight_radius, gamma=GAMMA, C=C,
-        edge_labels=False, class_weight=None, progress=False,
+        edge_labels=False, attributes="ignore", class_weight=None, progress=False,
     )  # fmt: skip
 
 
