@@ -291,7 +291,8 @@ def measured(name: str, method: str) -> dict[str, Any]:
         command if ours else [*command, str(LIMIT)],
         capture_output=True, text=True, env={**os.environ, **_ONE_THREAD},
     )  # fmt: skip
-    if done.returncode == -signal.SIGXCPU:
+    # a rival that is a program of its own is stopped itself
+    if done.returncode == -signal.SIGXCPU or (done.returncode and "SIGXCPU" in done.stderr):
         return {"stopped": LIMIT}
     output = (done.stderr if done.returncode else done.stdout).strip().splitlines()
     last = output[-1] if output else "no output"
