@@ -20,7 +20,9 @@ from treelens.gp.censoring import (
 from treelens.gp.choice import TrainingData
 from treelens.gp.evidence import EvidenceParameters, prior_value
 from treelens.gp.posterior import ExactPosterior, Targets
+from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.pairs import PairFeatures
 
 
 def _log_z(limits, mean, covariance, sites):
@@ -192,7 +194,8 @@ def test_the_evidence_is_that_of_the_measurements():
     problem, data, parameters = _censored(2)
     limits = problem.limits
     kernel = data.kernel(parameters)
-    features = data.features._replace(diagonal=data.features.pairs.diagonal(kernel.weights))
+    pairs = PairFeatures.of_counts(data.histograms)
+    features = Features(pairs, pairs.diagonal(kernel.weights), data.covariates)
     matrix = kernel.matrix(features, features) + np.diag(parameters.noise * problem.noise_factors)
     exact, few = limits == 0, limits != 0
     y, sign = problem.targets[:, 0], limits[few]

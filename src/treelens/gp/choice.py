@@ -31,7 +31,7 @@ from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import Features, replicate_numbers
+from treelens.patterns.features import replicate_numbers
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -242,11 +242,6 @@ class TrainingData:
         )
 
     @cached_property
-    def features(self) -> Features:
-        pairs = PairFeatures.of_counts(self.histograms)
-        return Features(pairs, np.empty(self.histograms.n_graphs), self.covariates)
-
-    @cached_property
     def copies(self) -> np.ndarray | None:
         """A number per graph that replicates share: the same patterns and covariates.
 
@@ -286,11 +281,9 @@ class TrainingData:
         """``theta``, the sum of the deviations of each pattern and its ancestors."""
         return self.hierarchy.sum_down(parameters.deviations / np.sqrt(self.strength))
 
-    def kernel(self, parameters: EvidenceParameters, depth: int | None = None) -> MixtureKernel:
-        """Return the kernel with parameters of all patterns, those beyond a depth left out."""
+    def kernel(self, parameters: EvidenceParameters) -> MixtureKernel:
+        """Return the kernel with parameters of all patterns."""
         levels = self.hierarchy.level_weights(parameters.level_logits)
-        if depth is not None:
-            levels = np.where(self.forest.level_depths <= depth, levels, 0.0)
         weights = levels[self.hierarchy.level_of] * np.exp(self.log_weights(parameters))
         return MixtureKernel(weights, parameters.kernel_scales(), parameters.covariate_scales())
 
