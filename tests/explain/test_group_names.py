@@ -25,12 +25,22 @@ def test_group_names_fit_their_own_molecules():
         assert Chem.MolFromSmiles(smiles).HasSubstructMatch(queries[name]) is is_one, smiles
 
 
+class Offsets:
+    """The parts of a GraphCollection that naming uses: places of nodes, and how many graphs."""
+
+    def __init__(self, node_offsets):
+        self.node_offsets = np.asarray(node_offsets)
+
+    def __len__(self):
+        return len(self.node_offsets) - 1
+
+
 class OneBall:
     """The parts of ExplainedGraphs that naming uses: the atoms around one root of one molecule."""
 
     def __init__(self, atoms):
         self.graph_of_node = np.zeros(99, dtype=int)
-        self.graphs = SimpleNamespace(node_offsets=np.array([0, 99]))
+        self.graphs = Offsets([0, 99])
         self.atoms = np.array(atoms)
 
     def balls(self, roots, depth):
@@ -62,7 +72,7 @@ def test_a_name_must_fit_95_percent_of_the_occurrences(n_amines, n_amides, name)
     n = n_amines + n_amides
     seen = OneBall([0, 1, 2, 3])
     seen.graph_of_node = np.arange(n)
-    seen.graphs = SimpleNamespace(node_offsets=np.zeros(n + 1, dtype=int))
+    seen.graphs = Offsets(np.zeros(n + 1, dtype=int))
     seen.balls = lambda roots, depth: SimpleNamespace(
         indices=np.tile(seen.atoms, len(roots)), indptr=4 * np.arange(len(roots) + 1)
     )
@@ -70,3 +80,17 @@ def test_a_name_must_fit_95_percent_of_the_occurrences(n_amines, n_amides, name)
     order = np.random.default_rng(0).permutation(n)
     found = group_name(seen, fragment, lambda graph: amine if order[graph] < n_amines else amide)
     assert found == name
+
+
+@pytest.mark.parametrize(("n_others", "name"), [(4, "phenol"), (5, "phenol (some)")])
+def test_a_name_is_marked_where_most_molecules_with_the_group_lack_the_fragment(n_others, name):
+    """Four molecules have the fragment; others have the group without it."""
+    phenol, benzene = Chem.MolFromSmiles("Oc1ccccc1"), Chem.MolFromSmiles("c1ccccc1")
+    seen = OneBall([1, 0, 2, 6])
+    seen.graph_of_node = np.arange(30)
+    seen.graphs = Offsets(np.zeros(31, dtype=int))
+    seen.balls = lambda roots, depth: SimpleNamespace(
+        indices=np.tile(seen.atoms, len(roots)), indptr=4 * np.arange(len(roots) + 1)
+    )
+    fragment = SimpleNamespace(roots=np.arange(4), depth=1)
+    assert group_name(seen, fragment, lambda g: phenol if g < 4 + n_others else benzene) == name

@@ -64,6 +64,9 @@ _LEAST_SHARE = 0.95  # of the occurrences must fit
 _INSIDE, _COVERED = 0.6, 0.5
 _INSIDE_IF_WHOLE = 0.5  # of atoms, where the fragment has the group whole
 _CARBON = 6
+_MOST_SEARCHED = 300  # molecules that are searched for a group
+_LEAST_COVERED = 0.5  # of the molecules with a group have the fragment, or it is only some of them
+SOME = " (some)"
 
 
 @cache
@@ -75,6 +78,21 @@ def group_queries() -> dict[str, Any]:
 
 
 def group_name(
+    explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
+) -> str:
+    """The name of a fragment, marked "(some)" if most molecules with the group do not have it."""
+    name = _best_group(explained, fragment, molecule)
+    if not name:
+        return ""
+    n_graphs, query = len(explained.graphs), group_queries()[name]
+    sample = range(0, n_graphs, max(1, -(-n_graphs // _MOST_SEARCHED)))
+    having = set(explained.graph_of_node[fragment.roots].tolist())
+    n_having = sum(graph in having for graph in sample)
+    n_others = sum(g not in having and molecule(g).HasSubstructMatch(query) for g in sample)
+    return name if n_having >= _LEAST_COVERED * (n_having + n_others) else name + SOME
+
+
+def _best_group(
     explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
 ) -> str:
     """The well-known group that fits 95 % of a fragment's occurrences, and best; or an empty text.
