@@ -56,7 +56,7 @@ def test_help_lists_the_commands_and_the_exit_codes():
         assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
     assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
     assert run("--version").out == f"treelens {tl.__version__}\n"
-    for name, function in COMMANDS.items():
+    for name, (function, _) in COMMANDS.items():
         shown = " ".join(run(name, "--help").out.split())
         assert function.__doc__.split(".")[0][:40] in shown
         assert "Exit codes: 0 done" in shown

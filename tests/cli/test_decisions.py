@@ -97,6 +97,24 @@ def test_advice_is_that_of_the_library(files):
     assert [row["change"] for row in told.data["advice"]] == expected["change"].tolist()
 
 
+def test_advice_fits_80_columns_and_marks_pairs_that_differ_the_other_way(
+    files, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
+    args = ["advise", files / "m.treelens", LEAD, "--n", 6]
+    rows, page = run(*args, "--json").data["advice"], tmp_path / "page.html"
+    done = ok(*args, "--html", page)
+    lines = [line for line in done.out.splitlines() if " ± " in line]
+    opposite = [row["pair_mean"] * row["difference"] < 0 for row in rows]
+    assert len(lines) == len(rows) == 6  # no cell is folded
+    assert 0 < sum(opposite) < 6
+    for row, line, against in zip(rows, lines, opposite, strict=True):
+        assert len(line) <= 80
+        assert "…" in line
+        assert f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}  " in line
+    assert page.read_text().count("the other way") == sum(opposite)
+
+
 def test_a_model_without_its_molecules_asks_for_them(files):
     model = files / "bare.treelens"
     ok("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,

@@ -8,6 +8,7 @@ import pytest
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, run, write_csv
+from treelens.cli import console
 
 SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
           *("C" * k + "c1ccccc1O" for k in range(1, 9))]  # fmt: skip
@@ -65,13 +66,19 @@ def test_weights_are_chosen_and_listed_where_they_differ(weights, shown, molecul
     assert ("(weights are uniform)" in run("patterns", out).out) != shown
 
 
-def test_fragments_as_a_table_as_json_and_as_csv(tmp_path):
+def test_fragments_as_a_table_as_json_and_as_csv(tmp_path, monkeypatch):
     y = [1] * 8 + [0] * 8
     tl.GraphClassifier(depth=1).fit(SMILES, np.array(y)).save(tmp_path / "m")
     data = write_csv(tmp_path / "x.csv", list(zip(SMILES, y, strict=True)), "smiles,class")
     shown = ok("fragments", tmp_path / "m", data, "--csv", tmp_path / "f.csv")
     assert "nitro" in shown.out
     assert "Size: the mean atom" in shown.out
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 50)
+    lines = run("fragments", tmp_path / "m", data).out.splitlines()
+    table = pd.read_csv(tmp_path / "f.csv")
+    assert sum(" ± " in line for line in lines) == len(table)  # cut, not folded
+    assert any("…" in line for line in lines)
+    assert not table["smarts"].str.contains("…").any()
     assert (tmp_path / "f.csv").read_text().splitlines()[0].startswith("rank,name,smarts")
     found = run("fragments", tmp_path / "m", data, "--json", "--target", "class", "--top", 3).data
     assert len(found["fragments"]) <= 3

@@ -46,6 +46,16 @@ def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
     ((fitted, path, graphs, y),) = calls
     assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)
     assert path == tmp_path / "demo.html"
+    error = np.sqrt(np.mean((fitted.predict(graphs) - y) ** 2))
+    assert f"On the 12 molecules held out: RMSE {error:.4g}, R2 " in done.out
+
+
+def test_the_demo_scores_made_up_graphs_that_it_held_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(main, "_rdkit_examples", lambda: None)
+    monkeypatch.setattr(GraphClassifier, "report", lambda *given, **more: None)
+    done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
+    assert "On the 32 graphs held out: ROC AUC " in done.out
+    assert ", accuracy " in done.out
 
 
 def test_datasets_are_listed_described_and_verified(data_folder):

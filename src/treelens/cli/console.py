@@ -86,20 +86,25 @@ class Output:
     def line(self, text: str = "") -> None:
         self._console().print(_one_line(text), soft_wrap=True)
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-        """Print a table; numbers stand to the right."""
+    def table(
+        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "",
+        cut: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Print a table; numbers stand to the right, and columns to ``cut`` end where lines do."""
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         rows = [list(row) for row in rows]
-        table = Table(box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD, collapse_padding=bool(cut) and len(columns) > 6)
         for position, name in enumerate(columns):
             numeric = all(isinstance(row[position], (int, float)) for row in rows)
             side: Any = "right" if numeric else "left"
-            table.add_column(_one_line(name), justify=side, overflow="fold")
+            end: Any = "ellipsis" if name in cut else "fold"
+            whole = bool(cut) and name not in cut  # these keep their width
+            table.add_column(_one_line(name), justify=side, overflow=end, no_wrap=whole)
         for row in rows:
-            table.add_row(*(Text(_one_line(cell_text(value))) for value in row))
+            table.add_row(*(Text(_one_line(cell_text(x)), no_wrap=bool(cut)) for x in row))
         if title:
             self.line(title)
         self._console().print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,8 +121,9 @@ def advise_cli(
 
     Replacements are those that matched pairs of the training molecules show. Each line: the change,
     the new molecule, the predicted difference with the standard deviation of the difference, the
-    pairs that support it with their mean measured difference, whether the new molecule lies in the
-    domain of applicability, and the changes of weight and logP.
+    number of pairs that show the change and their mean measured difference, which may have the
+    opposite sign, whether the new molecule lies in the domain of applicability, and the changes of
+    weight and logP.
     """
     from treelens.decisions.advise import advise, write_advice
     from treelens.models.predictions import smiles_of
@@ -150,27 +152,31 @@ def advise_cli(
 
 
 def _show_advice(output: Output, result: dict[str, Any]) -> None:
+    opposite = [row["pair_mean"] * row["difference"] < 0 for row in result["advice"]]
     rows = [
         [
             row["change"], row["smiles"], f"{row['difference']:+.3g} ± {row['std']:.2g}",
-            row["n_pairs"], f"{row['pair_mean']:+.3g}", "yes" if row["in_domain"] else "no",
+            f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' if against else ''}",
+            "yes" if row["in_domain"] else "no",
             f"{row['weight_change']:+.1f}", f"{row['logp_change']:+.2f}",
         ]
-        for row in result["advice"]
+        for row, against in zip(result["advice"], opposite, strict=True)
     ]  # fmt: skip
-    columns = ["change", "new molecule", "difference ± std", "pairs", "their mean", "in domain",
-               "weight", "logP"]  # fmt: skip
+    columns = ["change", "molecule", "difference", "mean of pairs", "domain", "weight", "logP"]
     title = f"Changes of {result['lead']}"
     if result["wanted"] is not None:
         title += f", towards class {result['wanted']} (differences of the decision value)"
-    _show_first(output, result, columns, rows, title)
+    _show_first(output, result, columns, rows, title, cut=columns[:2])
+    if any(opposite[:_SHOWN]):
+        output.line("(!) The pairs were measured to differ the other way than predicted.")
     if "html" in result:
         output.line(f"The page: {result['html']}")
 
 
 def _show_first(
-    output: Output, result: dict[str, Any], columns: list[str], rows: list[Any], title: str
-) -> None:
-    output.table(columns, rows[:_SHOWN], title)
+    output: Output, result: dict[str, Any], columns: list[str], rows: list[Any], title: str,
+    cut: Sequence[str] = (),
+) -> None:  # fmt: skip
+    output.table(columns, rows[:_SHOWN], title, cut)
     if len(rows) > _SHOWN and "out" not in result:
         output.line(f"The first {_SHOWN} of {len(rows)}; --out FILE writes all.")

@@ -83,8 +83,7 @@ def evaluate_cli(
     check_split(split)
     names = options.split_columns(models, "--models")
     names += [name for name in BASELINE_NAMES if baselines and name not in names]
-    learned = (f"learned_{name}" for name in SVC_KERNELS)
-    known = (*GP, "svc", *SVC_KERNELS, *learned, *BASELINE_NAMES)
+    known = (*GP, "svc", *SVC_KERNELS, *(f"learned_{x}" for x in SVC_KERNELS), *BASELINE_NAMES)
     for name in names:
         check_choice("--models", name, known)
     tables = training.read(output, data)

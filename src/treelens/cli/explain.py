@@ -80,8 +80,9 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         for row in result["fragments"]
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
+    columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
     title = "Fragments: those first that add most beyond the ones above them"
-    output.table(["", "fragment", "SMARTS", f"effect{toward}", result["noun"]], rows, title)
+    output.table(columns, rows, title, cut=["fragment", "SMARTS"])
     if "effect" in result["size"]:
         size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
@@ -239,8 +240,7 @@ def serve_cli(
     from treelens.serve.answers import Limits, Workbench
     from treelens.serve.app import make_app, server_of
 
-    limits = Limits(molecules=max_molecules, seconds=seconds)
-    workbench = Workbench(options.load_models(models, jobs), limits)
+    workbench = Workbench(options.load_models(models, jobs), Limits(max_molecules, seconds=seconds))
     try:
         names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
         server = server_of(make_app(workbench, names))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
 
 _LONGEST_NAME = 60
-_SCORES = {
+SCORES = {
     "rmse": "RMSE", "r2": "R2", "coverage": "within 90 % interval", "roc_auc": "ROC AUC",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "recall": "recall",
     "precision": "precision",
@@ -170,7 +170,7 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     """Print scores beside those of the mean or the most frequent class, and remarks on them."""
     scores, noun = result["leave_one_out"], result["noun"]
     ours, positive = scores["model"], scores.get("positive")
-    heads = {n: title for n, title in _SCORES.items() if ours.get(n) is not None}
+    heads = {n: title for n, title in SCORES.items() if ours.get(n) is not None}
     if positive:
         heads |= {n: f"{n} ({positive})" for n in ("recall", "precision") if n in heads}
     sides = {"mean of all": "mean", "most frequent class": "majority", "this model": "model"}
@@ -257,8 +257,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     rows = []
     for row in result["fragments"]:
         shown = row["smiles"] or row["pattern"]
-        name = f"{row['name']}, {shown}" if row["name"] else shown
-        name = shortened(name, _LONGEST_NAME)
+        name = shortened(f"{row['name']}, {shown}" if row["name"] else shown, _LONGEST_NAME)
         name += f", for {row['class_label']}" if "class_label" in row else ""
         both = (row["measured_with"], row["measured_without"])
         rows.append([
@@ -292,7 +291,7 @@ def _show_each(output: Output, result: dict[str, Any]) -> None:
         else:
             name = "r2" if each["task"] == "regression" else "roc_auc"
             value = each["leave_one_out"]["model"][name]
-            score = f"leave-one-out {_SCORES[name]} {value:.3f}"
+            score = f"leave-one-out {SCORES[name]} {value:.3f}"
         rows.append([each["data"]["target"], each["task"], each["data"]["n_graphs"], score,
                      each["model"]])  # fmt: skip
     columns = ["target", "task", result["models"][0]["noun"], "score", "model"]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treelens import __version__
-from treelens.cli import options
+from treelens.cli import console, options
 from treelens.cli.console import EXIT_CODES, FAILED, OK, STOPPED, Output, command, treelens
 from treelens.cli.decisions import advise_cli, suggest_cli
 from treelens.cli.evaluate import evaluate_cli
 from treelens.cli.explain import explain_cli, fragments_cli, info_cli, patterns_cli, serve_cli
-from treelens.cli.fit import fit_cli, fit_model, show_fit
+from treelens.cli.fit import SCORES, fit_cli, fit_model, show_fit
 from treelens.cli.predict import predict_cli
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ def demo_cli(
     """
     import numpy as np
 
+    from treelens.report.predicted import predict_graphs, scores_of_test_set
     from treelens.storage.files import checked_target
 
     folder = _rdkit_examples()
@@ -155,7 +156,9 @@ def demo_cli(
     settings = options.Training(seed=seed, jobs=jobs).gp_settings()
     model, result = fit_model(replace(learned, n_rows=len(learned.graphs)), "gp", settings)
     model.report(out, test.graphs, test.y, names=test.source)
-    output.finish({"story": story, **result, "report": str(out)}, _show_demo)
+    found = scores_of_test_set(model.model_, predict_graphs(model, test.graphs, test.y)) or {}
+    scores = {name: found[name] for name in ("n_graphs", *SCORES) if found.get(name) is not None}
+    output.finish({"story": story, **result, "test": scores, "report": str(out)}, _show_demo)
 
 
 def demo_data() -> tuple[MoleculeTable, str]:
@@ -195,6 +198,9 @@ def _rdkit_examples() -> Path | None:
 
 def _show_demo(output: Output, result: dict[str, Any]) -> None:
     show_fit(output, result)
+    n, *scores = result["test"].items()
+    words = (f"{SCORES[name]} {console.score_text(name, x)}" for name, x in scores)
+    output.line(f"On the {n[1]} {result['noun']} held out: {', '.join(words)}.")
     output.line(f"Report: {result['report']} (open it in a browser)")
 
 
@@ -221,11 +227,10 @@ def list_cli(output: Output, folder: Folder = None) -> None:
 
 
 def _show_list(output: Output, result: dict[str, Any]) -> None:
-    rows = []
-    for row in result["datasets"]:
-        absent = "not here; 'fetch' gets it" if row["downloadable"] else "not here"
-        rows.append([row["name"], row["kind"], row["n_graphs"], row["description"],
-                     str(row["path"] or absent)])  # fmt: skip
+    absent = {True: "not here; 'fetch' gets it", False: "not here"}
+    names = ("name", "kind", "n_graphs", "description")
+    rows = [[*(row[name] for name in names), str(row["path"] or absent[row["downloadable"]])]
+            for row in result["datasets"]]  # fmt: skip
     output.table(["name", "kind", "graphs", "what", "where"], rows)
 
 
@@ -304,28 +309,22 @@ app = typer.Typer(
     add_completion=False,
     epilog=EXIT_CODES,
 )
-COMMANDS = {
-    "fit": fit_cli, "predict": predict_cli, "explain": explain_cli, "info": info_cli,
-    "patterns": patterns_cli, "fragments": fragments_cli, "evaluate": evaluate_cli,
-    "suggest": suggest_cli, "advise": advise_cli, "serve": serve_cli, "doctor": doctor_cli,
-    "demo": demo_cli,
-}  # fmt: skip
-_SHORT = {  # for the list of commands, in 80 columns
-    "fit": "Learn from DATA to predict a number or a class.",
-    "predict": "Predict numbers or classes of DATA.",
-    "explain": "Explain predictions in one HTML file.",
-    "info": "Show what a MODEL was fitted to, and how.",
-    "patterns": "Print the patterns of a MODEL.",
-    "fragments": "Print the fragments with the largest effects.",
-    "evaluate": "Compare models by nested cross-validation.",
-    "suggest": "Choose candidates of DATA to measure next.",
-    "advise": "Predict what changes of a LEAD would do.",
-    "serve": "Open a local page for MODELs.",
-    "doctor": "Check this installation.",
-    "demo": "Learn on real molecules and write a report.",
+COMMANDS = {  # with what the list of commands says, in 80 columns
+    "fit": (fit_cli, "Learn from DATA to predict a number or a class."),
+    "predict": (predict_cli, "Predict numbers or classes of DATA."),
+    "explain": (explain_cli, "Explain predictions in one HTML file."),
+    "info": (info_cli, "Show what a MODEL was fitted to, and how."),
+    "patterns": (patterns_cli, "Print the patterns of a MODEL."),
+    "fragments": (fragments_cli, "Print the fragments with the largest effects."),
+    "evaluate": (evaluate_cli, "Compare models by nested cross-validation."),
+    "suggest": (suggest_cli, "Choose candidates of DATA to measure next."),
+    "advise": (advise_cli, "Predict what changes of a LEAD would do."),
+    "serve": (serve_cli, "Open a local page for MODELs."),
+    "doctor": (doctor_cli, "Check this installation."),
+    "demo": (demo_cli, "Learn on real molecules and write a report."),
 }
-for _name, _function in COMMANDS.items():
-    app.command(_name, epilog=EXIT_CODES, short_help=_SHORT[_name])(_function)
+for _name, (_function, _words) in COMMANDS.items():
+    app.command(_name, epilog=EXIT_CODES, short_help=_words)(_function)
 app.add_typer(datasets)
 
 

@@ -6,6 +6,7 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -257,6 +258,7 @@ def kind_of(source: str) -> str:
         kind = "sdf" if is_sdf(path) else "table" if suffix in TABLE_ENDINGS else ""
     if path.exists() and kind:
         return kind
+    from treelens.graphs.chem import quiet, smiles_parser
     from treelens.graphs.datasets import DATASETS
 
     if source in DATASETS:
@@ -266,8 +268,10 @@ def kind_of(source: str) -> str:
             f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
             f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
         )
-    if _is_smiles(source):
-        return "smiles"
+    with suppress(ImportError), quiet():  # RDKit need not be here
+        molecule = smiles_parser()(source)
+        if molecule is not None and molecule.GetNumAtoms() > 0:
+            return "smiles"
     names = {name.casefold(): name for name in DATASETS}
     if path.parent.is_dir():
         names.update({p.name.casefold(): str(path.parent / p.name) for p in path.parent.iterdir()})
@@ -277,18 +281,6 @@ def kind_of(source: str) -> str:
         f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES."
         f"{hint} 'treelens datasets list' shows the known data sets."
     )
-
-
-def _is_smiles(text: str) -> bool:
-    """Whether RDKit is here and reads a text as a molecule."""
-    from treelens.graphs.chem import quiet, smiles_parser
-
-    try:
-        with quiet():
-            molecule = smiles_parser()(text)
-    except ImportError:
-        return False
-    return molecule is not None and molecule.GetNumAtoms() > 0
 
 
 def files_behind(source: str) -> Iterator[Path]:

@@ -35,7 +35,6 @@ HYDROGEN = "[H][*:1]"
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
 _MOST_SHOWN = 5  # pairs that a row names
-_SIZE = (230, 150)  # of a drawing
 
 
 class _Training(NamedTuple):
@@ -77,7 +76,7 @@ def advise(
     wanted : class, optional
         With a classifier, the class whose decision value is looked at; see :func:`suggest`.
     min_pairs : int, default=1
-        Changes that fewer pairs support are left out.
+        Changes that fewer pairs show are left out.
     largest_change : int, default=10
         Heavy atoms of a substituent, at most.
 
@@ -93,7 +92,8 @@ def advise(
         ``prediction`` or ``probability CLASS`` of the new molecule; ``in_domain``;
         ``weight_change`` and ``logp_change``; ``measured``, whether it is a training molecule;
         ``n_pairs``, ``pair_mean`` and ``pair_std``, the measured differences of the pairs that show
-        this change (of classes, of 0 and 1), and ``pairs``, some of them by name.
+        this change (of classes, of 0 and 1), which need not have the sign of ``difference``, and
+        ``pairs``, some of them by name.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _support(pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
         "pair_mean": float(measured.mean()),
         "pair_std": float(measured.std(ddof=1)) if len(pairs) > 1 else np.nan,
         "pairs": "; ".join(named) + ("; ..." if len(pairs) > _MOST_SHOWN else ""),
-    }  # fmt: skip
+    }
 
 
 def _predicted(
@@ -250,7 +250,7 @@ def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
 
 
 def _drawing(smiles: str) -> Markup:
-    style = Style(*_SIZE, legend=False, title=smiles)
+    style = Style(230, 150, legend=False, title=smiles)
     return Markup(draw_graph(smiles_to_collection([smiles])[0], style=style))
 
 
