@@ -105,18 +105,6 @@ def test_oddities(atom_label, edge_labels, hydrogens):
     check_vocabulary(graphs, atom_label, edge_labels, n_per_level=10_000)
 
 
-def test_smarts_of_patterns():
-    graphs = tl.as_graph_collection(["C[N+](=O)[O-]", "[Cl-]"])
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=2, edge_labels=True)
-    texts = vocabulary.texts(np.arange(vocabulary.n_patterns))
-    nitro = texts.index("N(-C,-O,=O)")
-    assert pattern_smarts(vocabulary, nitro) == "[$([#7;D3](-[#6])(-[#8])=[#8])]"
-    lone = vocabulary.level_offsets[1] + texts[vocabulary.level_offsets[1] :].index("Cl")
-    assert pattern_smarts(vocabulary, int(lone)) == "[#17;D0]"
-    methyl = texts.index("C(-N(-C,-O,=O))")
-    assert pattern_smarts(vocabulary, methyl) == ("[$([#6;D1]-[$([#7;D3](-[#6])(-[#8])=[#8])])]")
-
-
 def test_both_trees_of_molecules(inhibitors):
     check_forest(smiles_to_collection(inhibitors), ("labels", "fine", "fine+edges"), 3)
 
@@ -125,16 +113,6 @@ def test_both_trees_of_molecules(inhibitors):
 def test_fine_labels_of_oddities(hydrogens):
     graphs = smiles_to_collection(ODDITIES, hydrogens=hydrogens)
     check_forest(graphs, ("structure", "labels", "fine", "fine+edges"), 2, n_per_level=10_000)
-
-
-def test_smarts_of_fine_labels():
-    graphs = smiles_to_collection(["C1CC1C[NH3+]", "c1cc[nH]c1"])
-    forest, _ = PatternForest.fit(graphs, 0, ("fine",))
-    found = {label: forest_smarts(forest, k) for k, label in enumerate(forest.texts(range(6)))}
-    assert found == {
-        "CH2@": "[#6;A;h2;+0;R]", "CH@": "[#6;A;h1;+0;R]", "CH2": "[#6;A;h2;+0;R0]",
-        "NH3+1": "[#7;A;h3;+1;R0]", "cH": "[#6;a;h1;+0]", "nH": "[#7;a;h1;+0]",
-    }  # fmt: skip
 
 
 def test_none_where_labels_are_no_atoms_or_degrees():

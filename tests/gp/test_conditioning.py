@@ -76,7 +76,7 @@ def test_noise_that_cannot_be_used(measured):
         model.fit(graphs, y, np.ones(160), noise=std)
     with pytest.raises(GraphDataError, match="graph 3"):
         model.fit(graphs, y, noise=np.where(np.arange(160) == 3, -1.0, std))
-    with pytest.raises(GraphDataError, match="for each of"):
+    with pytest.raises(GraphDataError, match="noise"):
         model.fit(graphs, y, noise=std[:5])
     with pytest.raises(TypeError, match="classifier"):
         tl.GraphClassifier(depth=1).fit(graphs, y > 0, noise=std)

@@ -1,6 +1,5 @@
 """Continuous attributes of nodes and edges: what collections carry and readers find."""
 
-import copy
 import pickle
 from types import SimpleNamespace
 
@@ -57,7 +56,6 @@ def test_attributes_stay_with_their_nodes_and_edges(seed, directed) -> None:
     if not graphs.n_nodes:
         return
     assert_same(pickle.loads(pickle.dumps(graphs)), graphs)
-    assert_same(copy.deepcopy(graphs), graphs)
     assert_same(graphs.relabelled(np.zeros(graphs.n_nodes, np.int32), ("a",)), graphs)
     assert_same(as_graph_collection(list(graphs)), graphs)
     picks = rng.integers(0, len(graphs), 4)
@@ -88,15 +86,11 @@ def test_networkx_gives_back_what_it_got(seed, directed) -> None:
 def test_attributes_of_an_edge_listed_twice_are_averaged() -> None:
     edges = np.array([[0, 1], [1, 0], [1, 2]])
     values = np.array([[1.0, np.nan], [3.0, 5.0], [7.0, np.nan]])
-    graphs = build_collection(
-        [3], edges, ["a"] * 3, edge_attributes=values, edge_attribute_names=("u", "v")
-    )
+    given = {"edge_attributes": values, "edge_attribute_names": ("u", "v")}
+    graphs = build_collection([3], edges, ["a"] * 3, **given)
     assert graphs[0].edge_attributes["u"] == (2.0, 7.0)
     np.testing.assert_array_equal(graphs[0].edge_attributes["v"], [5.0, np.nan])
-    directed = build_collection(
-        [3], edges, ["a"] * 3, edge_attributes=values, edge_attribute_names=("u", "v"),
-        directed=True,
-    )  # fmt: skip
+    directed = build_collection([3], edges, ["a"] * 3, **given, directed=True)
     assert directed[0].edge_attributes["u"] == (1.0, 3.0, 7.0)
 
 
@@ -272,9 +266,8 @@ def test_tu_files(tmp_path) -> None:
     np.testing.assert_array_equal(graphs.node_attributes, [[0.1, 2], [-0.03, np.nan], [4, 5]])
     assert graphs[0].edge_attributes == {"attribute 1": (1.5,)}
     for text, words in (
-        ("1, 2\n3\n4, 5\n", "line 2: expected 2"), ("1\nx\n2\n", "line 2: .*'x'"),
-        ("1\n2\ninf\n", "line 3: .*'inf'"), ("1\n\n2\n", "line 2"),
-        ("1\n2\n", r"has 2 lines, .* has 3"),
+        ("1, 2\n3\n4, 5\n", "line 2: expected 2"), ("1\n2\ninf\n", "line 3: .*'inf'"),
+        ("1\n\n2\n", "line 2"), ("1\n2\n", r"has 2 lines, .* has 3"),
     ):  # fmt: skip
         with pytest.raises(GraphDataError, match=f"node_attributes.txt,? {words}"):
             read_tudataset(write_set(tmp_path, **parts, node_attributes=text))

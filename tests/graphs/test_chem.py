@@ -118,11 +118,11 @@ def test_names_are_put_in_order_and_checked() -> None:
         "element+ring"
     )
     assert ordered_name(frozenset(ATOM_PARTS)) == "+".join(ATOM_PARTS)
-    for bad in ("", "element+", "element+element", "colour", "Element", 3):
-        with pytest.raises(ValueError, match="atom_label must be of"):
-            smiles_to_collection(["C"], atom_label=bad)
-    with pytest.raises(ValueError, match=r"bond_label must be one of 'order'.*got 'type'"):
-        smiles_to_collection(["C"], bond_label="type")
+    bad = [("atom_label", x) for x in ("", "element+", "element+element", "colour", "Element", 3)]
+    others = {"bond_label": "type", "standardize": ["salt"], "atom_attributes": ["mulliken"]}
+    for name, value in [*bad, *others.items()]:
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            smiles_to_collection(["C"], **{name: value})
 
 
 def invariant(z, degree, hydrogens, charge, mass, ring) -> np.ndarray:
@@ -196,18 +196,14 @@ def test_contributions_add_up_to_the_descriptors_of_rdkit() -> None:
     assert tuple(found) == ("crippen logP", "crippen MR", "tpsa", "labute", "estate")
     for index, smiles in enumerate(DRUGS):
         molecule, graph = Chem.AddHs(Chem.MolFromSmiles(smiles)), graphs[index]
-        assert sum(graph.node_attributes["crippen logP"]) == pytest.approx(
-            Crippen.MolLogP(molecule)
-        )
-        assert sum(graph.node_attributes["crippen MR"]) == pytest.approx(Crippen.MolMR(molecule))
-        assert sum(graph.node_attributes["tpsa"]) == pytest.approx(
-            rdMolDescriptors.CalcTPSA(molecule)
-        )
         # of the surface, a part belongs to hydrogens that are no atoms
         hydrogens = rdMolDescriptors._CalcLabuteASAContribs(molecule)[1]
-        assert sum(graph.node_attributes["labute"]) + hydrogens == pytest.approx(
-            rdMolDescriptors.CalcLabuteASA(molecule)
-        )
+        for name, whole in (
+            ("crippen logP", Crippen.MolLogP(molecule)), ("crippen MR", Crippen.MolMR(molecule)),
+            ("tpsa", rdMolDescriptors.CalcTPSA(molecule)),
+            ("labute", rdMolDescriptors.CalcLabuteASA(molecule) - hydrogens),
+        ):  # fmt: skip
+            assert sum(graph.node_attributes[name]) == pytest.approx(whole)
 
 
 def test_charges_add_up_and_are_missing_for_elements_without_parameters() -> None:
@@ -269,11 +265,6 @@ def test_functions_that_do_not_fit(function, words) -> None:
         smiles_to_collection(DRUGS, atom_attributes=function)
 
 
-def test_unknown_names() -> None:
-    with pytest.raises(ValueError, match=r"'gasteiger'.*got \['mulliken'\]"):
-        smiles_to_collection(DRUGS, atom_attributes=["mulliken"])
-
-
 def test_molecules_of_an_sdf(tmp_path) -> None:
     path = Path(tmp_path / "x.sdf")
     with Chem.SDWriter(str(path)) as writer:
@@ -307,8 +298,6 @@ def test_every_step() -> None:
     assert graphs.graph_data["smiles"][0] == "CC(=O)[O-]"
     assert graphs.recipe.standardize == ("fragment",)
     assert checked_steps(("tautomer", "fragment")) == ("fragment", "tautomer")
-    with pytest.raises(ValueError, match="standardize must be True, False or some of 'fragment'"):
-        smiles_to_collection(["C"], standardize=["salt"])
 
 
 def test_atoms_of_the_molecule_behind_a_graph_are_its_nodes() -> None:

@@ -145,10 +145,7 @@ KINDS = ["treelens", "geometric", "igraph"]
 @pytest.mark.parametrize("stray", [(2, 3), (1, 2), (-1, 0), (2, 2)])
 def test_an_edge_never_lands_in_a_neighbouring_graph(kind, stray) -> None:
     good, bad = graph_kinds([(0, 1)], 2)[kind], graph_kinds([(0, 1), stray], 2)[kind]
-    with pytest.raises(
-        GraphDataError,
-        match=rf"Graph 1: an edge joins nodes {stray[0]} and {stray[1]}, but the graph has 2 nodes",
-    ):
+    with pytest.raises(GraphDataError, match=rf"Graph 1: .* nodes {stray[0]} and {stray[1]}, but"):
         as_graph_collection([good, bad, good, good])
 
 

@@ -7,11 +7,7 @@ import pytest
 
 from treelens.graphs import descriptors
 from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.descriptors import (
-    COMPACT_DESCRIPTORS,
-    descriptor_names,
-    rdkit_descriptors,
-)
+from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, descriptor_names, rdkit_descriptors
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 
 Chem = pytest.importorskip("rdkit.Chem")

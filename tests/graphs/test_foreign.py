@@ -28,6 +28,8 @@ from treelens.graphs.errors import (
     NotGraphsError,
 )
 
+PATH_MATRIX = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+
 
 def test_networkx_other_attributes() -> None:
     graph = nx.Graph()
@@ -93,6 +95,13 @@ def test_grakel_nodes_that_only_the_labels_name_are_kept() -> None:
         (([(0, [1])], {0: "a"}), r"Graph 1: nodes must be hashable"),
         (([(0, 1)], {0: "a", 1: ["b"]}), r"node 1 of graph 1 is .*of type list"),
         (([(0, 1)], {0: "a", 1: None}), r"Node 1 of graph 1 has no"),
+        *(
+            (({0: strange, 1: [0]}, {0: "a", 1: "b"}), "of graph 1 has no label")
+            for strange in ([7], [(1, 1)], [1, (0, 1)])
+        ),
+        ((PATH_MATRIX, ["a", "b"]), "Node 2 of graph 1 has no label"),
+        ((PATH_MATRIX, list("abcd")), "Graph 1: node 3 has a label"),
+        ((PATH_MATRIX, {1: "a", 2: "b", 3: "c"}), "Graph 1: node 3 has a label"),
     ],
 )
 def test_grakel_mistakes_name_the_graph(graph, words) -> None:
@@ -253,8 +262,6 @@ def test_no_warning_where_all_data_is_used(graph) -> None:
 
 # --- adjacency matrices and GraKeL's own graphs -----------------------------------------------
 
-PATH_MATRIX = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-
 
 @pytest.mark.parametrize("kind", [csr_array, coo_array, csc_matrix, np.array])
 @pytest.mark.parametrize("as_labels", [list, np.array, lambda x: dict(enumerate(x))])
@@ -270,19 +277,6 @@ def test_matrices_with_and_without_labels(kind, as_labels) -> None:
             assert_is_path(as_graph_collection(graphs)[0], (1, 2, 1), None)
     with pytest.raises(NotGraphsError, match=r"an adjacency matrix by itself .*\(3, 3\)"):
         as_graph_collection(matrix)
-
-
-@pytest.mark.parametrize(
-    ("labels", "words"),
-    [
-        (["a", "b"], "Node 2 of graph 0 has no label"),
-        (list("abcd"), "Graph 0: node 3 has a label, but the adjacency matrix has 3 rows"),
-        ({1: "a", 2: "b", 3: "c"}, "Graph 0: node 3 has a label"),
-    ],
-)
-def test_matrices_with_another_number_of_labels(labels, words) -> None:
-    with pytest.raises(GraphDataError, match=words):
-        as_graph_collection([(PATH_MATRIX, labels)])
 
 
 @pytest.mark.filterwarnings("ignore:changing format")
@@ -318,9 +312,3 @@ def test_tuples_of_numbered_nodes_give_the_same_graphs(seed, kind):
         for name in ("node_offsets", "neighbor_offsets", "neighbors"):
             np.testing.assert_array_equal(getattr(again, name), getattr(collection, name))
         assert [g.node_labels for g in again] == [g.node_labels for g in collection]
-
-
-@pytest.mark.parametrize("strange", [[7], [(1, 1)], [1, (0, 1)]])
-def test_a_neighbour_that_is_no_node_is_named(strange):
-    with pytest.raises(GraphDataError, match="of graph 0 has no label"):
-        as_graph_collection([({0: strange, 1: [0]}, {0: "a", 1: "b"})])

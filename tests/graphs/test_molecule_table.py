@@ -66,19 +66,10 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
             messy, target="IC50 (nM)", transform="log10", standardize=True, max_invalid=0.1
         )
     expected = [
-        "the SMILES were read from column 'Structure'",
-        "standardising changed 2 of 42 molecules: 2 reduced to the largest fragment, 1 neutralised",
-        "2 of 44 rows (5 %) hold no molecule that RDKit can read: row 43 (line 44) 'C1CC' (no "
-        "SMILES: RDKit cannot parse it), row 44 (line 45) 'CN(C)(C)(C)C' (Explicit valence for "
-        "atom # 1 N",
-        "1 of 40 values are lower limits (>10000): used as limits",
-        "missing in 2 of 44 rows: row 6 (line 7), row 7 (line 8)",
-        "holds numbers: fitting a regression",
-        "1 repeated molecule with values far apart: row 22 (line 23, CMP-022): 27.0, row 42 "
-        "(line 43, CMP-042): 99999",
-        "2 rows repeat the molecule of another row: each molecule counts once",
-    ]
-    assert len(table.notes) == len(expected)
+        "column 'Structure'", "2 of 42 molecules", "2 of 44 rows", "1 of 40 values",
+        "row 6 (line 7), row 7 (line 8)", "regression", "row 42 (line 43, CMP-042): 99999",
+        "2 rows repeat",
+    ]  # fmt: skip
     for note, words in zip(table.notes, expected, strict=True):
         assert words in note
     counts = table.record.counts
@@ -204,6 +195,8 @@ def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
      ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
      (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "too few"),
      (["a", "b"] * 20, {"task": "regression"}, r"row 1 \(line 2\) holds 'a'"),
+     ([*"12", "0", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
+     ([*"12", "-2.5", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
      ([""] * 5, {}, "None is left"), (["a", "b", ""] * 9, {"on_missing": "raise"}, "missing in 9")],
 )  # fmt: skip
 def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):
@@ -225,12 +218,6 @@ def test_a_transform_there_and_back(name, base):
     assert scale.inverse_std(np.array([0.3]), np.array([0.2]))[0] == pytest.approx(
         drawn.std(), rel=0.02
     )
-
-
-@pytest.mark.parametrize("wrong", ["0", "-2.5"])
-def test_a_transform_needs_values_above_zero(wrong, tmp_path):
-    with pytest.raises(GraphDataError, match=r"above 0.*row 3"):
-        numbers_in(tmp_path, ["1.5", "2.5", wrong, *"45678"], transform="log10")
 
 
 def test_python_predicts_in_the_units_of_the_table(tmp_path):

@@ -71,8 +71,6 @@ def test_bonds_without_an_order_are_kept(smiles) -> None:
 
 
 def test_half_a_surrogate_pair_is_no_molecule() -> None:
-    with pytest.raises(GraphDataError, match=r"1 of 2 molecules .* graph 1 'C\\ud800'"):
-        smiles_to_collection(["C", "C\ud800"])
     with pytest.warns(InvalidMoleculesWarning):
         assert len(smiles_to_collection(["C", "\udcff"], on_invalid="skip")) == 1
 
@@ -256,13 +254,10 @@ def test_an_error_of_the_users_own_function_stays_its_own() -> None:
 def test_unparsable_rows_raise_or_are_skipped_with_their_numbers(tmp_path, capfd) -> None:
     text = "smiles,label\nCCO,1\nC1CC,0\nO,0\n,1\nnonsense,1\n"
     path = write(tmp_path / "x.csv", text)
-    with pytest.raises(GraphDataError) as caught:
+    listed = r"row 2 \(line 3\) 'C1CC'.*row 4 \(line 5\) ''.*row 5 \(line 6\)"
+    with pytest.raises(GraphDataError, match=listed):
         read_smiles(path)
-    message = str(caught.value)
-    assert "3 of 5 rows (60 %)" in message
-    for words in ("row 2 (line 3) 'C1CC'", "row 4 (line 5) ''", "row 5 (line 6)", "x.csv", "skip"):
-        assert words in message
-    with pytest.warns(InvalidMoleculesWarning, match=r"row 2 \(line 3\).*row 5 \(line 6\)") as seen:
+    with pytest.warns(InvalidMoleculesWarning, match=listed) as seen:
         graphs, y = read_smiles(path, on_invalid="skip")
     assert len(seen) == 1
     assert graphs.graph_data["row"].tolist() == [0, 2]
@@ -270,12 +265,6 @@ def test_unparsable_rows_raise_or_are_skipped_with_their_numbers(tmp_path, capfd
     assert capfd.readouterr().err == ""  # RDKit keeps its own complaints to itself
     with pytest.raises(GraphDataError, match="None is left"):
         read_smiles(write(path, "smiles,label\nC1CC,1\n"), on_invalid="skip")
-
-
-def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
-    path = write(tmp_path / "x.csv", 'smiles,label,note\nC,1,"two\nlines"\n\nC1CC,0,\n')
-    with pytest.raises(GraphDataError, match=r"row 2 \(line 5\)"):
-        read_smiles(path)
 
 
 @pytest.mark.parametrize(
@@ -287,12 +276,7 @@ def test_lines_are_right_after_a_field_that_spans_lines(tmp_path) -> None:
         ("smiles,y\nC,1\n", r"no column 'label'.*'smiles', 'y'"),
         ("smiles,smiles,label\nC,C,1\n", r"2 columns named 'smiles'"),
         ("smiles,label\nC,1\nC\n", r"line 3: expected 2 fields \(smiles, label\), found 1"),
-        ("smiles,label\nC,1\nC,1,2\n", r"line 3: expected 2 fields .* found 3"),
-        (
-            "smiles,label\nC,1\nO,\nN,nan\n",
-            r"'label' is missing in 2 of 3 rows: row 2 \(line 3\), row 3",
-        ),
-        ("smiles,label\nC1CC,1\n", "1 of 1 rows"),
+        ("smiles,label\nC,1\nO,\nN,nan\n", r"missing in 2 of 3 rows: row 2 \(line 3\), row 3"),
     ],
 )
 def test_bad_tables(tmp_path, text, words) -> None:
@@ -335,19 +319,17 @@ def test_a_missing_target_of_a_skipped_row_does_not_matter(tmp_path) -> None:
 
 
 def test_files_that_cannot_be_opened(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match="not a file that exists"):
-        read_smiles(tmp_path / "gone.csv")
-    with pytest.raises(FileNotFoundError, match="not a file that exists"):
-        read_smiles(tmp_path / "gone.parquet")
-    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
-    with pytest.raises(GraphDataError, match="damaged or cut off"):
-        read_smiles(tmp_path / "cut.csv.gz")
-    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\0\0\xff")
-    with pytest.raises(GraphDataError, match="is no text"):
-        read_smiles(tmp_path / "picture.csv")
-    (tmp_path / "empty.sdf").write_bytes(b"")
-    with pytest.raises(GraphDataError, match="is empty"):
-        read_smiles(tmp_path / "empty.sdf")
+    for name in ("gone.csv", "gone.parquet"):
+        with pytest.raises(FileNotFoundError, match="not a file that exists"):
+            read_smiles(tmp_path / name)
+    for name, data, words in (
+        ("cut.csv.gz", gzip.compress(TABLE.encode())[:-9], "damaged or cut off"),
+        ("picture.csv", b"\x89PNG\0\0\xff", "is no text"),
+        ("empty.sdf", b"", "is empty"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(GraphDataError, match=words):
+            read_smiles(tmp_path / name)
 
 
 # --- real molecules -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,11 +111,8 @@ def test_what_agrees_with_charged_molecules(other) -> None:
     ids=str,
 )  # fmt: skip
 def test_what_does_not(other) -> None:
-    with pytest.raises(GraphDataError) as caught:
+    with pytest.raises(GraphDataError, match=re.escape(f"from {other}, the training graphs from")):
         check_agreement(CHARGED, other)
-    assert str(CHARGED) in str(caught.value)
-    assert str(other) in str(caught.value)
-    assert "Read these molecules with atom_label='element+charge'" in str(caught.value)
 
 
 def test_two_functions_of_one_name_are_two() -> None:

@@ -112,11 +112,9 @@ def test_exactly_the_planted_centre_carries_the_pattern(seed):
 
 def test_noise_is_of_the_size_asked_for():
     graphs, _ = make_synthetic(noise_nodes=(2, 5), noise_edges=(1, 3), random_state=0)
-    base = graphs.graph_data["substructure"].astype(int)
-    added_nodes = graphs.sizes - [SUBSTRUCTURES[k].n_nodes for k in base]
-    added_edges = np.array([len(g.edges) for g in graphs]) - [
-        len(SUBSTRUCTURES[k].edges) for k in base
-    ]
+    base = [SUBSTRUCTURES[k] for k in graphs.graph_data["substructure"]]
+    added_nodes = graphs.sizes - [g.n_nodes for g in base]
+    added_edges = np.subtract([len(g.edges) for g in graphs], [len(g.edges) for g in base])
     assert set(added_nodes) == {2, 3, 4, 5}
     assert set(added_edges - added_nodes) == {1, 2, 3}
     assert graphs.n_self_loops == 0

@@ -1,9 +1,10 @@
 """Every compiled loop of the kernels room against its plain-Python twin, to the last bit."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from naive import kernels as naive
 from treelens.kernels import _compiled
@@ -22,15 +23,12 @@ class Side:
     @property
     def rows(self):
         """Offsets, indices and values by graph."""
-        present = self.table > 0
-        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-        return offsets, np.nonzero(present)[1].astype(np.int32), self.table[present]
+        return astuple(SparseRows.of(sparse.csr_array(self.table)))
 
     @property
     def lists(self):
         """The same by pattern."""
-        turned = SparseRows(*self.rows).transposed(self.table.shape[1])
-        return turned.offsets, turned.indices, turned.values
+        return astuple(SparseRows.of(sparse.csc_array(self.table)))
 
     @property
     def dense_of_pattern(self) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import MixtureScales, mixture_kernel
-from treelens.patterns.histograms import SparseRows
 from treelens.patterns.pairs import PairFeatures
 
 pytestmark = pytest.mark.interpreted
@@ -18,11 +18,8 @@ def _features(n, n_patterns, seed):
     """Random counts; the first graph holds no pattern, and no graph holds the last one."""
     counts = np.random.default_rng(seed).poisson(0.7, size=(n, n_patterns))
     counts[0], counts[:, -1] = 0, 0
-    pattern, graph = np.nonzero(counts.T)
-    offsets = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64)
-    lists = SparseRows(offsets, graph.astype(np.int32), counts.T[pattern, graph].astype(float))
-    rows = lists.transposed(n)
-    return PairFeatures(lists, rows, np.array([0, n_patterns]), True, np.ones(n))
+    table = sparse.csr_array(counts.astype(float))
+    return PairFeatures.of_rows(table, np.array([0, n_patterns]), True)
 
 
 def device_kernel(device, left, right, weights, scales):

@@ -30,10 +30,7 @@ def tables_of(kind: str, unit: bool = False) -> tuple[PairFeatures, PairFeatures
 
 
 def dense_rows(pairs: PairFeatures) -> np.ndarray:
-    table = np.zeros((pairs.n_graphs, pairs.n_patterns))
-    graph = np.repeat(np.arange(pairs.n_graphs), np.diff(pairs.rows.offsets))
-    table[graph, pairs.rows.indices] = pairs.rows.values
-    return table
+    return pairs.rows.to_sparse(pairs.n_patterns).toarray()
 
 
 def by_definition(left: PairFeatures, right: PairFeatures, weights: np.ndarray) -> np.ndarray:

@@ -62,20 +62,26 @@ def test_steps_match_the_naive_twin(graphs, edge_labels):
                 np.testing.assert_array_equal(np.sort(ours), np.sort(expected))
 
 
+def check_kernel(graphs: GraphCollection, edge_labels: bool, *setting) -> None:
+    """Compare with the product graphs written out; ``setting`` is the length and the decay."""
+    side, (max_length, decay) = walked(graphs, edge_labels), setting
+    expected = naive.random_walk_kernel(graphs, graphs, decay, max_length, edge_labels)
+    kernel = walk_kernel(side, None, *setting)
+    assert np.array_equal(kernel, kernel.T)
+    for found in (kernel, walk_kernel(side, side, *setting)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(walk_diagonal(side, *setting), np.diag(expected), rtol=1e-12)
+
+
 @settings(deadline=None)
 @given(collections(directed=None), st.floats(0.01, 0.95))
 def test_solved_sums_match_a_dense_solver(graphs, share):
     side = walked(graphs)
     radius = max(spectral_radius(side, i) for i in range(len(graphs)))
-    if graphs.directed:
-        check_convergence(side, share / max(radius, 1.0))  # raises nothing
     decay = share / max(radius, 1.0)
-    expected = naive.random_walk_kernel(graphs, graphs, decay, None)
-    kernel = walk_kernel(side, None, None, decay)
-    np.testing.assert_allclose(kernel, expected, rtol=1e-12)
-    np.testing.assert_allclose(walk_kernel(side, side, None, decay), expected, rtol=1e-12)
-    np.testing.assert_allclose(walk_diagonal(side, None, decay), np.diag(expected), rtol=1e-12)
-    assert np.array_equal(kernel, kernel.T)
+    if graphs.directed:
+        check_convergence(side, decay)  # raises nothing
+    check_kernel(graphs, False, None, decay)
 
 
 @settings(deadline=None)
@@ -85,12 +91,7 @@ def test_solved_sums_match_a_dense_solver(graphs, share):
     max_length=st.integers(0, 5),
 )
 def test_bounded_sums_match_the_series_on_product_graphs(graphs, edge_labels, max_length):
-    side = walked(graphs, edge_labels)
-    expected = naive.random_walk_kernel(graphs, graphs, 0.3, max_length, edge_labels)
-    kernel = walk_kernel(side, None, max_length, 0.3)
-    np.testing.assert_allclose(kernel, expected, rtol=1e-12)
-    np.testing.assert_allclose(walk_kernel(side, side, max_length, 0.3), expected, rtol=1e-12)
-    np.testing.assert_allclose(walk_diagonal(side, max_length, 0.3), np.diag(expected), rtol=1e-12)
+    check_kernel(graphs, edge_labels, max_length, 0.3)
 
 
 def test_labels_of_one_side_only_do_not_count(rng):

@@ -109,13 +109,6 @@ def test_without_checks_there_is_no_history(features, labels):
     assert not learned.converged
 
 
-def test_bad_input_is_named(features, labels):
-    with pytest.raises(ValueError, match="one per depth"):
-        learn_weights(features, labels, radius=[1.0, 1.0])
-    with pytest.raises(ValueError, match=r"y holds one class only \(0.0\): a classifier needs two"):
-        learn_weights(features, np.zeros(20))
-
-
 def features_from(sizes, edges, node_labels):
     graphs = build_collection(sizes, np.array(edges).reshape(-1, 2), node_labels)
     return PairFeatures.from_histograms(histograms_of(graphs, 1))

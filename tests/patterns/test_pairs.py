@@ -21,10 +21,7 @@ def histograms_of(graphs: GraphCollection) -> PatternHistograms:
 
 def written_out(pairs: PairFeatures, i: int, j: int) -> np.ndarray:
     """``Z(i, j)`` as the class's own formula has it, shape (n_patterns,)."""
-    a = np.zeros((pairs.n_graphs, pairs.n_patterns))
-    for graph in range(pairs.n_graphs):
-        entries = slice(pairs.rows.offsets[graph], pairs.rows.offsets[graph + 1])
-        a[graph, pairs.rows.indices[entries]] = pairs.rows.values[entries]
+    a = pairs.rows.to_sparse(pairs.n_patterns).toarray()
     combined = np.minimum(a[i], a[j]) if pairs.minimum else a[i] * a[j]
     return pairs.scale[i] * pairs.scale[j] * combined
 

@@ -306,9 +306,8 @@ UNIFORM = Candidate(0.0, 2, "tanimoto", None, 1.0)
 LEARNED = UNIFORM._replace(weight_radius=1.0)
 
 
-def result_of(scores: dict[Candidate, list[float]], n_splits: int = 4) -> SearchResult:
-    losses = {c: [1.0] * len(x) for c, x in scores.items()}
-    return SearchResult(n_splits, 0.25, dict(scores), losses)
+def result_of(scores: dict[Candidate, list[float]]) -> SearchResult:
+    return SearchResult(4, 0.25, scores, {c: [1.0] * len(x) for c, x in scores.items()})
 
 
 def test_the_best_of_both_kinds_are_compared():
@@ -327,6 +326,9 @@ def test_the_best_of_both_kinds_are_compared():
     assert gain["uniform_candidate"] == UNIFORM._asdict()
     expected = corrected_paired_test(np.array([0.1, 0.2, 0.1, 0.0]), 0.25)
     assert (gain["difference"], gain["standard_error"], gain["p_value"]) == pytest.approx(expected)
+    left_the_race = {UNIFORM: [0.5] * 4, LEARNED: [0.1, 0.1]}
+    for scores in ({UNIFORM: [0.5] * 4}, {LEARNED: [0.5] * 4}, left_the_race):
+        assert learning_gain(result_of(scores)) is None
 
 
 def test_a_single_split_has_no_p_value_and_can_be_saved(data, tmp_path):
@@ -335,9 +337,3 @@ def test_a_single_split_has_no_p_value_and_can_be_saved(data, tmp_path):
     assert model.learning_gain_["p_value"] is None
     model.save(tmp_path / "model.treelens")
     assert tl.load(tmp_path / "model.treelens").learning_gain_ == model.learning_gain_
-
-
-def test_nothing_to_compare():
-    left_the_race = {UNIFORM: [0.5] * 4, LEARNED: [0.1, 0.1]}
-    for scores in ({UNIFORM: [0.5] * 4}, {LEARNED: [0.5] * 4}, left_the_race):
-        assert learning_gain(result_of(scores)) is None

@@ -175,8 +175,7 @@ def corrected_paired_test(
     """Mean, corrected standard error and one-sided p-value of paired differences, one per split.
 
     A single difference has no standard error and no p-value: both are None. Differences without
-    spread have a standard error of 0 and a p-value of 0.5. ``test_to_train`` is the size of a test
-    part divided by that of its training part.
+    spread have a standard error of 0 and a p-value of 0.5.
     """
     n, mean = len(differences), float(np.mean(differences))
     if n < 2:

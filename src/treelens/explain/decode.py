@@ -193,17 +193,10 @@ def unfold_within(
             children += [(position, child, edge) for edge, child in pairs]
         cut = len(tree) + len(layer) + len(children) > max_nodes and below > 0
         tree += [
-            TreeNode(parent, depth - below, root_label(vocabulary, below, color), edge, cut)
+            TreeNode(parent, depth - below, vocabulary.root_label(below, color), edge, cut)
             for parent, color, edge in layer
         ]
         if cut:
             break
         layer = children
     return tree
-
-
-def root_label(vocabulary: PatternVocabulary, depth: int, color: int) -> Any:
-    """The label of the node that carries a colour of some depth."""
-    for level in vocabulary.levels[:depth][::-1]:
-        color = int(level.own[color])
-    return vocabulary.node_alphabet[color]

@@ -256,16 +256,6 @@ def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarra
     return None if factor is None else mirrored(inverse_in_place(factor.copy(), n_jobs))
 
 
-def training_copies(expansion: KernelExpansion, seen: RefinedGraphs) -> list[tuple[int, ...]]:
-    """The basis graphs with the patterns and covariates of each graph; empty where it is new."""
-    known: dict[bytes, list[int]] = defaultdict(list)
-    for index, key in enumerate(graph_keys(expansion.basis)):
-        known[key].append(index)
-    new = np.asarray(seen.histograms.unseen.any(axis=1)).tolist()
-    keys = zip(new, graph_keys(seen.features), strict=True)
-    return [() if unseen else tuple(known.get(key, ())) for unseen, key in keys]
-
-
 def effects_of_graphs(
     expansion: KernelExpansion,
     graphs: GraphCollection,
@@ -283,7 +273,11 @@ def effects_of_graphs(
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
     copies: list[tuple[int, ...]] = [()] * len(graphs)
     if inverse is not None:  # replicates are left out together, as in leave-one-out predictions
-        copies = training_copies(expansion, seen)
+        known: dict[bytes, list[int]] = defaultdict(list)
+        for index, key in enumerate(graph_keys(expansion.basis)):
+            known[key].append(index)
+        keys = zip(seen.histograms.unseen.sum(axis=1), graph_keys(seen.features), strict=True)
+        copies = [() if n_unseen else tuple(known.get(key, ())) for n_unseen, key in keys]
     alpha = expansion.coefficients[output]
 
     def coefficients(positions: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.explain.decode import Occurrence, occurrence_at, root_label
+from treelens.explain.decode import Occurrence, occurrence_at
 from treelens.explain.fragment_search import ExplainedGraphs, Fragment
 from treelens.graphs.molecules import molecule_of
 from treelens.patterns.forest import TREES, PatternForest, labelled_for
@@ -95,12 +95,12 @@ def pattern_smarts(
     @cache
     def atom(depth: int, color: int) -> str | None:
         """One bracketed atom that matches the root of a pattern; None if there is none."""
-        root = _read(atom_label, root_label(vocabulary, depth, color))
+        root = _read(atom_label, vocabulary.root_label(depth, color))
         if root is None or depth == 0:
             return root and f"[{root.conditions}]"
         branches = []
         for bond, child in vocabulary.children(depth, color)[1]:
-            label = _read(atom_label, root_label(vocabulary, depth - 1, child))
+            label = _read(atom_label, vocabulary.root_label(depth - 1, child))
             neighbor, sign = atom(depth - 1, child), label and _bond(bond, root, label)
             if neighbor is None or sign is None:
                 return None

@@ -211,11 +211,7 @@ def encode_labels(
     labels: Sequence[Hashable] | np.ndarray,
     place: Callable[[int], str] = lambda position: f"label {position}",
 ) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return a code for every label, and the alphabet: the different labels.
-
-    The alphabet is sorted where labels can be compared, else in order of first appearance.
-    ``place`` maps a position in ``labels`` to its name in an error message.
-    """
+    """Return a code for every label, and the different labels; ``place`` is for messages."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         values, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int32), tuple(values.tolist())
@@ -253,10 +249,7 @@ _WEIGHTS = ("weight", "edge_weight")
 
 
 class PlainGraph(NamedTuple):
-    """One graph with nodes 0, 1, ... and columns: attributes by name, with a value (or None) each.
-
-    Labels are under the key None, or an attribute like any other.
-    """
+    """One graph with nodes 0, 1, ...; columns are attributes by name, labels are under None."""
 
     nodes: Sequence[Any]  # as named in messages
     edges: Any  # pairs of node numbers: a list, or an array of shape (n_edges, 2)
@@ -278,11 +271,7 @@ class Columns(NamedTuple):
 def join(
     graphs: Sequence[PlainGraph], asked: GraphRecipe, required: bool = True, graph_data: Any = None
 ) -> GraphCollection:
-    """Put plain graphs into one collection; warnings name what is missing, mixed or ignored.
-
-    ``asked`` has the labels and attributes to take, these as names, "all", or values for each
-    graph; ``required``: whether attributes must be there.
-    """
+    """Put plain graphs into one collection, with the labels and attributes that are asked for."""
     notes: list[Warning] = []
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
@@ -293,7 +282,15 @@ def join(
             "what you want, or directed=False to ignore directions."
         ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
-    pairs = [_checked_edges(i, graph.edges, sizes[i]) for i, graph in enumerate(graphs)]
+    pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
+    for i, edges in enumerate(pairs):
+        outside = ((edges < 0) | (edges >= sizes[i])).any(axis=1)
+        if outside.any():
+            u, v = edges[outside.argmax()].tolist()
+            raise GraphDataError(
+                f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {sizes[i]} nodes, "
+                "numbered from 0."
+            )
     n_edges = [len(edges) for edges in pairs]
     edges = np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
     nodes = _columns("node", graphs, sizes, asked, required, notes)
@@ -321,26 +318,11 @@ def join(
     return joined
 
 
-def _checked_edges(index: int, edges: Any, n_nodes: int) -> np.ndarray:
-    pairs = edge_array(edges, f"Graph {index}")
-    outside = ((pairs < 0) | (pairs >= n_nodes)).any(axis=1)
-    if outside.any():
-        u, v = pairs[outside.argmax()].tolist()
-        raise GraphDataError(
-            f"Graph {index}: an edge joins nodes {u} and {v}, but the graph has {n_nodes} nodes, "
-            "numbered from 0."
-        )
-    return pairs
-
-
 def _columns(
     what: str, graphs: Sequence[PlainGraph], counts: Sequence[int], asked: GraphRecipe,
     required: bool, notes: list[Warning],
 ) -> Columns:  # fmt: skip
-    """Return the labels of all nodes (or edges), and the attributes that were asked for.
-
-    A value that is an array becomes several attributes; one that is not there is missing.
-    """
+    """Return the labels of all nodes (or edges), and the attributes that were asked for."""
     columns: list[dict[Any, Any]] = [getattr(graph, f"{what}_columns") for graph in graphs]
     wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
     for i, of_graph in enumerate(columns):
@@ -370,7 +352,8 @@ def _columns(
             if wanted != "all":
                 raise
             continue
-        lack = [i for i, x in enumerate(columns) if counts[i] and _is_empty(x.get(name))]
+        empty = [all(value is None for value in x.get(name, ())) for x in columns]
+        lack = [i for i, n in enumerate(counts) if n and empty[i]]
         if lack:
             notes.append(UserWarning(
                 f"Graph {lack[0]} has no {what} attribute {name!r} ({len(lack)} of {len(columns)} "
@@ -417,10 +400,6 @@ def _labels(
     if not labelled:
         return None if bare or what == "edge" else []
     return [label for i in labelled for label in columns[i][None]]
-
-
-def _is_empty(column: Any) -> bool:
-    return column is None or all(value is None for value in column)
 
 
 def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str) -> np.ndarray:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,11 @@ import numpy as np
 from treelens.graphs.errors import GraphDataError, first_few
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep RDKit from writing messages to standard error."""
+def quiet() -> Any:
+    """Return a context in which RDKit writes no messages to standard error."""
     from rdkit import rdBase
 
-    with rdBase.BlockLogs():
-        yield
+    return rdBase.BlockLogs()
 
 
 def rdkit() -> Any:
@@ -46,18 +44,12 @@ def parsed_smiles(smiles: Iterable[str], stereo: bool = True) -> list[Any]:
 
 
 def smiles_parser(keep: bool = False, stereo: bool = True) -> Callable[[str], Any]:
-    """Return a function that parses a SMILES into a molecule, or None.
-
-    ``keep``: for :func:`parsed_smiles`, if nobody changes the molecules. Stereochemistry is a third
-    of the time.
-
-    RDKit takes what follows a blank for a name; in a cell, it is a second SMILES or a mistake. Only
-    the extensions of CXSMILES (``|...|``) may follow a blank.
-    """
+    """Return a function from a SMILES to a molecule or None; ``keep``: for ``parsed_smiles``."""
     chem, bare = rdkit(), rdkit().SmilesParserParams()
     bare.sanitize = bare.removeHs = False
 
     def parsed(smiles: str) -> Any:
+        # RDKit takes what follows a blank for a name; only CXSMILES (|...|) may follow one here.
         more = smiles.split(maxsplit=1)[1:]
         if more and not more[0].startswith("|"):
             return None
@@ -220,8 +212,6 @@ def names_of_keys(
 # --- numbers of atoms as node attributes ----------------------------------------------------------
 
 AtomAttributes = str | Iterable[str] | Callable[[Any], Mapping[str, Any]]
-
-
 # Partial charges; contributions to logP and molar refractivity, to the topological polar surface
 # and to the approximate surface; electrotopological state.
 ATOM_ATTRIBUTES = ("gasteiger", "crippen", "tpsa", "labute", "estate")
@@ -273,9 +263,7 @@ class AtomTable:
     def add(self, molecule: Any, position: int) -> None:
         """Add the attributes of a molecule; an error names its position."""
         n_atoms = molecule.GetNumAtoms()
-        columns: dict[Any, Any] = {}
-        for function in self.functions:
-            columns.update(function(molecule))
+        columns = dict(chain.from_iterable(dict(f(molecule)).items() for f in self.functions))
         names = tuple(map(str, columns))
         self.names = names if self.names is None else self.names
         try:
@@ -292,9 +280,8 @@ class AtomTable:
 
     def arguments(self) -> dict[str, Any]:
         """Return the attributes as arguments of a collection."""
-        if not self.parts or not self.names:
-            return {}
-        return {"node_attributes": np.concatenate(self.parts), "attribute_names": self.names}
+        table = np.concatenate(self.parts)
+        return {"node_attributes": table, "attribute_names": self.names} if self.names else {}
 
 
 # --- standard forms of molecules ----------------------------------------------------------------
@@ -324,10 +311,7 @@ def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
 
 
 def standardizer(steps: tuple[str, ...]) -> Callable[[Any], tuple[str | None, str]]:
-    """Return a function from a molecule to the SMILES of its standard form, and steps.
-
-    The SMILES is None where there is none; the steps are those that changed the molecule.
-    """
+    """Return a function from a molecule to its standard SMILES, or None, and what changed it."""
     from rdkit import Chem
     from rdkit.Chem.MolStandardize import rdMolStandardize
 
@@ -352,7 +336,7 @@ def standardizer(steps: tuple[str, ...]) -> Callable[[Any], tuple[str | None, st
             try:
                 molecule = step(name, molecule)
             except (ValueError, RuntimeError):  # RDKit found no valid molecule on its way
-                return None, name
+                molecule = None
             if molecule is None or not molecule.GetNumAtoms():
                 return None, name
             after = Chem.MolToSmiles(molecule)

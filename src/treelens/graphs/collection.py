@@ -261,9 +261,7 @@ class GraphCollection:
     @property
     def n_edges(self) -> int:
         """Number of edges in all graphs together, a self-loop counted once."""
-        if self.directions is not None:
-            return len(self.neighbors) // 2
-        return (len(self.neighbors) + self.n_self_loops) // 2
+        return (len(self.neighbors) + (0 if self.directed else self.n_self_loops)) // 2
 
     @property
     def n_self_loops(self) -> int:
@@ -319,9 +317,8 @@ class GraphCollection:
         first, last = self.node_offsets[index], self.node_offsets[index + 1]
         start, stop = self.neighbor_offsets[first], self.neighbor_offsets[last]
         owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
-        if self.directions is None:
-            once = owner <= self.neighbors[start:stop]
-        else:
+        once = owner <= self.neighbors[start:stop]
+        if self.directions is not None:
             once = self.directions[start:stop] == 0
         nodes, edges = slice(first, last), np.arange(start, stop)[once]
 

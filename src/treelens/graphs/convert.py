@@ -170,10 +170,6 @@ class _Kind(NamedTuple):
     takes: tuple[str, ...] = ()  # arguments of as_graph_collection
 
 
-def _convert_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
-    return smiles_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("smiles"))
-
-
 def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
     """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
     if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
@@ -236,7 +232,8 @@ _NAMES = ("node_label", "edge_label", *_VALUES)
 _KINDS = (
     _Kind("a treelens Graph", lambda x: isinstance(x, Graph),
           lambda graphs, _: foreign.from_treelens(graphs)),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), _convert_smiles),
+    _Kind("a SMILES string", lambda x: isinstance(x, str), lambda items, recipe: smiles_by_recipe(
+          items, (recipe or GraphRecipe()).for_new_molecules("smiles"))),
     _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
     _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, "networkx",
           _NAMES),
@@ -257,11 +254,10 @@ def kind_of(item: Any) -> _Kind | None:
 def _common_kind(items: list[Any]) -> _Kind:
     """Return the kind of all items; the error names the first that is of another."""
     kind = kind_of(items[0])
-    stray = 0
-    if kind is not None:
-        stray = next((i for i, item in enumerate(items) if not kind.recognises(item)), -1)
-        if stray < 0:
-            return kind
+    strays = (i for i, item in enumerate(items) if kind is None or not kind.recognises(item))
+    stray = next(strays, -1)
+    if kind is not None and stray < 0:
+        return kind
     expected = _EXPECTED if kind is None else f"graphs of one kind, and item 0 is {kind.name}"
     hint = " RDKit gives None for a molecule that it cannot read: leave it out."
     raise NotGraphsError(

@@ -202,8 +202,7 @@ def _folders(folder: str | Path | None) -> Iterator[Path]:
         if not folder.is_dir():
             raise GraphFileNotFoundError(f"folder={str(folder)!r} is not a folder that exists.")
         yield folder
-    from_environment = os.environ.get("TREELENS_DATA")
-    if from_environment:
+    if from_environment := os.environ.get("TREELENS_DATA"):
         yield Path(from_environment).expanduser()
     yield cache_folder()
 

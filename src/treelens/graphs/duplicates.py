@@ -41,9 +41,8 @@ def same_molecules(graphs: GraphCollection) -> SameMolecules:
     chem, parse, data = rdkit(), smiles_parser(), graphs.graph_data
 
     def written(index: int, stereo: bool) -> str:
-        molecule = (
-            chem.RemoveHs(data["mol"][index]) if "mol" in data else parse(data["smiles"][index])
-        )
+        known = "mol" in data
+        molecule = chem.RemoveHs(data["mol"][index]) if known else parse(data["smiles"][index])
         return str(chem.MolToSmiles(molecule, isomericSmiles=stereo))
 
     by_hash: dict[int, list[int]] = {}
@@ -126,14 +125,11 @@ def members(groups: np.ndarray) -> list[np.ndarray]:
 def contradictions(
     y: np.ndarray, groups: np.ndarray, numbers: bool, limits: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Return groups with different classes, or numbers further apart than the deviation of all.
-
-    The furthest come first; a limit contradicts a value only on its wrong side.
-    """
+    """Return groups of different classes, or of numbers far apart, the furthest first."""
     parts = [part for part in members(groups) if len(part) > 1]
     if not numbers:
         return [part for part in parts if len(np.unique(y[part])) > 1]
-    signs = np.zeros(len(y)) if limits is None else limits
+    signs = np.zeros(len(y)) if limits is None else limits  # contradict on one side only
     low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
     apart = [float(low[part].max() - high[part].min()) for part in parts]
     order = sorted(range(len(parts)), key=lambda k: -apart[k])
@@ -151,11 +147,7 @@ def merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.nd
 def merged_numbers(
     y: np.ndarray, limits: np.ndarray, groups: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a value or limit for each group: the mean of values, else the tightest limit.
-
-    Between a lower and an upper limit their mean counts as a value. Also returned are the signs of
-    the limits, and which rows (n,) make the value of their group.
-    """
+    """Return the mean or tightest limit of each group, its sign, and which rows (n,) made it."""
     parts = members(groups)
     values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
     for k, part in enumerate(parts):
@@ -165,7 +157,7 @@ def merged_numbers(
             continue
         counted[part[np.argmax(limits[part] * y[part])]] = True
         if len(lower) and len(upper):
-            values[k] = 0.5 * (lower.max() + upper.min())
+            values[k] = 0.5 * (lower.max() + upper.min())  # counts as a value
         else:
             signs[k] = 1 if len(lower) else -1
             values[k] = lower.max() if len(lower) else upper.min()
@@ -177,10 +169,8 @@ def noise_of_means(
 ) -> np.ndarray | None:
     """Return the standard deviation of the mean of each group; None where it is not known.
 
-    From the ``known`` standard deviations (n,) of the values; else from the spread of replicates,
-    pooled over all groups: with the two or three values that most groups have, their own spread
-    says little. The pooled variance is a median over groups, so that single mistakes (a wrong unit)
-    do not count. Equal values are one measurement that was copied.
+    From those ``known`` of the values, else from the spread of replicates, pooled over all groups
+    by a median, in which single mistakes do not count. Equal values are one that was copied.
     """
     parts = members(groups)
     if known is not None:

@@ -116,12 +116,9 @@ def molecule_of(graph: Graph) -> Any:
     """The RDKit molecule behind a graph, its atoms numbered as the nodes; None if there is none."""
     chem = rdkit()
     with quiet():
-        if "mol" in graph.data:
-            molecule = graph.data["mol"]
-        elif "smiles" in graph.data:
+        molecule = graph.data.get("mol")
+        if "mol" not in graph.data and "smiles" in graph.data:
             molecule = smiles_parser()(graph.data["smiles"])
-        else:
-            return None
         if molecule is not None and molecule.GetNumAtoms() < graph.n_nodes:
             molecule = chem.AddHs(molecule)
     return molecule
@@ -183,7 +180,7 @@ class Molecules:
             self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)
         self.kept: list[int] = []
         self.invalid: list[int] = []
-        self.standard: list[tuple[str, Any, str]] = []  # SMILES, molecule, steps that changed it
+        self.standard: list[tuple[Any, ...]] = []  # SMILES, molecule, steps that changed it
         self.sizes: list[int] = []
         self.atoms: list[Any] = []  # invariants, or what atom_key returned
         # Bonds as flat positions in the (n_atoms, n_atoms) matrix of their molecule.
@@ -194,22 +191,17 @@ class Molecules:
         with quiet():
             for position, molecule in enumerate(molecules):
                 if molecule is not None and self.standardizer is not None:
-                    molecule = self._standardized(molecule)
+                    # Parsed from its SMILES, which sets the order of its atoms.
+                    smiles, changes = self.standardizer(molecule)
+                    molecule = None if smiles is None else self.chem.MolFromSmiles(smiles)
+                    if molecule is not None and molecule.GetNumAtoms():
+                        self.standard.append((smiles, molecule, changes))
                 if molecule is None or molecule.GetNumAtoms() == 0:
                     self.invalid.append(position)
                 else:
                     self.kept.append(position)
                     self._add(position, molecule)
         return self
-
-    def _standardized(self, molecule: Any) -> Any:
-        """Return the standard form, parsed from its SMILES, which sets the order of its atoms."""
-        assert self.standardizer is not None
-        smiles, changes = self.standardizer(molecule)
-        molecule = None if smiles is None else self.chem.MolFromSmiles(smiles)
-        if smiles is not None and molecule is not None and molecule.GetNumAtoms():
-            self.standard.append((smiles, molecule, changes))
-        return molecule
 
     def _add(self, position: int, given: Any) -> None:
         try:
@@ -239,15 +231,14 @@ class Molecules:
         if self.attributes is not None:
             self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
+        bonds, orders = np.empty(0, dtype=np.int64), np.empty(0)
         if n_atoms <= MOST_ATOMS_IN_A_MATRIX and not self.with_sides:
-            orders = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
-            bonds = orders.nonzero()[0]
-            # dative and zero-order bonds are in the matrix on one side only, or not at all
-            if len(bonds) == 2 * molecule.GetNumBonds():
-                self.bonds.append(bonds)
-                self.bond_orders.append(orders[bonds])
-                return
-        bonds, orders = _bonds_one_by_one(molecule, self.with_sides)
+            matrix = self.chem.GetAdjacencyMatrix(molecule, useBO=True, force=True).ravel()
+            bonds = matrix.nonzero()[0]
+            orders = matrix[bonds]
+        # dative and zero-order bonds are in the matrix on one side only, or not at all
+        if len(bonds) < 2 * molecule.GetNumBonds():
+            bonds, orders = _bonds_one_by_one(molecule, self.with_sides)
         self.bonds.append(bonds)
         self.bond_orders.append(orders)
 
@@ -325,10 +316,7 @@ def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return both directions of every bond, as ascending positions in the matrix, and the orders.
-
-    A dative bond counts as a single one; a bond of order zero is kept, with that order.
-    """
+    """Return both directions of every bond, ascending positions in the matrix, and the orders."""
     n_atoms = molecule.GetNumAtoms()
     order_at = {}
     for bond in molecule.GetBonds():

@@ -72,10 +72,7 @@ def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read bytes, unpacked where its name ends in ``.gz``.
-
-    Errors of unpacking become a ``GraphDataError``, also while the file is read in the body.
-    """
+    """Open a file to read bytes, unpacked where its name ends in ``.gz``."""
     check_regular(path)
     if path.suffix.lower() != ".gz":
         with path.open("rb") as plain:
@@ -138,11 +135,7 @@ def is_number(text: str) -> bool:
 def number_table(
     data: bytes, place: str, dtype: type = np.int64, columns: int | None = None
 ) -> np.ndarray:
-    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing.
-
-    What fast parsers would read too kindly, or not at all, is read line by line: there blanks, tabs
-    and semicolons may separate numbers, and an error names the line.
-    """
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
     import pandas as pd
 
     whole, table = dtype is np.int64, np.empty((0, 0))
@@ -157,6 +150,7 @@ def number_table(
     complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out
     if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
         return table
+    # What fast parsers read too kindly, or not at all: here, blanks and tabs may separate numbers.
     what, good = ("integer", is_integer) if whole else ("number", _FLOAT.fullmatch)
     rows: list[list[float]] = []
     for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):

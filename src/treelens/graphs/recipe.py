@@ -21,7 +21,7 @@ from treelens.graphs.chem import (
     checked_steps,
     ordered_name,
 )
-from treelens.graphs.errors import GraphDataError
+from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.json_values import plain
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
@@ -33,7 +33,7 @@ _NAMES = {
 }  # fmt: skip
 _FUNCTION = "function:"
 # Settings that must be equal for labels of two collections of molecules to mean the same.
-_MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize")
+_MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize", "atom_function")
 
 
 @dataclass(frozen=True)
@@ -165,23 +165,18 @@ class GraphRecipe:
         atom_attributes: AtomAttributes | None = None,
     ) -> GraphRecipe:
         """Return the recipe of these settings; an unknown one is a ``ValueError``."""
-        if bond_label not in BOND_LABELS:
-            names = ", ".join(map(repr, BOND_LABELS))
-            raise ValueError(f"bond_label must be one of {names}; got {bond_label!r}.")
-        steps, own, numbers = checked_steps(standardize), None, None
+        check_choice("bond_label", bond_label, BOND_LABELS)
+        own: dict[str, Any] = {"standardize": checked_steps(standardize)}
         if callable(atom_label):
-            own, name = atom_label, _function_name(atom_label)
+            own |= {"atom_function": atom_label, "atom_label": _function_name(atom_label)}
         else:
-            name = ordered_name(atom_parts(atom_label))
+            own |= {"atom_label": ordered_name(atom_parts(atom_label))}
         if callable(atom_attributes):
-            numbers = atom_attributes
-        attributes = (
-            checked_attributes(atom_attributes) if numbers is None else (_function_name(numbers),)
-        )
-        return cls(
-            reader, name, bool(hydrogens), bond_label, standardize=steps, atom_function=own,
-            atom_attributes=attributes, attribute_function=numbers,
-        )  # fmt: skip
+            own |= {"attribute_function": atom_attributes,
+                    "atom_attributes": (_function_name(atom_attributes),)}  # fmt: skip
+        else:
+            own |= {"atom_attributes": checked_attributes(atom_attributes)}
+        return cls(reader, hydrogens=bool(hydrogens), bond_label=bond_label, **own)
 
     @property
     def is_molecular(self) -> bool:
@@ -212,12 +207,8 @@ class GraphRecipe:
         """Whether labels of both mean the same; only recipes of molecules can disagree."""
         if other is None or not (self.is_molecular and other.is_molecular):
             return True
-        for name in _MATTERS:
-            ours, theirs = getattr(self, name), getattr(other, name)
-            if None not in (ours, theirs) and ours != theirs:
-                return False
-        functions = self.atom_function, other.atom_function
-        return None in functions or functions[0] is functions[1]
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _MATTERS]
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def for_new_molecules(self, reader: str) -> GraphRecipe:
         """Return the recipe to read new molecules by; the default one if this is not molecular."""

@@ -103,10 +103,7 @@ def table_of_bytes(path: Path, data: bytes) -> Table:
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
-    """Yield the rows of a text table, ``block_size`` at a time.
-
-    The file is read twice, first for its encoding.
-    """
+    """Yield the rows of a text table, some at a time; the file is first read for its encoding."""
     with open_unpacked(path) as file:
         encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
         file.seek(0)
@@ -166,15 +163,12 @@ def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
 
 
 def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
-    """Yield the column names and then the rows, each with the line that it begins on.
-
-    A quote that is never closed takes the rows after it for text. ``strict`` finds it where the
-    next quote opens, or at the end of the file; the message names the line where the row began.
-    """
+    """Yield the column names and then the rows, each with the line that it begins on."""
     lines, start = iter(lines), [""]
     while not start[-1].strip() and (line := next(lines, None)) is not None:
         start.append(line)
     separator = max(_SEPARATORS, key=start[-1].count)
+    # strict: a quote that is never closed would take the rows after it for text
     reader = csv.reader(chain(start[1:], lines), delimiter=separator, strict=True)
     columns, last_line = None, 0
     try:
@@ -201,11 +195,7 @@ def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
 
 
 def _read_excel(path: Path) -> Table:
-    """Read the first sheet: a row of column names, then the rows; empty rows are skipped.
-
-    Formulas have the value they had when the workbook was last saved. Columns without a name hold
-    remarks and are not read, so that a stray cell far away costs nothing.
-    """
+    """Read the first sheet: column names, then rows; columns without a name hold remarks."""
     check_regular(path)
     try:
         from openpyxl import load_workbook
@@ -282,10 +272,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
-    """Return the molecules of an SDF (None where one is unreadable) and their properties.
-
-    The first line of a record is a column, too, called ``"name"``, unless a property is.
-    """
+    """Return the molecules of an SDF (None where unreadable), and names and properties."""
     return sdf_of_bytes(path, read_bytes(path), keep_hydrogens)
 
 

@@ -164,10 +164,7 @@ def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph 
                 f"{value!r:.40}. Correct it, or leave it empty."
             )
     if len(values) != n_graphs:
-        raise GraphDataError(
-            f"noise must be one standard deviation for each of {n_graphs} graphs; got "
-            f"{len(values)}."
-        )
+        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
     if np.isnan(values).all():
         raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
     return values
@@ -180,20 +177,16 @@ def read_target(
     table: Table, column: str, rows: np.ndarray, task: str | None, notes: list[str],
     qualifier: str | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
-    """Return the targets of some rows that have one, which rows these are (a mask), and limits.
+    """Return the targets of some rows that have one, which these are (a mask), and limits or None.
 
-    ``task`` is one of :data:`TASKS`; None: only classes will do. What stands between numbers that
-    is none counts as missing, with a note. ``qualifier`` is a column. Limits are 1 for lower ones,
-    -1 for upper ones and 0 for values; None where there are none.
+    ``task`` is one of :data:`TASKS`; None: only classes will do. ``qualifier`` is a column.
     """
     every = table.column(column, "target")
     texts = [every[row] for row in rows.tolist()]
     labelled = np.array([not is_missing(text) for text in texts], dtype=bool)
     if task in ("classification", None):
         if qualifier is not None:
-            raise GraphDataError(
-                f"qualifier={qualifier}: limits are of numbers, and these are classes."
-            )
+            raise GraphDataError(f"qualifier={qualifier}: limits are of numbers, not of classes.")
         texts = _without_commas(texts, column, notes) if task is None else texts
         return as_target(list(compress(texts, labelled))), labelled, None
     given = texts

@@ -102,29 +102,25 @@ def collection_from_text(
     _check_numbers(files, y, graph_of, edges)
     one_way = listed_one_way(edges)
     few = len(one_way) <= _FEW * len(edges)
+    notes: list[Warning] = []
     if directed is None and len(one_way) == len(edges):
-        warnings.warn(
+        notes.append(UserWarning(
             f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
-            "directed. If each undirected edge is listed once, pass directed=False.",
-            UserWarning,
-            stacklevel=3,
-        )
+            "directed. If each undirected edge is listed once, pass directed=False."
+        ))  # fmt: skip
     graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
     if files.unused:
-        warnings.warn(
+        notes.append(IgnoredDataWarning(
             f"Ignored: {files.unused}. Attributes of nodes and edges are read, those of whole "
-            "graphs are not: pass them as covariates.",
-            IgnoredDataWarning,
-            stacklevel=3,
-        )
-    damages = _damages(files, edges, graph_of, len(y), one_way if few else ())
-    if damages:
-        warnings.warn(
+            "graphs are not: pass them as covariates."
+        ))  # fmt: skip
+    if damages := _damages(files, edges, graph_of, len(y), one_way if few else ()):
+        notes.append(DamagedFileWarning(
             f"{'. '.join(damages)}. The data set was read as it is, but may be damaged: compare it "
-            "with its source.",
-            DamagedFileWarning,
-            stacklevel=3,
-        )
+            "with its source."
+        ))  # fmt: skip
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
     return graphs, y
 
 
@@ -336,10 +332,7 @@ def _check_numbers(
 def _damages(
     files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, one_way: Any
 ) -> list[str]:
-    """What the format allows, but hardly any file has unless it is damaged.
-
-    ``one_way`` are edges that are listed in one direction only, if they are few.
-    """
+    """Return what hardly any sound file has; ``one_way`` are edges listed once, if they are few."""
     places, found = files.places, []
     if len(one_way):
         u, v = edges[one_way[0]].tolist()

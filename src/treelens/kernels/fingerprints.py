@@ -17,6 +17,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.vocabulary import offsets_of
 
 Environment = tuple[int, int, int]  # bit, radius, count
 _FOLDED_SIZE = 2048
@@ -100,7 +101,7 @@ class FingerprintForest:
 
     @cached_property
     def level_offsets(self) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum([len(level) for level in self.columns])])
+        return offsets_of([len(level) for level in self.columns])
 
     @property
     def level_depths(self) -> np.ndarray:

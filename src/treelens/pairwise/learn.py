@@ -103,7 +103,16 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
     with one_blas_thread():
-        weights, record, n_iter = _solve(objective, constraint, settings)
+        if stochastic:
+            weights, record, n_iter = stochastic_gradient(objective, constraint, settings)
+        else:
+            start, evaluate = np.full(features.n_patterns, CENTER), objective.value_and_gradient
+            record = Minimization(evaluate, constraint, settings.tol, settings.max_iter)
+            if settings.solver == "batch":
+                weights = projected_gradient(record, start, settings.step_size)
+            else:
+                weights = projected_quasi_newton(record, start, curvature_guess(features))
+            n_iter = len(record.values) - 1
     moved = [np.linalg.norm(w - CENTER) for w in np.split(weights, features.level_offsets[1:-1])]
     if record.gaps and not record.converged:
         limit = "n_steps" if stochastic else "max_iter"
@@ -119,18 +128,3 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
         np.array(moved), radii, pair_norm, settings.solver,
         settings.step_size if stochastic else None,
     )  # fmt: skip
-
-
-def _solve(
-    objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
-) -> tuple[np.ndarray, Minimization, int]:
-    """Run the chosen solver from uniform weights; return weights, record, iterations."""
-    if settings.solver == "stochastic":
-        return stochastic_gradient(objective, constraint, settings)
-    evaluate, start = objective.value_and_gradient, np.full(objective.features.n_patterns, CENTER)
-    problem = Minimization(evaluate, constraint, settings.tol, settings.max_iter)
-    if settings.solver == "batch":
-        weights = projected_gradient(problem, start, settings.step_size)
-    else:
-        weights = projected_quasi_newton(problem, start, curvature_guess(objective.features))
-    return weights, problem, len(problem.values) - 1

@@ -63,12 +63,10 @@ class AttributeCells:
         check_array(self.threshold, "threshold", np.float64, (n_splits,))
         check_array(self.missing, "missing", np.bool_, (n_splits,))
         check_array(self.first_child, "first_child", np.int32, (n_splits,))
-        for level in range(self.n_levels):
-            splits = slice(*self.split_offsets[level : level + 2].tolist())
-            sizes = 1 + (self.attribute[splits] >= 0)
+        for level, sizes in enumerate(self._split_sizes):
+            first_child = self.first_child[slice(*self.split_offsets[level : level + 2])]
             n_above = self.level_sizes[level - 1] if level % self.n_resolutions else 1
-            expected = np.cumsum(sizes) - sizes
-            if len(sizes) != n_above or (self.first_child[splits] != expected).any():
+            if len(sizes) != n_above or (first_child != np.cumsum(sizes) - sizes).any():
                 raise ValueError("splits must lead to the cells of the next resolution")
 
     @property
@@ -82,6 +80,11 @@ class AttributeCells:
     @property
     def n_levels(self) -> int:
         return self.n_trees * (self.n_steps + 1) * self.n_resolutions
+
+    @property
+    def _split_sizes(self) -> list[np.ndarray]:
+        """For each level, how many cells each cell of the level before is split into."""
+        return np.split(1 + (self.attribute >= 0), self.split_offsets[1:-1])
 
     @cached_property
     def level_sizes(self) -> np.ndarray:
@@ -102,13 +105,9 @@ class AttributeCells:
     @cached_property
     def parents(self) -> tuple[np.ndarray, ...]:
         """For each level, the cell of the level before that each cell was split from, or -1."""
-        found = []
-        for level in range(self.n_levels):
-            splits = slice(*self.split_offsets[level : level + 2].tolist())
-            sizes = 1 + (self.attribute[splits] >= 0)
-            above = np.repeat(np.arange(len(sizes)), sizes)
-            found.append(above if level % self.n_resolutions else np.full(len(above), -1))
-        return tuple(found)
+        above = [np.repeat(np.arange(len(sizes)), sizes) for sizes in self._split_sizes]
+        coarsest = range(0, self.n_levels, self.n_resolutions)
+        return tuple(np.full_like(x, -1) if k in coarsest else x for k, x in enumerate(above))
 
     # --- fit and transform ------------------------------------------------------------------
 

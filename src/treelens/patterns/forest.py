@@ -125,10 +125,15 @@ class PatternForest:
         ]
         wider = replace(self, vocabularies=tuple(vocabulary for vocabulary, _ in fitted))
         colors = wider._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
-        roots = wider._find_roots(colors)
-        for known, found in zip(self.roots, roots, strict=True):
+        roots = []
+        for tree, known in enumerate(self.roots):  # from the nodes that have both colours
+            level = wider.levels.index((tree, wider._first_depth(tree)))
+            found = np.full(np.diff(wider.level_offsets)[level], -1, dtype=np.int64)
+            if wider.level_before[level] >= 0:
+                found[colors.colors[level]] = colors.colors[wider.level_before[level]]
             found[: len(known)] = known
-        return replace(wider, roots=roots), colors
+            roots.append(found)
+        return replace(wider, roots=tuple(roots)), colors
 
     def truncated(self, depth: int) -> PatternForest:
         """Return the forest that a fit up to this depth would find."""
@@ -148,18 +153,6 @@ class PatternForest:
         if self.cells is not None:
             rows = np.concatenate([rows, self.cells.transform(graphs, n_jobs)])
         return NodeColors(rows, graphs.node_offsets)
-
-    def _find_roots(self, colors: NodeColors) -> tuple[np.ndarray, ...]:
-        """Return the parents of each tree's first level, from the nodes that have both."""
-        found = []
-        for tree in range(len(self.trees)):
-            level = self.levels.index((tree, self._first_depth(tree)))
-            size = int(np.diff(self.level_offsets)[level])
-            roots = np.full(size, -1, dtype=np.int64)
-            if self.level_before[level] >= 0:
-                roots[colors.colors[level]] = colors.colors[self.level_before[level]]
-            found.append(roots)
-        return tuple(found)
 
     # --- levels -----------------------------------------------------------------------------
 

@@ -174,7 +174,7 @@ class NodeColors:
     def select_graphs(self, indices: np.ndarray) -> NodeColors:
         """Return the colours of the nodes of some graphs."""
         starts, sizes = self.node_offsets[:-1][indices], np.diff(self.node_offsets)[indices]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(self.node_offsets.dtype)
+        offsets = offsets_of(sizes)
         nodes = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
         return NodeColors(self.colors[:, nodes], offsets)
 
@@ -208,9 +208,8 @@ class PatternVocabulary:
     level_offsets: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        sizes = [len(self.node_alphabet), *(len(level) for level in self.levels)]
-        offsets = offsets_of(sizes)
-        object.__setattr__(self, "level_offsets", offsets)
+        sizes = [len(self.node_alphabet), *map(len, self.levels)]
+        object.__setattr__(self, "level_offsets", offsets_of(sizes))
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless labels differ and every pattern is made of known ones."""
@@ -242,8 +241,7 @@ class PatternVocabulary:
     @classmethod
     def empty(cls, depth: int, edge_labels: bool = False) -> PatternVocabulary:
         """Return a vocabulary without patterns; :meth:`extend` fills it block by block."""
-        level = PatternLevel.empty()
-        return cls((), () if edge_labels else None, (level,) * depth)
+        return cls((), () if edge_labels else None, (PatternLevel.empty(),) * depth)
 
     @classmethod
     def fit(
@@ -363,7 +361,7 @@ class PatternVocabulary:
                         "treelens.explain.decode.unfold_within() its upper layers."
                     )
                 children.sort(key=lambda child: _edge_text(child[0]) + child[2])
-                label = self._root_label(level, k)
+                label = self.root_label(level, k)
                 tree = PatternTree(label, tuple((e, subtree) for e, subtree, *_ in children))
                 text = _composed(str(label), [_edge_text(e) + text for e, _, text, _ in children])
                 found[k] = tree, text, size
@@ -384,7 +382,7 @@ class PatternVocabulary:
         if pattern not in self._texts:
             pairs = self.children(depth, color)[1]
             below = [_edge_text(edge) + self._text(depth - 1, child) for edge, child in pairs]
-            text = _composed(str(self._root_label(depth, color)), below)
+            text = _composed(str(self.root_label(depth, color)), below)
             cut = text[: LONGEST_TEXT - 1] + "…"
             self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut
         return self._texts[pattern]
@@ -406,7 +404,8 @@ class PatternVocabulary:
         texts = self.texts(patterns)
         return np.array([f"{d}:{t}" for d, t in zip(depths, texts, strict=True)], dtype=object)
 
-    def _root_label(self, depth: int, color: int) -> Any:
+    def root_label(self, depth: int, color: int) -> Any:
+        """Return the label of the node that carries a colour of some depth."""
         for level in self.levels[:depth][::-1]:
             color = int(level.own[color])
         return self.node_alphabet[color]

@@ -333,10 +333,9 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
         known = isinstance(value, dict) and set(value) <= set(hints)
         return known and all(fits(x, hints[name], nan=nan) for name, x in value.items())
     if origin is tuple and isinstance(value, tuple):
-        if args[1:] != (...,):
-            same = len(args) == len(value)
-            return same and all(fits(x, a, nan=nan) for x, a in zip(value, args, strict=True))
-        return all(fits(x, args[0], nan=nan) for x in value)
+        wanted = args[:1] * len(value) if args[1:] == (...,) else args
+        same = len(wanted) == len(value)
+        return same and all(fits(x, a, nan=nan) for x, a in zip(value, wanted, strict=True))
     if origin is list and isinstance(value, list):
         return all(fits(x, args[0], nan=nan) for x in value)
     if origin in (dict, collections.abc.Mapping) and isinstance(value, Mapping):

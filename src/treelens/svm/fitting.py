@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -24,7 +24,6 @@ from treelens.svm.search import (
     SCORES,
     Candidate,
     KernelSearch,
-    SearchResult,
     Split,
     learning_gain,
     repetitions_for,
@@ -61,7 +60,7 @@ class Task:
 def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
     """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
     if not isinstance(cv, Integral):
-        return _checked_splits(cv.split(codes, codes), codes)
+        return _checked_splits(cv, codes)
     counts = np.bincount(codes)
     smallest, rare = int(counts.min()), classes.tolist()[int(counts.argmin())]
     if smallest < 2:
@@ -83,9 +82,9 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     return list(splitter.split(codes, codes))
 
 
-def _checked_splits(splits: Iterable[Any], codes: np.ndarray) -> list[Split]:
+def _checked_splits(cv: Any, codes: np.ndarray) -> list[Split]:
     """The splits of the user's splitter; a ``ValueError`` where no SVM could be fitted."""
-    checked = [(np.asarray(train), np.asarray(validation)) for train, validation in splits]
+    checked = [(np.asarray(train), np.asarray(part)) for train, part in cv.split(codes, codes)]
     for number, (train, validation) in enumerate(checked):
         if (n_classes := len(np.unique(codes[train]))) < 2 or not len(validation):
             raise ValueError(
@@ -205,23 +204,10 @@ def fit_chosen(task: Task, candidates: list[Candidate]) -> tuple[FittedSVM, Any]
     kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
     matrix = kernel.matrix(features, n_jobs=task.n_jobs)
     svm = fit_svm(matrix, task.codes, len(task.classes), chosen.C, sample_weight)
-    support = svm.support
-    svm = SVM(svm.coefficients[:, support], svm.intercepts)
+    svm, support = SVM(svm.coefficients[:, svm.support], svm.intercepts), svm.support
     training = TrainingGraphs(histograms, task.codes).with_identity(task.graphs)
-    decision = LinearOnKernel(kernel, support, svm)
-    model = FittedSVM(
-        task.classes, patterns, decision, task.graphs.recipe, calibration, training,
-        _record(task, result, chosen, learner, len(candidates)),
-    )  # fmt: skip
-    return model, learner
-
-
-def _record(
-    task: Task, result: SearchResult, chosen: Candidate, learner: Any, n_candidates: int
-) -> Choice:
-    """How the model was chosen."""
     used = task.learner if learner is None else learner
-    return Choice(
+    choice = Choice(
         {
             "kernel": chosen.kernel,
             "depth": chosen.depth,
@@ -234,7 +220,7 @@ def _record(
             "class_weight": task.class_weight,
             "rare_class": rarest_class(task.classes, task.codes),
             "score": result.mean(chosen),
-            "n_candidates": n_candidates,
+            "n_candidates": len(candidates),
             "n_splits": result.n_splits,
         },
         learning_gain(result),
@@ -242,3 +228,8 @@ def _record(
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(learner, "result_", None),
     )
+    model = FittedSVM(
+        task.classes, patterns, LinearOnKernel(kernel, support, svm), task.graphs.recipe,
+        calibration, training, choice,
+    )  # fmt: skip
+    return model, learner

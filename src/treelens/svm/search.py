@@ -34,16 +34,10 @@ from treelens.svm.solver import decisions_of, fit_svm_path, margins_of, pairwise
 Split = tuple[np.ndarray, np.ndarray]
 # Candidates behind the leader by more than this many standard errors leave the race.
 _RACE_WIDTH = 2.0
-# Relative gap and number of iterations that suffice to compare candidates.
-_ROUGH_GAP = 1e-2
-_ROUGH_STEPS = 40
-# A training set smaller than this is split several times over.
-_SMALL = 1000
-_MOST_REPETITIONS = 5
-# From this many graphs on, larger radii are tried.
-_MANY = 1500
-# Below this many graphs, starting threads costs more than it saves.
-_WORTH_THREADS = 500
+_ROUGH_GAP, _ROUGH_STEPS = 1e-2, 40  # relative gap and iterations, enough to compare candidates
+_SMALL, _MOST_REPETITIONS = 1000, 5  # a smaller training set is split several times over
+_MANY = 1500  # from so many graphs on, larger radii are tried
+_WORTH_THREADS = 500  # below, starting threads costs more than it saves
 
 
 class BestParams(TypedDict, total=False):
@@ -184,10 +178,8 @@ class KernelSearch:
         The standard error is that of a share of distinct graphs: repeated folds of the same graphs
         are not independent.
         """
-        means = {
-            c: float(np.mean(x[:n_done])) for c, x in result.scores.items() if len(x) >= n_done
-        }
-        leader = max(means.values())
+        means = {c: np.mean(x[:n_done]) for c, x in result.scores.items() if len(x) >= n_done}
+        leader = float(max(means.values()))
         n_graphs = len(np.unique(np.concatenate([part for _, part in self.splits[:n_done]])))
         error = np.sqrt(max(leader * (1 - leader), 0.01) / n_graphs)
         return [c for c in candidates if means[c] >= leader - _RACE_WIDTH * error]
