@@ -12,6 +12,8 @@ from reproduction.pages import markdown_table, p_text, plus_minus, rows_of, sign
 from reproduction.pattern_study import pattern_parts
 from reproduction.protocol import N_OUTER
 from reproduction.published import (
+    OTHERS_ACCURACY,
+    OTHERS_PROTOCOLS,
     PAPER,
     PAPER_BEST,
     published_accuracy,
@@ -46,6 +48,7 @@ def write(out: Path) -> Path | None:
         _PROTOCOL,
         _accuracy_table(summary),
         _against_paper(summary),
+        *_others_parts(summary),
         "## Is learning better?",
         *_learning_parts(folds),
         *_depth_parts(folds),
@@ -119,6 +122,27 @@ def _against_paper(summary: Summary) -> str:
             lines.append([name, f"{best:.2f}", f"{ours:.2f} ({signed(ours - best)})"])
     header = ["data set", "the paper's best of any method", "our learned WWL"]
     return markdown_table(header, lines) if lines else ""
+
+
+def _others_parts(summary: Summary) -> list[str]:
+    """Return what others have published on these sets, beside our default."""
+    lines = [
+        [who, *("–" if name not in found else _published(*found[name]) for name in summary)]
+        for who, found in OTHERS_ACCURACY.items()
+    ]
+    for method in ("gp_default", "gp_attributes"):
+        cells = (methods.get(method) for methods in summary.values())
+        ours = ["–" if cell is None else f"{cell['mean']:.1f}" for cell in cells]
+        lines.append([f"ours: {title_of(method)}", *ours])
+    return [
+        "## Networks and kernels as published",
+        f"Copied, not run here, and not comparable to the last digit. {OTHERS_PROTOCOLS}",
+        markdown_table(["accuracy in %", *summary], lines),
+    ]
+
+
+def _published(mean: float, std: float | None) -> str:
+    return f"{mean:.1f}" if std is None else f"{mean:.1f} ± {std:.1f}"
 
 
 def _learning_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
