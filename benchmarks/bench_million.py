@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -33,29 +34,31 @@ SETS = ("HIV", "Ames_Hansen2009", "ESOL")
 PART_SIZE = 5000
 
 
-def random_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, int]]:
-    """``n`` SMILES of the molecules of the sets, over and over, and their heavy atoms."""
+def numbered_smiles(n: int, seed: int = 0) -> Iterator[tuple[str, float]]:
+    """``n`` SMILES of the molecules of the sets, over and over, and a number for each.
+
+    The structure decides the number up to noise.
+    """
     from rdkit import Chem, RDLogger
 
     RDLogger.DisableLog("rdApp.*")  # some rows of HIV hold no molecule
     folder = Path(os.environ["TREELENS_DATA"], "smiles")
     tables = [read_text_table(folder / f"{name}.csv.gz") for name in SETS]
     texts = [smiles for table in tables for smiles in table.column("smiles", "")]
-    found = [molecule for molecule in map(Chem.MolFromSmiles, texts) if molecule is not None]
-    order = np.random.default_rng(seed).permutation(len(found))
-    for k in range(n):
-        molecule = found[order[k % len(order)]]
-        yield Chem.MolToSmiles(molecule, doRandom=True), molecule.GetNumHeavyAtoms()
+    order = np.random.default_rng(seed).permutation(len(texts))
+    molecules = (Chem.MolFromSmiles(texts[k]) for k in cycle(order))
+    noise = np.random.default_rng(1).normal(0.0, 1.0, n)
+    for error, molecule in zip(noise, filter(None, molecules), strict=False):
+        smiles = Chem.MolToSmiles(molecule, doRandom=True)
+        yield smiles, molecule.GetNumHeavyAtoms() + 5 * smiles.upper().count("N") + error
 
 
 def write_table(path: Path, n: int) -> None:
-    """A table of ``n`` rows, with a number that the structure decides up to noise."""
-    noise = np.random.default_rng(1).normal(0.0, 1.0, n)
+    """A table of ``n`` rows."""
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(["id", "smiles", "value"])
-        for k, (smiles, atoms) in enumerate(random_smiles(n)):
-            value = atoms + 5 * smiles.upper().count("N") + noise[k]
+        for k, (smiles, value) in enumerate(numbered_smiles(n)):
             lines.writerow([f"m{k}", smiles, f"{value:.3f}"])
 
 

@@ -62,6 +62,7 @@ EXPERIMENTS = {
                          "decisions", "run_advice"),
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
+    "growth": Experiment("the same for 500 to 160,000 molecules", "cost", "speed", "run_growth"),
     "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "defaults",
                             "defaults", "run_intervals"),
     "rules": Experiment("other rules of choosing weights for classes", "defaults",

@@ -22,6 +22,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks.bench_million import numbered_smiles
 from sklearn.svm import SVC
 
 import treelens as tl
@@ -34,6 +35,10 @@ from treelens.graphs.molecules import smiles_to_collection
 
 CLASS_SETS = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS", "NCI1")
 NUMBER_SETS = ("FreeSolv", "ESOL", "Lipophilicity")
+# Growth: so many molecules, with a number that the structure decides up to noise.
+GROWTH_SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 40_000, 160_000)
+GROWTH_METHODS = ("treelens", "ecfp6_gp", "ecfp_gp", "ecfp_forest", "ecfp_boosting")
+N_GROWTH_TEST = 500
 # One setting for every support vector machine.
 DEPTH, GAMMA, C, WEIGHT_RADIUS = 3, 1.0, 10.0, 1.0
 N_WARM_UP = 40
@@ -166,7 +171,7 @@ NUMBER_LINES = {
 
 def lines_of(name: str) -> dict[str, Line]:
     """The lines that a set has."""
-    return NUMBER_LINES if name in NUMBER_SETS else CLASS_LINES
+    return CLASS_LINES if name in CLASS_SETS else NUMBER_LINES
 
 
 # --- one run ------------------------------------------------------------------------------------
@@ -188,6 +193,11 @@ def first_split(name: str) -> Split:
         _, train, test = next(random_splits(len(data.values), 1))
         smiles = np.array(data.smiles, dtype=object)
         return Split(list(smiles[train]), data.values[train], list(smiles[test]), data.values[test])
+    if name.isdigit():
+        smiles, values = zip(*numbered_smiles(int(name) + N_GROWTH_TEST), strict=True)
+        first, y = list(smiles), np.array(values)
+        n = int(name)
+        return Split(first[:n], y[:n], first[n:], y[n:])
     graphs, y = tl.load_dataset(name)
     y = np.asarray(y)
     train, test = outer_split(np.unique(y, return_inverse=True)[1], 0, 0, seed=0)
@@ -281,6 +291,16 @@ def run(options: StudyOptions) -> None:
                     print(row, "skipped:", found["missing"], flush=True)
                 else:
                     rows.add(row, lambda found=found: found)
+
+
+def run_growth(options: StudyOptions) -> None:
+    """Make the rows of growing sets; a rival that was stopped is not tried on larger ones."""
+    with options.rows("growth", ("n", "method")) as rows:
+        for n in (int(size) for size in options.sets or GROWTH_SIZES):
+            stopped = {row["method"] for row in rows.rows if "stopped" in row}
+            for method in options.methods or GROWTH_METHODS:
+                if method not in stopped:
+                    rows.add({"n": n, "method": method}, measured, str(n), method)
 
 
 def measured(name: str, method: str) -> dict[str, Any]:
