@@ -22,7 +22,7 @@ from treelens.gp.evidence import EvidenceParameters, prior_value
 from treelens.gp.posterior import ExactPosterior, Targets
 from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 def _log_z(limits, mean, covariance, sites):

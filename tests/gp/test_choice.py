@@ -16,7 +16,7 @@ from treelens.gp.choice import (
 from treelens.gp.posterior import Targets, class_columns
 from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 @pytest.fixture(scope="module")

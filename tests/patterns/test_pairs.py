@@ -9,8 +9,7 @@ from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.features import PatternExtractor, first_depth_of, select_features
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms
 
 pytestmark = pytest.mark.interpreted
 

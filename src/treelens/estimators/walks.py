@@ -22,7 +22,7 @@ from treelens.kernels.random_walk import (
     walked_graphs,
 )
 from treelens.patterns.features import Features
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.paths import (
     LabelCodes,
     PathCounts,

@@ -33,8 +33,7 @@ from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
 from treelens.patterns.features import replicate_numbers
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 
 STAGES = ("uniform", "depths", "branches")
 # Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of

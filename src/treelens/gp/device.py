@@ -35,7 +35,7 @@ from treelens.gp.posterior import (
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
 from treelens.kernels.mixture import MixtureKernel, MixtureScales, MixtureSlopes
 from treelens.patterns.features import Features
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.model import FittedGP

@@ -41,7 +41,7 @@ from treelens.kernels.mixture import (
     mixture_slopes,
 )
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
 # wide, but enough to keep the noise off zero where a few graphs repeat.

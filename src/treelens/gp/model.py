@@ -39,8 +39,7 @@ from treelens.models.predictions import KernelExpansion, Predictions, TrainingGr
 from treelens.models.thresholds import Threshold, calibrated
 from treelens.patterns.features import Features, RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:

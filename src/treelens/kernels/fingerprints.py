@@ -15,8 +15,7 @@ from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import normalize_kernel, pair_sums
-from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import offsets_of
 
 Environment = tuple[int, int, int]  # bit, radius, count

@@ -9,7 +9,7 @@ import numpy as np
 
 from treelens.kernels import _compiled
 from treelens.parallel import in_threads
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 # Gradients are summed in this many shares, in order, whatever the number of threads: so they are
 # the same, bit for bit, for every n_jobs.

@@ -11,8 +11,7 @@ import numpy as np
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 

@@ -1,8 +1,7 @@
 """Shortest paths and walks as patterns, counted per graph and recognised in new graphs.
 
-Both have an explicit sparse feature map, the same
-:class:`~treelens.patterns.pairs.PairFeatures` as subtree patterns. Node and edge labels are encoded
-by a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
+Both have an explicit sparse feature map, the same ``PairFeatures`` as subtree patterns. Node and edge
+labels are encoded by a ``PatternVocabulary`` of depth 0.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection, translate_codes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
 
