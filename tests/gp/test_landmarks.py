@@ -23,8 +23,7 @@ from treelens.gp.landmarks import (
 )
 from treelens.gp.posterior import ExactPosterior, solve_upper
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
-from treelens.patterns.features import Features
-from treelens.patterns.histograms import PairFeatures, PatternHistograms
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 N, N_NEW = 60, 10

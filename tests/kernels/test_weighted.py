@@ -10,8 +10,7 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel, l1_distance, nearest_graphs
-from treelens.patterns.features import Features, select_features
-from treelens.patterns.histograms import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures, select_features
 
 pytestmark = pytest.mark.interpreted
 GAMMA = 0.7

@@ -8,8 +8,13 @@ import strategies
 from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.features import PatternExtractor, first_depth_of, select_features
-from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms
+from treelens.patterns.forest import PatternExtractor, first_depth_of
+from treelens.patterns.histograms import (
+    PAIR_KINDS,
+    PairFeatures,
+    PatternHistograms,
+    select_features,
+)
 
 pytestmark = pytest.mark.interpreted
 

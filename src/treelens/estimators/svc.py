@@ -18,7 +18,7 @@ from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name
-from treelens.patterns.features import first_depth_of
+from treelens.patterns.forest import first_depth_of
 from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import fitting

@@ -21,8 +21,7 @@ from treelens.kernels.random_walk import (
     walk_kernel,
     walked_graphs,
 )
-from treelens.patterns.features import Features
-from treelens.patterns.histograms import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures
 from treelens.patterns.paths import (
     LabelCodes,
     PathCounts,

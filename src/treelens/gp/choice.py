@@ -31,9 +31,8 @@ from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.kernels.mixture import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import replicate_numbers
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PairFeatures, PatternHistograms
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, replicate_numbers
 
 STAGES = ("uniform", "depths", "branches")
 # Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of

@@ -37,9 +37,8 @@ from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.models.thresholds import Threshold, calibrated
-from treelens.patterns.features import Features, RefinedGraphs, select_features
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PairFeatures, PatternHistograms
+from treelens.patterns.forest import PatternForest, RefinedGraphs
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms, select_features
 from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:

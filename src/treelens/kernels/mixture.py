@@ -16,7 +16,7 @@ from scipy.spatial import distance
 from treelens.array_checks import check_positive
 from treelens.kernels.gram import pair_sums
 from treelens.parallel import in_threads
-from treelens.patterns.features import Features
+from treelens.patterns.histograms import Features
 
 _BLOCK = 32_768  # numbers that are worked on at a time
 _FASTEST_DECAY = 1e6  # beyond, rounding of the sums would decide; learned ones are far smaller

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -337,6 +338,53 @@ class PairFeatures:
             values = values * weights[self.rows.indices]
         graph = np.repeat(np.arange(self.n_graphs), np.diff(self.rows.offsets))
         return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2
+
+
+class Features(NamedTuple):
+    """Pair features of graphs, and ``<W, Z(G, G)>`` of each graph."""
+
+    pairs: PairFeatures
+    diagonal: np.ndarray  # (n_graphs,), unseen patterns included
+    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
+
+
+def select_features(features: Features, positions: np.ndarray) -> Features:
+    """Return the features of some graphs."""
+    pairs = features.pairs
+    table = pairs.rows.to_sparse(pairs.n_patterns)[positions]
+    scale = pairs.scale[positions]
+    chosen = PairFeatures.of_rows(table, pairs.level_offsets, pairs.minimum, scale)
+    covariates = None if features.covariates is None else features.covariates[positions]
+    return Features(chosen, features.diagonal[positions], covariates)
+
+
+def graph_keys(features: Features) -> Iterator[bytes]:
+    """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
+    return _keys(features.pairs.rows, features.covariates, range(features.pairs.n_graphs))
+
+
+def _keys(
+    rows: SparseRows, covariates: np.ndarray | None, chosen: Iterable[int]
+) -> Iterator[bytes]:
+    for k in chosen:
+        a, b = rows.offsets[k : k + 2]
+        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        yield key if covariates is None else key + covariates[k].tobytes()
+
+
+def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) -> np.ndarray | None:
+    """Return a number per graph that replicates share; None where no graph stands twice."""
+    # Rows that are equal have the same sum with any weights, to the last bit.
+    weights = np.random.default_rng(0).random(int(rows.indices.max(initial=0)) + 1)
+    graph = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    sums = np.bincount(graph, rows.values * weights[rows.indices], len(rows))
+    _, same, counts = np.unique(sums, return_inverse=True, return_counts=True)
+    suspects = np.flatnonzero(counts[same] > 1).tolist()
+    first: dict[bytes, int] = {}
+    numbers = np.arange(len(rows))
+    for k, key in zip(suspects, _keys(rows, covariates, suspects), strict=True):
+        numbers[k] = first.setdefault(key, k)
+    return None if len(first) == len(suspects) else numbers
 
 
 # --- patterns that are not in the vocabulary -----------------------------------------------------

@@ -1,7 +1,7 @@
 """Shortest paths and walks as patterns, counted per graph and recognised in new graphs.
 
-Both have an explicit sparse feature map, the same ``PairFeatures`` as subtree patterns. Node and edge
-labels are encoded by a ``PatternVocabulary`` of depth 0.
+Both have an explicit sparse feature map, the same ``PairFeatures`` as subtree patterns. Node and
+edge labels are encoded by a ``PatternVocabulary`` of depth 0.
 """
 
 from __future__ import annotations

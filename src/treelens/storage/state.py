@@ -44,8 +44,7 @@ from treelens.models.thresholds import Threshold
 from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells
-from treelens.patterns.features import PatternExtractor
-from treelens.patterns.forest import PatternForest
+from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
