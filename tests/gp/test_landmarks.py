@@ -22,7 +22,7 @@ from treelens.gp.landmarks import (
     sample_for,
 )
 from treelens.gp.posterior import ExactPosterior, solve_upper
-from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.kernels.gram import MixtureKernel, MixtureScales
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 

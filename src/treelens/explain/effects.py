@@ -43,8 +43,7 @@ from scipy import sparse
 from treelens.explain import _compiled
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import interleaved, mirrored, pair_sums
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import RefinedGraphs
 from treelens.patterns.histograms import Features, SparseRows, graph_keys, select_features

@@ -28,7 +28,7 @@ from treelens.gp.censoring import CensoredEvidence, Conditioned, log_densities
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem, PatternHierarchy
 from treelens.gp.levels import SharedSums
 from treelens.gp.posterior import LeaveOneOut, Targets
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
 from treelens.patterns.forest import PatternForest

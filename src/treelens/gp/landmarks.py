@@ -25,8 +25,7 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
-from treelens.kernels.gram import mirrored
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel, mirrored
 from treelens.parallel import blas_threads
 from treelens.patterns.histograms import Features, select_features
 

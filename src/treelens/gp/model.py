@@ -32,8 +32,7 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.gram import mirrored
-from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.kernels.gram import MixtureKernel, MixtureScales, mirrored
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.models.thresholds import Threshold, calibrated

@@ -37,7 +37,7 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.kernels.mixture import CovariateScales, MixtureScales
+from treelens.kernels.gram import CovariateScales, MixtureScales
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import TrainingGraphs
 from treelens.models.thresholds import Threshold
