@@ -88,7 +88,7 @@ class PatternForest:
         """Refine a collection for every tree; return the forest and the colours of the nodes."""
         # With `attributes` those of nodes and edges, if there are any, are divided into cells:
         # patterns of their own, and edge labels of two trees more.
-        cells = AttributeCells.fit(graphs, depth) if attributes else None
+        cells = _fitted_cells(graphs, depth) if attributes else None
         edge_cells = None
         if cells is not None and graphs.edge_attributes is not None and len(graphs.neighbors):
             edge_cells = AttributeCells.of_edges(graphs)
@@ -348,6 +348,12 @@ class PatternForest:
         return texts.tolist()
 
 
+def _fitted_cells(graphs: GraphCollection, depth: int) -> AttributeCells | None:
+    """Return cells of the attributes of nodes and edges, if there are any."""
+    given = graphs.node_attributes is not None or graphs.edge_attributes is not None
+    return AttributeCells.fit(graphs, depth) if given and graphs.n_nodes else None
+
+
 def labelled_for(
     graphs: GraphCollection, tree: str, edge_cells: AttributeCells | None = None
 ) -> GraphCollection:
@@ -416,7 +422,7 @@ class PatternExtractor:
         n_jobs: int = 1,
     ) -> tuple[PatternExtractor, NodeColors]:
         """Refine a collection; return the extractor and the colours of all levels."""
-        cells = AttributeCells.fit(graphs, depth) if attributes else None
+        cells = _fitted_cells(graphs, depth) if attributes else None
         empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)
         forest, colors = empty.extend(graphs, n_jobs)
         return cls(forest, first_depth, kind), colors
