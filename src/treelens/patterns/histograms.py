@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,12 @@ class SparseRows:
     def transposed(self, n_columns: int) -> SparseRows:
         """Return the transpose."""
         return SparseRows.of(self.to_sparse(n_columns).tocsc())
+
+    def select(self, keep: np.ndarray) -> SparseRows:
+        """Return the rows of a boolean mask."""
+        sizes = np.diff(self.offsets)
+        kept = np.repeat(keep, sizes)
+        return SparseRows(offsets_of(sizes[keep]), self.indices[kept], self.values[kept])
 
 
 @dataclass(frozen=True)
@@ -167,11 +174,6 @@ class PatternHistograms:
         """Depth of each pattern, shape (n_patterns,)."""
         return np.repeat(self.level_depths, np.diff(self.level_offsets))
 
-    @property
-    def _level_of(self) -> np.ndarray:
-        """Level of each pattern; several levels of a forest may have the same depth."""
-        return np.repeat(np.arange(self.n_depths), np.diff(self.level_offsets))
-
     def out_of_vocabulary(self) -> np.ndarray:
         """Return the fraction of each graph's patterns, over all depths, that are unseen."""
         total = np.maximum(self.n_nodes * self.n_depths, 1)
@@ -179,7 +181,7 @@ class PatternHistograms:
 
     def nodes_counted(self) -> np.ndarray:
         """Return the number of nodes with a known pattern, shape (n_graphs, n_depths)."""
-        level = np.repeat(self._level_of, self.support)
+        level = np.repeat(np.arange(self.n_depths), np.diff(self.offsets[self.level_offsets]))
         flat = self.graphs.astype(np.int64) * self.n_depths + level
         size = self.n_graphs * self.n_depths
         sums = np.bincount(flat, weights=self.counts, minlength=size)  # whole, far below 2**53
@@ -198,38 +200,36 @@ class PatternHistograms:
     def select_levels(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of the levels of a boolean mask."""
         sizes = np.diff(self.level_offsets)
-        kept = np.repeat(keep, sizes)
-        entries = np.repeat(kept, self.support)
-        return PatternHistograms(
-            offsets_of(self.support[kept]), self.graphs[entries], self.counts[entries],
-            offsets_of(sizes[keep]), self.level_depths[keep], self.n_nodes, self.unseen[:, keep],
-            self.level_shares[keep],
+        return replace(
+            self._with_lists(self._lists.select(np.repeat(keep, sizes))),
+            level_offsets=offsets_of(sizes[keep]), level_depths=self.level_depths[keep],
+            unseen=self.unseen[:, keep], level_shares=self.level_shares[keep],
         )  # fmt: skip
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
         table = SparseRows.of(self.rows.to_sparse(self.n_patterns)[indices].tocsc())
-        return replace(
-            self, offsets=table.offsets, graphs=table.indices, counts=table.values,
-            n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
-        )  # fmt: skip
+        chosen = self._with_lists(table)
+        return replace(chosen, n_nodes=self.n_nodes[indices], unseen=self.unseen[indices])
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of a boolean mask; the others count as unseen."""
-        entries = np.repeat(keep, self.support)
-        unseen = self.unseen.copy()
-        level = np.repeat(self._level_of, self.support)[~entries]
-        np.add.at(unseen, (self.graphs[~entries], level), self.counts[~entries])
-        return replace(
-            self, offsets=offsets_of(self.support[keep]), graphs=self.graphs[entries],
-            counts=self.counts[entries], level_offsets=offsets_of(keep)[self.level_offsets],
-            unseen=unseen,
-        )  # fmt: skip
+        levels = offsets_of(keep)[self.level_offsets]
+        kept = replace(self._with_lists(self._lists.select(keep)), level_offsets=levels)
+        unseen = self.unseen + self.nodes_counted() - kept.nodes_counted()
+        return replace(kept, unseen=unseen)
+
+    @property
+    def _lists(self) -> SparseRows:
+        return SparseRows(self.offsets, self.graphs, self.counts)
+
+    def _with_lists(self, lists: SparseRows) -> PatternHistograms:
+        return replace(self, offsets=lists.offsets, graphs=lists.indices, counts=lists.values)
 
     @cached_property
     def rows(self) -> SparseRows:
         """The counts by graph, (n_graphs, n_patterns)."""
-        return SparseRows(self.offsets, self.graphs, self.counts).transposed(self.n_graphs)
+        return self._lists.transposed(self.n_graphs)
 
     # --- forms ------------------------------------------------------------------------------
 
@@ -246,12 +246,7 @@ class PatternHistograms:
 
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
         """Return a scipy matrix, shape (n_graphs, n_patterns)."""
-        values = self.frequencies if kind == "frequencies" else self.counts
-        lists = sparse.csc_array(
-            (values.astype(dtype), self.graphs, self.offsets),
-            shape=(self.n_graphs, self.n_patterns),
-        )
-        return lists.tocsr()
+        return self.by_pattern(kind).to_sparse(self.n_graphs).astype(dtype, copy=False).T.tocsr()
 
 
 # --- pair features: the sparse vectors that kernels sum and learning weighs -----------------------
@@ -324,10 +319,7 @@ class PairFeatures:
 
     def select_patterns(self, keep: np.ndarray) -> PairFeatures:
         """Return the features of the patterns of a boolean mask."""
-        sizes = np.diff(self.lists.offsets)
-        kept, level_offsets = np.repeat(keep, sizes), offsets_of(keep)[self.level_offsets]
-        offsets = offsets_of(sizes[keep])
-        lists = SparseRows(offsets, self.lists.indices[kept], self.lists.values[kept])
+        lists, level_offsets = self.lists.select(keep), offsets_of(keep)[self.level_offsets]
         rows = lists.transposed(self.n_graphs)
         return PairFeatures(lists, rows, level_offsets, self.minimum, self.scale)
 
@@ -360,31 +352,20 @@ def select_features(features: Features, positions: np.ndarray) -> Features:
 
 def graph_keys(features: Features) -> Iterator[bytes]:
     """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
-    return _keys(features.pairs.rows, features.covariates, range(features.pairs.n_graphs))
+    return _keys(features.pairs.rows, features.covariates)
 
 
-def _keys(
-    rows: SparseRows, covariates: np.ndarray | None, chosen: Iterable[int]
-) -> Iterator[bytes]:
-    for k in chosen:
-        a, b = rows.offsets[k : k + 2]
+def _keys(rows: SparseRows, covariates: np.ndarray | None) -> Iterator[bytes]:
+    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
         key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
         yield key if covariates is None else key + covariates[k].tobytes()
 
 
 def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) -> np.ndarray | None:
     """Return a number per graph that replicates share; None where no graph stands twice."""
-    # Rows that are equal have the same sum with any weights, to the last bit.
-    weights = np.random.default_rng(0).random(int(rows.indices.max(initial=0)) + 1)
-    graph = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
-    sums = np.bincount(graph, rows.values * weights[rows.indices], len(rows))
-    _, same, counts = np.unique(sums, return_inverse=True, return_counts=True)
-    suspects = np.flatnonzero(counts[same] > 1).tolist()
     first: dict[bytes, int] = {}
-    numbers = np.arange(len(rows))
-    for k, key in zip(suspects, _keys(rows, covariates, suspects), strict=True):
-        numbers[k] = first.setdefault(key, k)
-    return None if len(first) == len(suspects) else numbers
+    numbers = [first.setdefault(key, k) for k, key in enumerate(_keys(rows, covariates))]
+    return None if len(first) == len(rows) else np.array(numbers)
 
 
 # --- patterns that are not in the vocabulary -----------------------------------------------------
