@@ -67,8 +67,7 @@ class PatternForest:
         for tree, vocabulary, roots in zip(self.trees, self.vocabularies, self.roots, strict=True):
             if vocabulary.depth != self.depth or vocabulary.uses_edge_labels != TREES[tree][1]:
                 raise ValueError(f"the vocabulary of the tree {tree!r} is not of its kind")
-            number = self.trees.index(tree)
-            level = self.levels.index((number, self._first_depth(number)))
+            level = self._first_level(self.trees.index(tree))
             before = int(self.level_before[level])
             low, below = (-1, 0) if before < 0 else (0, int(sizes[before]))
             check_array(roots, f"roots of {tree!r}", np.int64, (int(sizes[level]),), low, below)
@@ -127,7 +126,7 @@ class PatternForest:
         colors = wider._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
         roots = []
         for tree, known in enumerate(self.roots):  # from the nodes that have both colours
-            level = wider.levels.index((tree, wider._first_depth(tree)))
+            level = wider._first_level(tree)
             found = np.full(np.diff(wider.level_offsets)[level], -1, dtype=np.int64)
             if wider.level_before[level] >= 0:
                 found[colors.colors[level]] = colors.colors[wider.level_before[level]]
@@ -168,6 +167,9 @@ class PatternForest:
         labels, edges = TREES[self.trees[tree]]
         earlier = [TREES[name] for name in self.trees[:tree]]
         return 1 if edges and (labels, False) in earlier and self.depth else 0
+
+    def _first_level(self, tree: int) -> int:
+        return self._label_levels.index((tree, self._first_depth(tree)))
 
     @cached_property
     def _label_levels(self) -> tuple[tuple[int, int], ...]:
@@ -332,20 +334,15 @@ class PatternForest:
         if len(patterns):  # raises where one does not exist
             self.place(int(patterns.min()))
             self.place(int(patterns.max()))
-        level = self.level_of(patterns)
-        texts = np.empty(len(patterns), dtype=object)
-        for k, (tree, depth) in enumerate(self.levels):
-            here = level == k
-            if tree == len(self.trees):
-                assert self.cells is not None
-                row = k - len(self._label_levels)
-                found = (patterns[here] - self.level_offsets[k]).tolist()
-                texts[here] = [self.cells.text(row, cell) for cell in found]
-                continue
-            vocabulary = self.vocabularies[tree]
-            inner = patterns[here] - self.level_offsets[k] + vocabulary.level_offsets[depth]
-            texts[here] = vocabulary.texts(inner)
-        return texts.tolist()
+        levels = self.level_of(patterns)
+        texts = []
+        for level, color in zip(levels, patterns - self.level_offsets[levels], strict=True):
+            tree, depth = self.levels[level]
+            if tree < len(self.trees):
+                texts.append(self.vocabularies[tree].text(depth, int(color)))
+            elif self.cells is not None:
+                texts.append(self.cells.text(level - len(self._label_levels), int(color)))
+        return texts
 
 
 def _fitted_cells(graphs: GraphCollection, depth: int) -> AttributeCells | None:

@@ -364,12 +364,12 @@ class PatternVocabulary:
         """The text forms of single nodes, and of the patterns asked for so far."""
         return dict(enumerate(map(str, self.node_alphabet)))
 
-    def _text(self, depth: int, color: int) -> str:
-        """Return the text form of a pattern; those of its parts are kept."""
+    def text(self, depth: int, color: int) -> str:
+        """Return the text form of a colour of some depth; those of its parts are kept."""
         pattern = int(self.level_offsets[depth]) + color
         if pattern not in self._texts:
             pairs = self.children(depth, color)[1]
-            below = [_edge_text(edge) + self._text(depth - 1, child) for edge, child in pairs]
+            below = [_edge_text(edge) + self.text(depth - 1, child) for edge, child in pairs]
             text = _composed(self.root_label(depth, color), below)
             cut = text[: LONGEST_TEXT - 1] + "…"
             self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut
@@ -383,7 +383,7 @@ class PatternVocabulary:
             self._check_pattern(int(chosen.max()))
         depths = np.searchsorted(self.level_offsets, chosen, side="right") - 1
         colors = chosen - self.level_offsets[depths]
-        return [self._text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
+        return [self.text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
