@@ -35,25 +35,15 @@ def molecules_behind(graphs: GraphCollection, stereo: bool = True) -> list[Any]:
     )
 
 
-def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
-    """Canonical SMILES, shape (n_graphs,)."""
-    from rdkit import Chem
-
-    return np.array([Chem.MolToSmiles(molecule) for molecule in molecules_behind(graphs)])
-
-
 def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_array:
     """Unfolded counts of circular environments, shape (n_molecules, n_environments)."""
     # Radius 2 is ECFP4, 3 is ECFP6. The columns are in the order in which environments are met.
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    from sklearn.feature_extraction import DictVectorizer
 
     make = GetMorganGenerator(radius=radius)
     found = [make.GetSparseCountFingerprint(m).GetNonzeroElements() for m in molecules]
-    columns = {bit: k for k, bit in enumerate(dict.fromkeys(chain.from_iterable(found)))}
-    rows = np.repeat(np.arange(len(found)), [len(counts) for counts in found])
-    places = (rows, [columns[bit] for counts in found for bit in counts])
-    counts = [float(n) for counts in found for n in counts.values()]
-    return sparse.csr_array((counts, places), shape=(len(found), len(columns)))
+    return sparse.csr_array(DictVectorizer(sort=False).fit_transform(found))
 
 
 class EnvironmentCounts(NamedTuple):
@@ -128,16 +118,13 @@ class FingerprintForest:
     def _located(
         self, found: list[list[Environment]], graphs: GraphCollection
     ) -> EnvironmentCounts:
-        entries = np.array(
-            [
-                (graph, radius, self.columns[radius].get(bit, -1), count)
-                for graph, environments in enumerate(found)
-                for bit, radius, count in environments
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 4)
-        graph, level, column, times = entries.T
-        return EnvironmentCounts(graph, level, column, times, graphs.sizes)
+        entries = [
+            (graph, radius, self.columns[radius].get(bit, -1), count)
+            for graph, environments in enumerate(found)
+            for bit, radius, count in environments
+        ]
+        columns = np.array(entries, dtype=np.int64).reshape(-1, 4).T
+        return EnvironmentCounts(*columns, graphs.sizes)
 
     def count(self, counts: EnvironmentCounts) -> PatternHistograms:
         known = counts.column >= 0
@@ -182,11 +169,6 @@ def folded_counts(molecules: Sequence[Any]) -> np.ndarray:
     make = GetMorganGenerator(radius=2, fpSize=_FOLDED_SIZE)
     rows = [make.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
     return np.array(rows, dtype=np.int64).reshape(-1, _FOLDED_SIZE)
-
-
-def presence(counts: Any) -> Any:
-    """Counts as bits, in an array of the same kind."""
-    return (counts > 0).astype(counts.dtype)
 
 
 def tanimoto_matrix(

@@ -31,7 +31,7 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
     rank[order] = np.arange(len(order))
     degrees = np.diff(codes.neighbor_offsets)
     sources = np.repeat(np.arange(len(order)), degrees)
-    targets = rank[firsts[sources] + codes.neighbors] - firsts[sources]
+    targets = rank[codes.targets] - firsts[sources]
     by_source = np.argsort(rank[sources], kind="stable")
     return WalkedGraphs(
         graphs.node_offsets, np.concatenate([[0], np.cumsum(degrees[order])]),
