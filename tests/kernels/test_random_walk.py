@@ -9,7 +9,7 @@ from naive import paths as naive
 from strategies import collections, random_collection
 from treelens import as_graph_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels import _compiled_walks
+from treelens.kernels import _compiled
 from treelens.kernels.random_walk import (
     check_convergence,
     spectral_radius,
@@ -23,7 +23,7 @@ from treelens.patterns.vocabulary import PatternVocabulary
 pytestmark = pytest.mark.interpreted
 
 
-def walked(graphs: GraphCollection, edge_labels: bool = False) -> _compiled_walks.WalkedGraphs:
+def walked(graphs: GraphCollection, edge_labels: bool = False) -> _compiled.WalkedGraphs:
     _, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
     return walked_graphs(graphs, codes)
 
@@ -51,13 +51,13 @@ def test_steps_match_the_naive_twin(graphs, edge_labels):
     n_edge_labels = int(side.edge_codes.max(initial=0)) + 1
     for i, a in enumerate(graphs):
         for j, b in enumerate(graphs):
-            matching = _compiled_walks.matching_nodes(side, i, side, j)
+            matching = _compiled.matching_nodes(side, i, side, j)
             product = naive.product_adjacency(a, b, edge_labels)
             assert matching[2][-1] == len(product)
             ours = expected = np.ones(len(product))
             for _ in range(3):  # nodes are in another order, so walks from each are sorted
                 found = np.empty_like(ours)
-                _compiled_walks.walk_step(side, i, side, j, n_edge_labels, matching, ours, found)
+                _compiled.walk_step(side, i, side, j, n_edge_labels, matching, ours, found)
                 ours, expected = found, product @ expected
                 np.testing.assert_array_equal(np.sort(ours), np.sort(expected))
 
