@@ -2,8 +2,8 @@
 
 Plain-Python twins: ``kernels.py`` and ``paths.py`` in ``tests/naive``.
 
-A kernel of patterns is a sum over the patterns that two graphs share. The left side comes as rows by
-graph, the right side as inverted lists by pattern, so the work is proportional to the number of
+A kernel of patterns is a sum over the patterns that two graphs share. The left side comes as rows
+by graph, the right side as inverted lists by pattern, so the work is proportional to the number of
 shared patterns, never to the size of the vocabulary. The few patterns that many of the graphs
 contain cost most of the work: they are dense columns, which run at vector speed.
 

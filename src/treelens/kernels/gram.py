@@ -81,10 +81,8 @@ def pair_sums(
 ) -> np.ndarray:
     """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
-    ``right`` is over the same patterns; None pairs ``left`` with itself and computes one half only,
-    with ``upper`` the other is not filled.
-    ``weights`` are not negative; None means all ones. The result does not depend on the number of
-    threads.
+    ``right=None`` pairs ``left`` with itself and computes one half only; with ``upper`` the other
+    is not filled. ``weights`` are not negative. The number of threads changes no bit.
     """
     target = left if right is None else right
     if target.n_patterns != left.n_patterns or target.minimum != left.minimum:
@@ -223,13 +221,6 @@ def mixture_kernel(
     The diagonals are the sums of each graph with itself. Without ``out`` the sums are overwritten;
     with ``upper`` only the upper triangle is filled. ``covariates`` are the scales of a kernel to
     add, and squared distances (n_left, n_right). What slopes need again is put into ``kept``.
-
-    Examples
-    --------
-    >>> scales = MixtureScales(gamma=1.0, rho=1.0, amplitude=2.0, share=0.5)
-    >>> one = np.array([1.0])
-    >>> float(mixture_kernel(scales, np.array([[1.0]]), one, one)[0, 0])  # a graph with itself
-    2.0
     """
     out = sums if out is None else out
 
