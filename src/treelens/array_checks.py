@@ -19,7 +19,7 @@ def check_array(
     low: float | None = None,
     below: float = np.inf,
 ) -> None:
-    """Raise ``ValueError`` unless ``array`` has this type, shape (None: any) and range of values."""
+    """Raise ``ValueError`` unless an array has this type, shape (None: any) and range of values."""
     if array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} must be of type {np.dtype(dtype)}, not {array.dtype}")
     if len(array.shape) != len(shape) or any(
