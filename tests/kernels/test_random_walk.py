@@ -142,16 +142,6 @@ def test_convergence_is_judged_by_the_radius_and_not_by_degrees():
         check_convergence(side, 0.12)
 
 
-def test_a_pair_converges_where_both_graphs_do(rng):
-    graphs = random_collection(rng, 12, max_nodes=8, density=0.4)
-    side = walked(graphs)
-    radii = [spectral_radius(side, i) for i in range(len(graphs))]
-    for i, a in enumerate(graphs):
-        for j, b in enumerate(graphs):
-            values = np.linalg.eigvalsh(naive.product_adjacency(a, b))
-            assert values.max(initial=0.0) <= np.sqrt(radii[i] * radii[j]) + 1e-9
-
-
 def test_decay_at_the_very_limit_is_an_error_and_not_a_wrong_number():
     side = walked(as_graph_collection([complete_graph(3)]))
     with pytest.raises(ValueError, match="smaller decay"):

@@ -8,21 +8,7 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 
-WORD = 2**64
 UNSEEN = -1
-
-
-def mix(value: int) -> int:
-    """The finaliser of splitmix64, in whole numbers."""
-    x = (value + 0x9E3779B97F4A7C15) % WORD
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % WORD
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % WORD
-    return x ^ (x >> 31)
-
-
-def signature(own_color: int, keys: list[int]) -> int:
-    total = sum(mix(key) for key in keys) % WORD
-    return mix(total ^ mix(own_color + 1 + (len(keys) << 32)))
 
 
 def child_keys(

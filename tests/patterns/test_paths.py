@@ -35,18 +35,6 @@ def sequence_name(sequence: tuple, directed: bool) -> str:
     return f"{len(sequence) // 2}:{text}"
 
 
-@pytest.mark.interpreted
-@settings(deadline=None)  # the first example may compile
-@given(collections(min_nodes=0, directed=None))
-def test_triples_match_the_naive_twin(graphs):
-    _, codes = paths.read_labels(graphs, PatternVocabulary.empty(0))
-    codes = codes._replace(nodes=graphs.node_codes, n_node_labels=len(graphs.node_alphabet))
-    keys, owners, counts = paths._count_triples(graphs, codes, 1)
-    offsets = np.searchsorted(owners, np.arange(len(graphs) + 1))
-    found = (offsets.tolist(), keys.tolist(), counts.tolist())
-    assert found == naive.triples_of_graphs(graphs)
-
-
 @pytest.mark.parametrize("directed", [False, True])
 def test_triples_of_a_large_sparse_graph_match_scipy(rng, directed):
     from scipy import sparse
