@@ -14,12 +14,7 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns import _compiled, vocabulary
-from treelens.patterns.vocabulary import (
-    LONGEST_TEXT,
-    PatternLevel,
-    PatternTree,
-    PatternVocabulary,
-)
+from treelens.patterns.vocabulary import LONGEST_TEXT, PatternLevel, PatternTree, PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
 
