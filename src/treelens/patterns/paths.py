@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from treelens.graphs.collection import GraphCollection, translate_codes
+from treelens.graphs.collection import GraphCollection
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 from treelens.patterns.histograms import PairFeatures
@@ -40,11 +40,7 @@ def read_labels(
     """Return the vocabulary (depth 0) extended by all labels, and the codes of the labels."""
     # Codes in `known` do not change, so new labels get codes that no known pattern contains.
     extended, colors = known.extend(graphs)
-    edges = np.zeros(len(graphs.neighbors), dtype=np.int32)
-    if extended.edge_alphabet is not None and graphs.edge_codes is not None:
-        edges = translate_codes(
-            graphs.edge_codes, graphs.edge_alphabet or (), extended.edge_alphabet
-        )
+    edges = extended.edge_codes_of(graphs)
     offsets, neighbors = graphs.neighbor_offsets, graphs.neighbors
     if graphs.directions is not None:
         out = graphs.directions == 0

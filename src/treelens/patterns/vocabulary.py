@@ -277,24 +277,17 @@ class PatternVocabulary:
         self, graphs: GraphCollection, extend: bool, n_jobs: int
     ) -> tuple[PatternVocabulary, NodeColors]:
         """Return the colours of every depth; new patterns are added with ``extend``, else -1."""
-        edge_codes = None
-        if self.edge_alphabet is not None and graphs.edge_codes is not None:
-            edge_codes = translate_codes(
-                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
-            )
+        edge_codes = self.edge_codes_of(graphs)
         if self.directed and graphs.directions is not None:
-            if edge_codes is None:
-                edge_codes = graphs.directions.astype(np.int32)
-            else:
-                both = 2 * edge_codes + graphs.directions
-                edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
+            both = 2 * edge_codes + graphs.directions
+            edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
         refined = np.empty((self.depth + 1, graphs.n_nodes), dtype=np.int32)
         refined[0] = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
         offsets, levels = graphs.neighbor_offsets, []
         neighbors = arc_targets(graphs, offsets, graphs.neighbors)
         for h, level in enumerate(self.levels):
             keys = refined[h][neighbors].astype(np.int64)
-            if edge_codes is not None:
+            if self.uses_edge_labels or self.directed:
                 unseen = (keys < 0) | (edge_codes < 0)
                 keys = np.where(unseen, _compiled.UNSEEN, keys * self.n_edge_codes + edge_codes)
             sort = partial(_compiled.sort_runs, offsets=offsets, keys=keys)
@@ -303,6 +296,12 @@ class PatternVocabulary:
             refined[h + 1], wider = level.numbered(nodes, extend, n_jobs)
             levels.append(wider)
         return replace(self, levels=tuple(levels)), NodeColors(refined, graphs.node_offsets)
+
+    def edge_codes_of(self, graphs: GraphCollection) -> np.ndarray:
+        """Return the codes of edge labels, -1 for unknown ones; all zero where there are none."""
+        if self.edge_alphabet is None or graphs.edge_codes is None:
+            return np.zeros(len(graphs.neighbors), dtype=np.int32)
+        return translate_codes(graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet)
 
     def _check_kind(self, graphs: GraphCollection) -> None:
         if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
