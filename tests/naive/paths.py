@@ -69,23 +69,6 @@ def sequences(graph: Graph, max_length: int, edge_labels: bool = False) -> Count
     return result
 
 
-def steps_of_walks(graph: Graph, max_length: int) -> int:
-    """Steps along arcs from the ends of every distinct sequence that is lengthened."""
-    step, found = steps(graph, edge_labels=False), 0
-    ends: dict[tuple, set[int]] = {}
-    for node, label in enumerate(graph.node_labels):
-        ends.setdefault((label,), set()).add(node)
-    for _ in range(max_length):
-        found += sum(len(step[node]) for nodes in ends.values() for node in nodes)
-        longer: dict[tuple, set[int]] = {}
-        for met, nodes in ends.items():
-            for node in nodes:
-                for _, other in step[node]:
-                    longer.setdefault((*met, graph.node_labels[other]), set()).add(other)
-        ends = longer
-    return found
-
-
 def product_adjacency(a: Graph, b: Graph, edge_labels: bool = False) -> np.ndarray:
     """Adjacency matrix over the node pairs with equal labels, in row-major order."""
     pairs = [(u, v) for u in range(a.n_nodes) for v in range(b.n_nodes)
