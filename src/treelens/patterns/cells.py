@@ -342,7 +342,11 @@ def _choose_split(
 def _spread(columns: np.ndarray) -> np.ndarray:
     """Standard deviation of each row, missing values aside."""
     known = ~np.isnan(columns)
-    n = np.maximum(known.sum(axis=1), 1)
+    n = known.sum(axis=1)
+    if (n == columns.shape[1]).all():
+        centred = columns - (columns.sum(axis=1) / n)[:, None]
+        return np.sqrt((centred**2).sum(axis=1) / n)
+    n = np.maximum(n, 1)
     mean = np.where(known, columns, 0.0).sum(axis=1) / n
     centred = np.where(known, columns - mean[:, None], 0.0)
     return np.sqrt((centred**2).sum(axis=1) / n)
