@@ -15,7 +15,7 @@ from treelens.gp.choice import starting_parameters
 from treelens.gp.evidence import Evidence, EvidenceProblem, PatternHierarchy
 from treelens.gp.posterior import cholesky_in_place, inverse_in_place
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 N_EVALUATION = 2500  # graphs of NCI1 in one evaluation
 N_RIVAL = 300  # and in scikit-learn's process, whose sums of minima are slow in NumPy

@@ -16,8 +16,7 @@ from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
 from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stochastic_gradient
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 DEPTH = 3
@@ -121,7 +120,7 @@ import json
 import treelens as tl
 from treelens.pairwise.learn import learn_weights
 from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
 graphs, y = tl.load_dataset("NCI1")

@@ -30,8 +30,7 @@ from treelens.pairwise.bounds import (
 )
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, Margins, smooth_hinge_same
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 KEY = ("dataset", "run", "n_graphs", "repetition", "seed")

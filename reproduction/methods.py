@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from treelens.estimators.svc import PairwiseWeights
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 # From this many training graphs on, a grid's second list of radii is tried.
 _MANY = 1500

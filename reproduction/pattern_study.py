@@ -14,8 +14,7 @@ from reproduction.methods import LEARNER, study_learner
 from treelens.explain.decode import named_forest, pattern_table
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 NAMES = ("MUTAG", "PTC_MR")

@@ -32,8 +32,7 @@ from treelens.graphs.datasets import load_dataset
 from treelens.graphs.synthetic import make_synthetic
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.objective import AllPairsObjective
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 KEY = ("experiment", "dataset", "n_graphs", "depth", "solver", "fold", "seed")

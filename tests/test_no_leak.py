@@ -14,8 +14,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 import treelens as tl
 from strategies import random_collection
 from treelens.kernels.gram import pair_sums
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.search import SCORES, Candidate, KernelSearch, grid
 

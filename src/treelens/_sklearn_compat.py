@@ -50,14 +50,6 @@ else:
     from sklearn.utils.metaestimators import available_if
 
 __all__ = [
-    "BaseEstimator",
-    "ClassifierMixin",
-    "HasMethods",
-    "Interval",
-    "RegressorMixin",
-    "StrOptions",
-    "TransformerMixin",
-    "available_if",
-    "check_sample_weight",
-    "is_pandas_na",
-]
+    "BaseEstimator", "ClassifierMixin", "HasMethods", "Interval", "RegressorMixin", "StrOptions",
+    "TransformerMixin", "available_if", "check_sample_weight", "is_pandas_na",
+]  # fmt: skip

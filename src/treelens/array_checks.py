@@ -19,15 +19,7 @@ def check_array(
     low: float | None = None,
     below: float = np.inf,
 ) -> None:
-    """Raise ``ValueError`` unless ``array`` has this type, shape (None: any) and range of values.
-
-    Examples
-    --------
-    >>> check_array(np.array([0, 3]), "indices", np.int64, (None,), 0, 3)
-    Traceback (most recent call last):
-    ...
-    ValueError: indices must be at least 0 and below 3
-    """
+    """Raise ``ValueError`` unless an array has this type, shape (None: any) and range of values."""
     if array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} must be of type {np.dtype(dtype)}, not {array.dtype}")
     if len(array.shape) != len(shape) or any(

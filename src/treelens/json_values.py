@@ -19,13 +19,8 @@ def plain(
 ) -> Any:
     """Return JSON data with string keys, in which numbers that are not finite are None.
 
-    Parameters
-    ----------
-    value : object
-    text : callable
-        Applied to every string and every key.
-    other : callable
-        Returns a string for a value that JSON cannot represent; an error by default.
+    ``text`` is applied to every string and key; ``other`` returns a string for a value that JSON
+    cannot represent, which is an error by default.
 
     Examples
     --------

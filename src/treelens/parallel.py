@@ -13,13 +13,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
-    """``work(item)`` for every item, in their order.
-
-    Examples
-    --------
-    >>> in_threads(lambda n: n * n, range(4), n_jobs=2)
-    [0, 1, 4, 9]
-    """
+    """``work(item)`` for every item, in their order."""
     items = list(items)
     if n_jobs <= 1 or len(items) <= 1:
         return [work(item) for item in items]
@@ -84,11 +78,7 @@ _LIMITS = _BlasLimits()
 
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
-    """Let BLAS and LAPACK use at most so many threads in this thread.
-
-    The same machine and the same number of threads give the same result; another number may
-    change its last digits.
-    """
+    """Let BLAS and LAPACK use at most so many threads in this thread; it may change last digits."""
     _LIMITS.enter(max(n_threads, 1))
     try:
         yield
@@ -111,14 +101,7 @@ def openmp_threads(n_threads: int) -> Any:
 
 @contextmanager
 def progress_ticks(show: bool | None, title: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports what was just finished.
-
-    Parameters
-    ----------
-    show : bool or None
-        None shows the bar only when standard error is a terminal.
-    title : str
-    """
+    """Yield a function that reports what was just finished; None: show it on a terminal only."""
     if show is None:
         show = sys.stderr.isatty()
     if not show:

@@ -9,7 +9,7 @@ import treelens as tl
 from treelens.estimators import baselines
 from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 from treelens.kernels.fingerprints import fingerprint_counts
-from treelens.kernels.mixture import mixture_kernel
+from treelens.kernels.gram import mixture_kernel
 
 Chem = pytest.importorskip("rdkit.Chem")
 CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]

@@ -15,7 +15,7 @@ import treelens as tl
 from treelens import GraphCollection, GraphSVC, PairwiseWeights
 from treelens.graphs.build import build_collection
 from treelens.graphs.errors import NotGraphsError
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 def rows_as_graphs(X):

@@ -12,8 +12,7 @@ import treelens as tl
 from strategies import random_collection
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.settings import SOLVER_KINDS, LearnerSettings
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 

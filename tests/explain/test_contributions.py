@@ -20,8 +20,7 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
-from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted

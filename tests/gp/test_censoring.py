@@ -20,9 +20,8 @@ from treelens.gp.censoring import (
 from treelens.gp.choice import TrainingData
 from treelens.gp.evidence import EvidenceParameters, prior_value
 from treelens.gp.posterior import ExactPosterior, Targets
-from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures
 
 
 def _log_z(limits, mean, covariance, sites):

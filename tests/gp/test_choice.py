@@ -14,9 +14,8 @@ from treelens.gp.choice import (
     starting_parameters,
 )
 from treelens.gp.posterior import Targets, class_columns
-from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures
 
 
 @pytest.fixture(scope="module")

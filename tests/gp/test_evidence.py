@@ -15,8 +15,7 @@ from treelens.gp.evidence import (
     PatternHierarchy,
 )
 from treelens.gp.posterior import JITTER
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 
 pytestmark = pytest.mark.interpreted
 

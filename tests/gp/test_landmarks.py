@@ -22,10 +22,8 @@ from treelens.gp.landmarks import (
     sample_for,
 )
 from treelens.gp.posterior import ExactPosterior, solve_upper
-from treelens.kernels.mixture import MixtureKernel, MixtureScales
-from treelens.patterns.features import Features
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.kernels.gram import MixtureKernel, MixtureScales
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 N, N_NEW = 60, 10

@@ -11,7 +11,7 @@ from treelens.gp.evidence import Evidence
 from treelens.gp.levels import LevelSums, SharedSums
 from treelens.gp.posterior import Targets
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 @pytest.fixture(scope="module")

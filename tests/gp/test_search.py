@@ -9,7 +9,7 @@ import pytest
 from gp.test_evidence import _problem, _with_covariates
 from treelens.gp.choice import STAGES, maximise_evidence, starting_parameters
 from treelens.gp.evidence import Evidence
-from treelens.patterns.features import Features, select_features
+from treelens.patterns.histograms import Features, select_features
 
 
 def _in_stages(problem):

@@ -6,9 +6,8 @@ from scipy import sparse
 
 from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import MixtureScales, mixture_kernel
-from treelens.patterns.pairs import PairFeatures
+from treelens.kernels.gram import MixtureScales, mixture_kernel, pair_sums
+from treelens.patterns.histograms import PairFeatures
 
 pytestmark = pytest.mark.interpreted
 SCALES = MixtureScales(1.3, 0.2, 1.7, 0.6)

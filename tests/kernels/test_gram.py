@@ -8,8 +8,7 @@ import pytest
 from strategies import random_collection
 from treelens.kernels import gram as gram_module
 from treelens.kernels.gram import normalize_kernel, pair_sums
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted

@@ -6,12 +6,10 @@ import pytest
 from kernels.test_gram import ATOL, dense_rows, tables_of
 from naive.kernels import nearest
 from strategies import histograms_of, random_collection
-from treelens.kernels.gram import pair_sums
-from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.kernels.gram import MixtureKernel, MixtureScales, pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel, l1_distance, nearest_graphs
-from treelens.patterns.features import Features, select_features
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures, select_features
 
 pytestmark = pytest.mark.interpreted
 GAMMA = 0.7

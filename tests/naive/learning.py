@@ -3,7 +3,7 @@
 import numpy as np
 
 from treelens.pairwise.objective import Margins
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 def row(features: PairFeatures, graph: int) -> dict[int, float]:

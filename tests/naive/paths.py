@@ -42,22 +42,6 @@ def triples(graph: Graph, ordered: bool) -> Counter:
     return result
 
 
-def triples_of_graphs(graphs: GraphCollection) -> tuple[list[int], list[int], list[float]]:
-    """Offsets, sorted keys and counts; labels by their code in the collection's alphabet."""
-    code = {label: k for k, label in enumerate(graphs.node_alphabet)}
-    n = len(code)
-    offsets, keys, counts = [0], [], []
-    for graph in graphs:
-        found: Counter = Counter()
-        for (a, b, d), count in triples(graph, ordered=False).items():
-            low, high = (code[a], code[b]) if graph.directed else sorted((code[a], code[b]))
-            found[(d * n + low) * n + high] += count
-        keys += sorted(found)
-        counts += [float(found[key]) for key in sorted(found)]
-        offsets.append(len(keys))
-    return offsets, keys, counts
-
-
 def steps(graph: Graph, edge_labels: bool) -> list[list[tuple[Any, int]]]:
     """For every node the (edge label or None, neighbour) it can step along."""
     result: list[list[tuple[Any, int]]] = [[] for _ in range(graph.n_nodes)]
@@ -83,23 +67,6 @@ def sequences(graph: Graph, max_length: int, edge_labels: bool = False) -> Count
     for node in range(graph.n_nodes):
         walk_on(node, ())
     return result
-
-
-def steps_of_walks(graph: Graph, max_length: int) -> int:
-    """Steps along arcs from the ends of every distinct sequence that is lengthened."""
-    step, found = steps(graph, edge_labels=False), 0
-    ends: dict[tuple, set[int]] = {}
-    for node, label in enumerate(graph.node_labels):
-        ends.setdefault((label,), set()).add(node)
-    for _ in range(max_length):
-        found += sum(len(step[node]) for nodes in ends.values() for node in nodes)
-        longer: dict[tuple, set[int]] = {}
-        for met, nodes in ends.items():
-            for node in nodes:
-                for _, other in step[node]:
-                    longer.setdefault((*met, graph.node_labels[other]), set()).add(other)
-        ends = longer
-    return found
 
 
 def product_adjacency(a: Graph, b: Graph, edge_labels: bool = False) -> np.ndarray:

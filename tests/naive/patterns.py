@@ -1,75 +1,8 @@
-"""Plain-Python twins of ``treelens/patterns/_compiled.py``: what each function means, slowly.
-
-A pattern is written as it is defined, ``(own colour, sorted child keys)``, and known patterns are a
-dict from patterns to colours, so that equality is equality of tuples and no hash can collide.
-"""
+"""Plain-Python twins of ``treelens/patterns/_compiled.py``: colours as what they stand for."""
 
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-
-WORD = 2**64
-UNSEEN = -1
-
-
-def mix(value: int) -> int:
-    """The finaliser of splitmix64, in whole numbers."""
-    x = (value + 0x9E3779B97F4A7C15) % WORD
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % WORD
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % WORD
-    return x ^ (x >> 31)
-
-
-def signature(own_color: int, keys: list[int]) -> int:
-    total = sum(mix(key) for key in keys) % WORD
-    return mix(total ^ mix(own_color + 1 + (len(keys) << 32)))
-
-
-def child_keys(
-    graphs: GraphCollection, colors: list[int], edge_codes: list[int] | None, n_edge_labels: int
-) -> list[list[int]]:
-    """The sorted keys of every node's neighbours."""
-    result = []
-    for graph in range(len(graphs)):
-        base = int(graphs.node_offsets[graph])
-        for node in range(base, int(graphs.node_offsets[graph + 1])):
-            arcs = range(graphs.neighbor_offsets[node], graphs.neighbor_offsets[node + 1])
-            keys = []
-            for arc in arcs:
-                color = int(colors[base + int(graphs.neighbors[arc])])
-                code = 0 if edge_codes is None else int(edge_codes[arc])
-                unseen = color == UNSEEN or code == UNSEEN
-                keys.append(UNSEEN if unseen else color * max(n_edge_labels, 1) + code)
-            result.append(sorted(keys))
-    return result
-
-
-def patterns_of(colors: list[int], keys: list[list[int]]) -> list[tuple]:
-    return [(int(color), tuple(own_keys)) for color, own_keys in zip(colors, keys, strict=True)]
-
-
-def known_patterns(own: list, child_offsets: list, child_keys: list) -> dict[tuple, int]:
-    """The patterns of one level as a dict from pattern to colour."""
-    return {
-        (int(own[color]), tuple(child_keys[child_offsets[color] : child_offsets[color + 1]])): color
-        for color in range(len(own))
-    }
-
-
-def look_up_patterns(patterns: list[tuple], known: dict[tuple, int], add: bool) -> list[int]:
-    """Colours of the patterns. One that contains something unseen is never known.
-
-    With ``add`` new patterns get the next number.
-    """
-    numbers, found = dict(known), []
-    for own, keys in patterns:
-        if own == UNSEEN or UNSEEN in keys:
-            found.append(UNSEEN)
-        elif add:
-            found.append(numbers.setdefault((own, keys), len(numbers)))
-        else:
-            found.append(numbers.get((own, keys), UNSEEN))
-    return found
 
 
 def nested_colors(graphs: GraphCollection, depth: int, edge_labels: bool = False) -> list[list]:

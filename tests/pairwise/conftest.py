@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from strategies import histograms_of, random_collection
-from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.histograms import PAIR_KINDS, PairFeatures
 
 
 def features_of(

@@ -19,7 +19,7 @@ from treelens.pairwise.bounds import (
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
 from treelens.pairwise.solvers import stage_ends
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 MARGINS = Margins(alpha1=0.9, alpha2=0.3, sigma=0.2)
 

@@ -10,8 +10,7 @@ from strategies import histograms_of
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
 from treelens.pairwise.learn import learn_weights
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PAIR_KINDS, PairFeatures
+from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 SOLVERS = [

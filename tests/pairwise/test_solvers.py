@@ -14,7 +14,7 @@ from treelens.pairwise.solvers import (
     projected_gradient,
     projected_quasi_newton,
 )
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -1,4 +1,7 @@
-"""The vocabulary: the same names whichever way the graphs come, and trees that unfold right."""
+"""Refinement and the vocabulary: one name whichever way graphs come, trees that unfold right."""
+
+from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -6,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import patterns as naive
-from strategies import collections
+from strategies import collections, random_collection
 from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
+from treelens.patterns import _compiled
+from treelens.patterns import vocabulary as vocabulary_module
 from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -36,8 +41,16 @@ def same_vocabulary(a: PatternVocabulary, b: PatternVocabulary) -> bool:
     )
 
 
+@pytest.fixture(scope="module", params=[2**64 - 1, 0x7, 0])
+def any_hash(request: pytest.FixtureRequest):
+    """A weak hash, which forces collisions, changes nothing."""
+    with patch.object(vocabulary_module, "HASH_MASK", np.uint64(request.param)):
+        yield
+
+
+@pytest.mark.usefixtures("any_hash")
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_blocks_give_the_ids_of_the_whole(edge_labels: bool, data: st.DataObject) -> None:
     graphs = data.draw(collections(min_graphs=2, edge_labels=edge_labels, directed=None))
@@ -78,8 +91,9 @@ def test_a_slice_counts_only_the_labels_it_holds() -> None:
     assert vocabulary.transform(graphs).colors.tolist() == [[0, -1], [0, -1]]
 
 
+@pytest.mark.usefixtures("any_hash")
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_transform_knows_training_patterns_and_only_those(
     edge_labels: bool, data: st.DataObject
@@ -187,9 +201,9 @@ def test_trees_and_texts_of_deep_patterns_are_limited() -> None:
         vocabulary.tree(pattern, max_nodes=size - 1)
 
 
-def test_a_tree_deeper_than_python_can_recurse() -> None:
+def test_a_deep_chain() -> None:
     """Two nodes that see each other, and each other, and so on: a chain without branches."""
-    depth = 2000
+    depth = 200
     pair = build_collection([2], np.array([[0, 1]]), ["a", "b"], ["="])
     vocabulary, _ = PatternVocabulary.fit(pair, depth, edge_labels=True)
     text = str(vocabulary.tree(vocabulary.n_patterns - 2))
@@ -201,3 +215,41 @@ def test_a_pattern_that_does_not_exist(path: GraphCollection, pattern: int) -> N
     vocabulary, _ = PatternVocabulary.fit(path, 1)
     with pytest.raises(IndexError, match=rf"Pattern {pattern} does not exist"):
         vocabulary.tree(pattern)
+
+
+# --- refinement and its compiled loops, against their twins -------------------------------------
+
+
+def fitted(graphs: GraphCollection, depth: int = 3, **options):
+    known, colors = PatternVocabulary.fit(graphs, depth, **options)
+    return known, colors.colors
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5, 31, 100])
+def test_runs_are_sorted(degree: int, rng: np.random.Generator) -> None:
+    offsets = np.array([0, 3, 3, 3 + degree, 4 + degree])
+    keys = rng.integers(-1, 50, offsets[-1])
+    expected = [sorted(keys[a:b].tolist()) for a, b in pairwise(offsets)]
+    for first, last in ((2, 4), (0, 2)):
+        _compiled.sort_runs(first, last, offsets, keys)
+    assert [keys[a:b].tolist() for a, b in pairwise(offsets)] == expected
+
+
+@pytest.mark.usefixtures("any_hash")
+@pytest.mark.parametrize("edge_labels", [False, True])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_colours_are_the_nested_multisets(edge_labels: bool, data: st.DataObject) -> None:
+    graphs = data.draw(collections(min_nodes=0, edge_labels=edge_labels, directed=None))
+    _, colors = fitted(graphs, edge_labels=edge_labels)
+    expected = naive.numbered(naive.nested_colors(graphs, 3, edge_labels))
+    assert colors.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_number_of_threads_changes_nothing(n_jobs: int, rng: np.random.Generator) -> None:
+    graphs, more = random_collection(rng, 40), random_collection(rng, 20)
+    one, colors = fitted(graphs)
+    other, other_colors = fitted(graphs, n_jobs=n_jobs)
+    assert (colors == other_colors).all()
+    assert (one.transform(more).colors == other.transform(more, n_jobs).colors).all()

@@ -27,8 +27,7 @@ from sklearn.base import clone
 
 from reproduction import protocol
 from treelens import GraphSVC, RandomWalk, ShortestPath, make_synthetic
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm.search import Candidate
 

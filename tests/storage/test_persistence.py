@@ -112,10 +112,9 @@ def relabelled(labels):
 
 @pytest.mark.parametrize(
     "labels",
-    [["C", "Br", "ü\ud800", ""], [0, -5, 2**70, 7], [0.5, -0.0, 1e-300, float("inf")],
-     [("C", 1), ("C", 2, (0.5,)), (), ("C", True)], ["C", 1, 0.5, ("N", 1)],
+    [["ü\ud800", 2**70, float("inf"), ("C", 2, (0.5,))],
      [np.int64(3), np.float32(0.1), np.str_("x"), np.bool_(True)]],
-    ids=["strings", "integers", "floats", "tuples", "mixed", "numpy"],
+    ids=["mixed", "numpy"],
 )  # fmt: skip
 def test_labels_keep_value_and_type(labels, tmp_path):
     graphs = relabelled(labels)
@@ -181,7 +180,6 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [("kernel.weights", lambda x: x[:-1], "must have the shape"),
-     ("kernel.weights", lambda x: x.astype(np.int64), "must be of type float64, not int64"),
      ("kernel.weights", lambda x: x - 10, "weights must be at least 0"),
      ("coefficients", lambda x: x.T.copy(), "must have the shape"),
      ("levels.0.own", lambda x: x + 100, "own must be at least 0 and below 4"),
@@ -192,7 +190,6 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
      ("histograms.graphs", lambda x: x[::-1].copy(), "graphs must ascend within a pattern"),
      ("histograms.counts", lambda x: x - 1, "counts must be at least 1"),
      ("histograms.counts", lambda x: x + 1, "counts must add up"),
-     ("histograms.unseen", lambda x: x + 1, "counts must add up"),
      ("histograms.level_offsets", lambda x: np.r_[0, 1, x[2:]], "add up|patterns of the voc"),
      ("targets", lambda x: x + 1, "targets must be at least 0 and below 2"),
      ("basis_indices", lambda x: x + 1000, "basis_indices must be"),
@@ -231,13 +228,10 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [(lambda r: r.members.pop(r.member("basis_indices")), "basis_indices' is missing"),
-     (lambda r: r.data["model"].pop("classes"), "must have the fields"),
-     (put("model", classes={"$list": ["int64", [1]]}), "classes must be two or more"),
      (put("model", classes={"$list": ["int64", [2, 1]]}), "classes must be two or more"),
      (put("model", classes={"$list": ["object", ["a", 1]]}), "classes must be two or more"),
      (put("model", classes={"$list": ["object", [{"$tuple": [1]}, {"$tuple": [2]}]]}), "classes"),
      (put(*VOCABULARY, node_alphabet={"$tuple": [{"a": 1}, 1, 2, 3]}), "can be hashed"),
-     (put(*VOCABULARY, node_alphabet={"$tuple": [0, 1, 2, 2]}), "different labels"),
      (put(*VOCABULARY, node_alphabet={"$tuple": [0, 1, 2, {"$float": "nan"}]}), "different labels"),
      (put("model", "patterns", first_depth=9), "first_depth"),
      (put("model", "patterns", kind="subtree"), "kind of pair feature"),
@@ -245,16 +239,13 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
      (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
      (put("model", "choice", learner={"solver": "luck"}), "solver must be"),
      (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
-     (put("model", **{"$class": "os.system"}), "unknown class"),
      (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
-     (put(estimator="GraphRegressor"), "'estimator' is"),
      (put(estimator="GraphClassifier"), "'estimator' is"),
      (put(estimator=["GraphSVC"]), "'estimator' is"),
      (put(parameters=[]), "'parameters':"),
      (put("parameters", n_jobs=100_000), "n_jobs must be"),
      (put("parameters", more=1), "unexpected keyword argument 'more'"),
      (put("parameters", learner=3), "'parameters': "),
-     (put("parameters", "learner", n_jobs=10**6), "n_jobs must be"),
      (put("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
      (lambda r: r.manifest.update(format="other"), "no treelens model")],
 )  # fmt: skip

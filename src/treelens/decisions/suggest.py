@@ -30,7 +30,7 @@ from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import known_graphs, smiles_of
-from treelens.patterns.features import RefinedGraphs
+from treelens.patterns.forest import RefinedGraphs
 
 STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
 _LEAST = 1e-12  # relative to the largest variance

@@ -22,7 +22,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.targets import limits_in_words
-from treelens.patterns.features import select_features
+from treelens.patterns.histograms import select_features
 
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")

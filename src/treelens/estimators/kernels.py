@@ -19,10 +19,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
-from treelens.patterns.features import Features, PatternExtractor, first_depth_of
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.forest import PatternExtractor, PatternForest, first_depth_of
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -142,7 +140,7 @@ class WLSubtree(GraphKernel):
            [3., 9.]])
     """
 
-    _kind = "subtree"  # which pair feature, see treelens.patterns.pairs
+    _kind = "subtree"  # which pair feature, see treelens.patterns.histograms
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GraphKernel._parameter_constraints,
         "depth": [Interval(Integral, 0, None, closed="left")],

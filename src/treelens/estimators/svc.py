@@ -18,8 +18,8 @@ from treelens.graphs.targets import check_classes
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name
-from treelens.patterns.features import first_depth_of
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.forest import first_depth_of
+from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import fitting
 from treelens.svm.model import FittedSVM, model_bound

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import Interval, available_if
 from treelens.estimators.kernels import GraphKernel
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels._compiled_walks import WalkedGraphs
+from treelens.kernels._compiled import WalkedGraphs
 from treelens.kernels.gram import normalize_kernel
 from treelens.kernels.random_walk import (
     check_convergence,
@@ -21,8 +21,7 @@ from treelens.kernels.random_walk import (
     walk_kernel,
     walked_graphs,
 )
-from treelens.patterns.features import Features
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import Features, PairFeatures
 from treelens.patterns.paths import (
     LabelCodes,
     PathCounts,

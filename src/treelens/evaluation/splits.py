@@ -19,13 +19,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.kernels.fingerprints import (
-    canonical_smiles,
-    fingerprint_counts,
-    molecules_behind,
-    presence,
-    tanimoto_matrix,
-)
+from treelens.kernels.fingerprints import fingerprint_counts, molecules_behind, tanimoto_matrix
 
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time
@@ -143,7 +137,7 @@ class ClusterKFold(_Folds):
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
         graphs = as_graph_collection(X)
         if {"smiles", "mol"} & set(graphs.graph_data):
-            counts = presence(fingerprint_counts(molecules_behind(graphs)))
+            counts = (fingerprint_counts(molecules_behind(graphs)) > 0).astype(float)
         else:
             from treelens.patterns.forest import PatternForest, usual_trees
 
@@ -202,9 +196,11 @@ def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
 
 def copy_keys(graphs: GraphCollection) -> np.ndarray:
     """A key per graph that copies of a molecule share; of other graphs all are different."""
-    if {"smiles", "mol"} & set(graphs.graph_data):
-        return canonical_smiles(graphs)
-    return np.arange(len(graphs))
+    if not {"smiles", "mol"} & set(graphs.graph_data):
+        return np.arange(len(graphs))
+    from rdkit import Chem
+
+    return np.array([Chem.MolToSmiles(molecule) for molecule in molecules_behind(graphs)])
 
 
 def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:

@@ -36,8 +36,8 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
-from treelens.patterns.features import Features
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import Features
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes

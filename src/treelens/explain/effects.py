@@ -43,11 +43,10 @@ from scipy import sparse
 from treelens.explain import _compiled
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import interleaved, mirrored, pair_sums
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.features import Features, RefinedGraphs, graph_keys, select_features
-from treelens.patterns.histograms import SparseRows
+from treelens.patterns.forest import RefinedGraphs
+from treelens.patterns.histograms import Features, SparseRows, graph_keys, select_features
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
 # Nodes of quadrature. For many pairs of graphs: up to this gamma twelve give ten digits.

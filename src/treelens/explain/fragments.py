@@ -29,7 +29,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.features import RefinedGraphs
+from treelens.patterns.forest import RefinedGraphs
 
 N_FRAGMENTS = 40
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment

@@ -28,13 +28,11 @@ from treelens.gp.censoring import CensoredEvidence, Conditioned, log_densities
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem, PatternHierarchy
 from treelens.gp.levels import SharedSums
 from treelens.gp.posterior import LeaveOneOut, Targets
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel
 from treelens.models.thresholds import calibrated, fit_slope
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import replicate_numbers
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, replicate_numbers
 
 STAGES = ("uniform", "depths", "branches")
 # Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of

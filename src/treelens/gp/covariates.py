@@ -20,7 +20,7 @@ from treelens.graphs.descriptors import (
 )
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.kernels.mixture import CovariateScales
+from treelens.kernels.gram import CovariateScales
 
 DESCRIPTORS = "rdkit"
 Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0

@@ -33,9 +33,8 @@ from treelens.gp.posterior import (
     left_out_given,
 )
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.mixture import MixtureKernel, MixtureScales, MixtureSlopes
-from treelens.patterns.features import Features
-from treelens.patterns.pairs import PairFeatures
+from treelens.kernels.gram import MixtureKernel, MixtureScales, MixtureSlopes
+from treelens.patterns.histograms import Features, PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.model import FittedGP

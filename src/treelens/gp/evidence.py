@@ -4,7 +4,7 @@ The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` 
 of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and
 ``theta_v``, the sum of the deviations ``delta_a`` of ``v`` and all its ancestors, so that a
 deviation moves a whole branch.
-With ``A`` the mixture kernel (:mod:`treelens.kernels.mixture`) of these weights plus noise on the
+With ``A`` the mixture kernel (:mod:`treelens.kernels.gram`) of these weights plus noise on the
 diagonal, and P columns of targets, the objective to minimise is
 
     J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + ...
@@ -31,17 +31,17 @@ from scipy.spatial import distance
 
 from treelens.gp.levels import LevelSums, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
-from treelens.kernels.gram import mirrored
-from treelens.kernels.mixture import (
+from treelens.kernels.gram import (
     CovariateScales,
     Kept,
     MixtureScales,
     MixtureSlopes,
+    mirrored,
     mixture_kernel,
     mixture_slopes,
 )
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
 # wide, but enough to keep the noise off zero where a few graphs repeat.

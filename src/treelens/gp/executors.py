@@ -38,8 +38,8 @@ from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.errors import GraphDataError
-from treelens.kernels.mixture import MixtureKernel
-from treelens.patterns.features import Features
+from treelens.kernels.gram import MixtureKernel
+from treelens.patterns.histograms import Features
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # The position of the first target that cannot be learned from, and words about it; None: all can.

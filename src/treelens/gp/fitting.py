@@ -47,8 +47,12 @@ from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import TrainingGraphs
-from treelens.patterns.features import replicate_numbers, select_features
-from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.histograms import (
+    PatternHistograms,
+    SparseRows,
+    replicate_numbers,
+    select_features,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,10 +25,9 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
-from treelens.kernels.gram import mirrored
-from treelens.kernels.mixture import MixtureKernel
+from treelens.kernels.gram import MixtureKernel, mirrored
 from treelens.parallel import blas_threads
-from treelens.patterns.features import Features, select_features
+from treelens.patterns.histograms import Features, select_features
 
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7

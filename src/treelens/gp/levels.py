@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
-from treelens.kernels.mixture import row_blocks
+from treelens.kernels.gram import PairLists, gather_pairs, pair_sums, row_blocks
 from treelens.parallel import in_threads
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.evidence import EvidenceProblem, PatternHierarchy

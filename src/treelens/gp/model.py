@@ -32,15 +32,12 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.gram import mirrored
-from treelens.kernels.mixture import MixtureKernel, MixtureScales
+from treelens.kernels.gram import MixtureKernel, MixtureScales, mirrored
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.models.thresholds import Threshold, calibrated
-from treelens.patterns.features import Features, RefinedGraphs, select_features
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.forest import PatternForest, RefinedGraphs
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms, select_features
 from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:

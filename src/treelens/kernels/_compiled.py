@@ -1,7 +1,9 @@
-"""Compiled loops over pairs of graphs. Plain-Python twins: ``tests/naive/kernels.py``.
+"""Compiled loops over pairs of graphs: sums over shared patterns, and common walks.
 
-Every kernel here is a sum over patterns that two graphs share. The left side comes as rows by
-graph, the right side as inverted lists by pattern, so the work is proportional to the number of
+Plain-Python twins: ``kernels.py`` and ``paths.py`` in ``tests/naive``.
+
+A kernel of patterns is a sum over the patterns that two graphs share. The left side comes as rows
+by graph, the right side as inverted lists by pattern, so the work is proportional to the number of
 shared patterns, never to the size of the vocabulary. The few patterns that many of the graphs
 contain cost most of the work: they are dense columns, which run at vector speed.
 
@@ -15,10 +17,13 @@ Loops begin at 0 of a slice, since numba checks other indices for being negative
 functions compile faster than many that call each other.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 LANES = 64  # partial sums per dense column: sums in this shape can use vector instructions
+_MOST_LENGTHS = 100_000  # of walks that are summed one length after the other
 
 
 @njit(cache=True, nogil=True)
@@ -129,3 +134,157 @@ def gather_rows(first, last, step, base, matrix, row_offsets, row_patterns, row_
                     t1 += l1[k]
                 gradient[p0] += t0
                 gradient[p1] += t1
+
+
+# --- common walks -----------------------------------------------------------------------------
+# The direct product of two labelled graphs has a node for every pair of nodes with equal labels and
+# an edge where both graphs have one (with equal labels). Its walks are the common walks of the two.
+# The product graph is never built: its adjacency matrix `W` is applied one graph after the other.
+# Nodes are sorted by label, so a left node matches one block of right nodes, and a vector over the
+# product has the entries of these blocks, left node by left node.
+
+
+class WalkedGraphs(NamedTuple):
+    """Arrays of a collection; codes of both sides must mean the same labels."""
+
+    node_offsets: np.ndarray  # (n_graphs + 1,)
+    neighbor_offsets: np.ndarray  # (n_nodes + 1,)
+    neighbors: np.ndarray  # (n_arcs,) numbered within the graph
+    node_codes: np.ndarray  # (n_nodes,) ascending within a graph
+    edge_codes: np.ndarray  # (n_arcs,)
+    directed: bool  # whether arcs are those of directed edges, so that W is not symmetric
+
+
+@njit(cache=True, nogil=True)
+def matching_nodes(left, i, right, j):
+    """For each left node the block of right nodes with its label, and where its entries start."""
+    # Returns (first, last, starts): `starts` has one entry more, the size of the product.
+    left_codes = left.node_codes[left.node_offsets[i] : left.node_offsets[i + 1]]
+    right_codes = right.node_codes[right.node_offsets[j] : right.node_offsets[j + 1]]
+    n = len(left_codes)
+    first, last, starts = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    begin = end = 0
+    for u in range(n):
+        if u == 0 or left_codes[u] != left_codes[u - 1]:
+            begin = end
+            while begin < len(right_codes) and right_codes[begin] < left_codes[u]:
+                begin += 1
+            end = begin
+            while end < len(right_codes) and right_codes[end] == left_codes[u]:
+                end += 1
+        first[u], last[u], starts[u + 1] = begin, end, starts[u] + end - begin
+    return first, last, starts
+
+
+@njit(cache=True, nogil=True)
+def walk_step(left, i, right, j, n_edge_labels, matching, x, out):
+    """``out = W x``: ``x`` summed over the neighbours of each left node, then of right nodes."""
+    # Edge codes from `n_edge_labels` on are unknown to one of the sides.
+    first, last, starts = matching
+    u0, v0 = left.node_offsets[i], right.node_offsets[j]
+    row = np.empty(right.node_offsets[j + 1] - v0)
+    out[:] = 0.0
+    for u in range(len(first)):
+        if first[u] == last[u]:
+            continue
+        for edge in range(n_edge_labels):
+            row[:] = 0.0
+            for a in range(left.neighbor_offsets[u0 + u], left.neighbor_offsets[u0 + u + 1]):
+                if left.edge_codes[a] == edge:
+                    t = left.neighbors[a]
+                    for v in range(first[t], last[t]):
+                        row[v] += x[starts[t] + v - first[t]]
+            for v in range(first[u], last[u]):
+                for b in range(right.neighbor_offsets[v0 + v], right.neighbor_offsets[v0 + v + 1]):
+                    if right.edge_codes[b] == edge:
+                        out[starts[u] + v - first[u]] += row[right.neighbors[b]]
+
+
+@njit(cache=True, nogil=True)
+def bounded_sum(left, i, right, j, n_edge_labels, max_length, decay):
+    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps of two graphs."""
+    # `W` is symmetric, so `1' W^(a + b) 1` is the dot product of `W^a 1` and `W^b 1`, and
+    # half the length is far enough.
+    matching = matching_nodes(left, i, right, j)
+    shorter = np.ones(matching[2][-1])
+    longer = shorter
+    total, weight = shorter.sum(), 1.0
+    for k in range(1, max_length + 1):
+        weight *= decay
+        shorter = longer
+        if k % 2 == 1:
+            longer = np.empty_like(shorter)
+            walk_step(left, i, right, j, n_edge_labels, matching, shorter, longer)
+        total += weight * np.sum(shorter * longer)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
+    """``1' x`` for ``(I - decay W) x = 1``, by conjugate gradients; nan if they do not converge."""
+    # The right-hand side is also what the solution is summed with, so the error of the result is
+    # of the order of the squared residual.
+    matching = matching_nodes(left, i, right, j)
+    n = matching[2][-1]
+    x, residual, direction, image = np.zeros(n), np.ones(n), np.ones(n), np.empty(n)
+    square = float(n)
+    for _ in range(10 * n + 100):
+        if square <= tolerance * tolerance * n:
+            return x.sum()
+        walk_step(left, i, right, j, n_edge_labels, matching, direction, image)
+        image = direction - decay * image
+        curvature = np.sum(direction * image)
+        if curvature <= 0.0:  # not positive definite: the series diverges
+            return np.nan
+        step = square / curvature
+        x += step * direction
+        residual -= step * image
+        new_square = np.sum(residual * residual)
+        direction = residual + (new_square / square) * direction
+        square = new_square
+    return np.nan
+
+
+@njit(cache=True, nogil=True)
+def directed_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
+    """Either sum for a ``W`` that is not symmetric, length by length; nan if it does not converge.
+
+    All lengths (``max_length`` below 0): the terms ``r`` that come last are the residual of
+    ``(I - decay W) x = 1``, and ``(I - decay W)^-1`` is not negative. So the error ``(I - decay
+    W)^-1 r`` is at most the largest entry of ``r`` times ``x``.
+    """
+    matching = matching_nodes(left, i, right, j)
+    terms = np.ones(matching[2][-1])
+    image = np.empty_like(terms)
+    total = terms.sum()
+    most = _MOST_LENGTHS if max_length < 0 else max_length
+    for _ in range(most):
+        walk_step(left, i, right, j, n_edge_labels, matching, terms, image)
+        terms = decay * image
+        total += terms.sum()
+        largest = terms.max() if len(terms) else 0.0
+        if largest == 0.0 or (max_length < 0 and largest <= tolerance):
+            return total
+        if not largest < np.inf:
+            return np.nan
+    return np.nan if max_length < 0 else total
+
+
+@njit(cache=True, nogil=True)
+def walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
+    """One kernel value; ``max_length`` below 0 sums over all lengths."""
+    if left.directed:
+        return directed_sum(
+            left, i, right, j, n_edge_labels, max_length, decay, tolerance * tolerance
+        )
+    if max_length < 0:
+        return geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
+    return bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)
+
+
+@njit(cache=True, nogil=True)
+def walk_rows(first, step, left, right, upper, n_edge_labels, max_length, decay, tolerance, out):
+    """Fill rows ``first, first + step, ...`` of the kernel ``out``; with ``upper`` one half."""
+    for i in range(first, len(out), step):
+        for j in range(i if upper else 0, out.shape[1]):
+            out[i, j] = walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance)

@@ -1,6 +1,6 @@
 """Kernels for a GPU: sums over lists of patterns, the mixture kernel and its slopes.
 
-Twins on the CPU: :mod:`treelens.kernels._compiled`, :mod:`treelens.kernels.mixture`.
+Twins on the CPU: :mod:`treelens.kernels._compiled`, :mod:`treelens.kernels.gram`.
 Every block of threads owns one row of the matrix, and a tile of it at a time lies in the memory
 that the block shares, so that scattered additions never leave the chip. Within one pattern no two
 threads meet at the same graph, and patterns take turns: results are the same to the last bit in

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.mixture import MixtureScales
+from treelens.kernels.gram import MixtureScales
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import offsets_of
 

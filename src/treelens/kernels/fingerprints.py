@@ -15,11 +15,9 @@ from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import normalize_kernel, pair_sums
-from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import offsets_of
 
-Environment = tuple[int, int, int]  # bit, radius, count
 _FOLDED_SIZE = 2048
 
 
@@ -36,34 +34,21 @@ def molecules_behind(graphs: GraphCollection, stereo: bool = True) -> list[Any]:
     )
 
 
-def canonical_smiles(graphs: GraphCollection) -> np.ndarray:
-    """Canonical SMILES, shape (n_graphs,)."""
-    from rdkit import Chem
-
-    return np.array([Chem.MolToSmiles(molecule) for molecule in molecules_behind(graphs)])
-
-
 def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_array:
     """Unfolded counts of circular environments, shape (n_molecules, n_environments)."""
     # Radius 2 is ECFP4, 3 is ECFP6. The columns are in the order in which environments are met.
     from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    from sklearn.feature_extraction import DictVectorizer
 
     make = GetMorganGenerator(radius=radius)
     found = [make.GetSparseCountFingerprint(m).GetNonzeroElements() for m in molecules]
-    columns = {bit: k for k, bit in enumerate(dict.fromkeys(chain.from_iterable(found)))}
-    rows = np.repeat(np.arange(len(found)), [len(counts) for counts in found])
-    places = (rows, [columns[bit] for counts in found for bit in counts])
-    counts = [float(n) for counts in found for n in counts.values()]
-    return sparse.csr_array((counts, places), shape=(len(found), len(columns)))
+    return sparse.csr_array(DictVectorizer(sort=False).fit_transform(found))
 
 
-class EnvironmentCounts(NamedTuple):
-    """How often molecules have circular environments, one entry for each pair."""
+class Environments(NamedTuple):
+    """The circular environments of molecules."""
 
-    graph: np.ndarray
-    level: np.ndarray  # the radius
-    column: np.ndarray  # within the level, -1 where training never had the environment
-    times: np.ndarray
+    of_graphs: list[list[tuple[int, int, int]]]  # bit, radius and count, graph by graph
     n_atoms: np.ndarray  # (n_graphs,)
 
 
@@ -76,21 +61,30 @@ class FingerprintForest:
     columns: tuple[dict[int, int], ...]  # by radius: column of each environment of the training set
 
     @classmethod
-    def fit(
-        cls, graphs: GraphCollection, depth: int
-    ) -> tuple[FingerprintForest, EnvironmentCounts]:
+    def fit(cls, graphs: GraphCollection, depth: int) -> tuple[FingerprintForest, Environments]:
         return cls(tuple({} for _ in range(depth + 1))).extend(graphs)
 
     def extend(
         self, graphs: GraphCollection, n_jobs: int = 1
-    ) -> tuple[FingerprintForest, EnvironmentCounts]:
+    ) -> tuple[FingerprintForest, Environments]:
         """Return the forest with the environments of these graphs added, and their counts."""
-        found = _environments(molecules_behind(graphs), self.depth)
+        found = self.transform(graphs)
         columns = tuple(dict(level) for level in self.columns)
-        for bit, radius, _ in chain.from_iterable(found):
+        for bit, radius, _ in chain.from_iterable(found.of_graphs):
             columns[radius].setdefault(bit, len(columns[radius]))
-        forest = FingerprintForest(columns)
-        return forest, forest._located(found, graphs)
+        return FingerprintForest(columns), found
+
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> Environments:
+        """Return bit, radius and count of the environments of each molecule."""
+        from rdkit.Chem.rdFingerprintGenerator import AdditionalOutput, GetMorganGenerator
+
+        make, output, found = GetMorganGenerator(radius=self.depth), AdditionalOutput(), []
+        output.CollectBitInfoMap()
+        for molecule in molecules_behind(graphs):
+            make.GetSparseCountFingerprint(molecule, additionalOutput=output)
+            centres = output.GetBitInfoMap()
+            found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
+        return Environments(found, graphs.sizes)
 
     def truncated(self, depth: int) -> FingerprintForest:
         return FingerprintForest(self.columns[: depth + 1])
@@ -123,57 +117,31 @@ class FingerprintForest:
     def parents(self) -> np.ndarray:
         return np.full(self.n_patterns, -1, dtype=np.int64)
 
-    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> EnvironmentCounts:
-        return self._located(_environments(molecules_behind(graphs), self.depth), graphs)
-
-    def _located(
-        self, found: list[list[Environment]], graphs: GraphCollection
-    ) -> EnvironmentCounts:
-        entries = np.array(
-            [
-                (graph, radius, self.columns[radius].get(bit, -1), count)
-                for graph, environments in enumerate(found)
-                for bit, radius, count in environments
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 4)
-        graph, level, column, times = entries.T
-        return EnvironmentCounts(graph, level, column, times, graphs.sizes)
-
-    def count(self, counts: EnvironmentCounts) -> PatternHistograms:
-        known = counts.column >= 0
-        pattern = (self.level_offsets[counts.level] + counts.column)[known]
-        times, graph = counts.times[known].astype(np.int32), counts.graph[known]
-        shape = (self.n_patterns, len(counts.n_atoms))
-        lists = SparseRows.of(sparse.csr_array((times, (pattern, graph)), shape=shape))
+    def count(self, found: Environments) -> PatternHistograms:
+        """Return how often each molecule has each environment."""
+        entries = [
+            (graph, radius, self.columns[radius].get(bit, -1), count)
+            for graph, environments in enumerate(found.of_graphs)
+            for bit, radius, count in environments
+        ]
+        graph, level, column, times = np.array(entries, dtype=np.int64).reshape(-1, 4).T
+        new, known = column < 0, column >= 0
+        unseen = np.zeros((len(found.n_atoms), len(self.columns)), dtype=np.int64)
+        np.add.at(unseen, (graph[new], level[new]), times[new])
+        places = ((self.level_offsets[level] + column)[known], graph[known])
+        shape = (self.n_patterns, len(found.n_atoms))
+        table = sparse.csr_array((times[known].astype(np.int32), places), shape=shape)
+        lists = SparseRows.of(table)
         return PatternHistograms(
             lists.offsets, lists.indices, lists.values, self.level_offsets, self.level_depths,
-            counts.n_atoms, self._unseen(counts), self.level_shares,
+            found.n_atoms, unseen, self.level_shares,
         )  # fmt: skip
 
     def unseen_sums(
-        self, counts: EnvironmentCounts, log_weights: np.ndarray, level_weights: np.ndarray
+        self, found: Environments, log_weights: np.ndarray, level_weights: np.ndarray
     ) -> np.ndarray:
         """Return what environments that training never had add to a molecule's own sum."""
-        return self._unseen(counts) @ level_weights
-
-    def _unseen(self, counts: EnvironmentCounts) -> np.ndarray:
-        table, new = np.zeros((len(counts.n_atoms), len(self.columns)), np.int64), counts.column < 0
-        np.add.at(table, (counts.graph[new], counts.level[new]), counts.times[new])
-        return table
-
-
-def _environments(molecules: Sequence[Any], radius: int) -> list[list[Environment]]:
-    """Bit, radius and count of the environments of each molecule."""
-    from rdkit.Chem.rdFingerprintGenerator import AdditionalOutput, GetMorganGenerator
-
-    make, output, found = GetMorganGenerator(radius=radius), AdditionalOutput(), []
-    output.CollectBitInfoMap()
-    for molecule in molecules:
-        make.GetSparseCountFingerprint(molecule, additionalOutput=output)
-        centres = output.GetBitInfoMap()
-        found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
-    return found
+        return self.count(found).unseen @ level_weights
 
 
 def folded_counts(molecules: Sequence[Any]) -> np.ndarray:
@@ -183,11 +151,6 @@ def folded_counts(molecules: Sequence[Any]) -> np.ndarray:
     make = GetMorganGenerator(radius=2, fpSize=_FOLDED_SIZE)
     rows = [make.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
     return np.array(rows, dtype=np.int64).reshape(-1, _FOLDED_SIZE)
-
-
-def presence(counts: Any) -> Any:
-    """Counts as bits, in an array of the same kind."""
-    return (counts > 0).astype(counts.dtype)
 
 
 def tanimoto_matrix(

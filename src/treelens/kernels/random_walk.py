@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels import _compiled_walks
-from treelens.kernels._compiled_walks import WalkedGraphs
+from treelens.kernels import _compiled
+from treelens.kernels._compiled import WalkedGraphs
 from treelens.kernels.gram import interleaved, mirrored
 from treelens.patterns.paths import LabelCodes
 
@@ -31,7 +31,7 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
     rank[order] = np.arange(len(order))
     degrees = np.diff(codes.neighbor_offsets)
     sources = np.repeat(np.arange(len(order)), degrees)
-    targets = rank[firsts[sources] + codes.neighbors] - firsts[sources]
+    targets = rank[codes.targets] - firsts[sources]
     by_source = np.argsort(rank[sources], kind="stable")
     return WalkedGraphs(
         graphs.node_offsets, np.concatenate([[0], np.cumsum(degrees[order])]),
@@ -57,7 +57,7 @@ def walk_kernel(
     n_edge_labels = _n_common_edge_labels(left, target)
     length = -1 if max_length is None else max_length
     interleaved(
-        lambda k, step: _compiled_walks.walk_rows(
+        lambda k, step: _compiled.walk_rows(
             k, step, left, target, right is None, n_edge_labels, length, decay, _TOLERANCE, kernel
         ),
         n_jobs,
@@ -72,7 +72,7 @@ def walk_diagonal(graphs: WalkedGraphs, max_length: int | None, decay: float) ->
     length = -1 if max_length is None else max_length
     diagonal = np.array(
         [
-            _compiled_walks.walk_sum(graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE)
+            _compiled.walk_sum(graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE)
             for i in range(len(graphs.node_offsets) - 1)
         ]
     )
@@ -101,12 +101,12 @@ def check_convergence(graphs: WalkedGraphs, decay: float) -> None:
 
 def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
     """Spectral radius of the direct product of a graph with itself."""
-    matching = _compiled_walks.matching_nodes(graphs, graph, graphs, graph)
+    matching = _compiled.matching_nodes(graphs, graph, graphs, graph)
     n, n_edge_labels = int(matching[2][-1]), _n_common_edge_labels(graphs, graphs)
 
     def adjacent(vector: np.ndarray) -> np.ndarray:
         image = np.empty(n)
-        _compiled_walks.walk_step(
+        _compiled.walk_step(
             graphs, graph, graphs, graph, n_edge_labels, matching, vector.ravel(), image
         )
         return image

@@ -14,7 +14,7 @@ class KernelRow:
 
     ``pair_feature`` is what the weighted sum ``<W, Z>`` of two graphs adds up: "wasserstein" minima
     of relative frequencies, "optimal-assignment" minima of counts, "subtree" products of counts
-    (see :mod:`treelens.patterns.pairs`).
+    (see :mod:`treelens.patterns.histograms`).
     """
 
     name: str

@@ -10,7 +10,7 @@ import numpy as np
 from treelens.array_checks import check_array, check_positive
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.table import KERNELS, check_kernel
-from treelens.patterns.features import Features
+from treelens.patterns.histograms import Features
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,13 @@ from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
-from treelens.patterns.features import Features, RefinedGraphs, graph_keys
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
+from treelens.patterns.forest import PatternForest, RefinedGraphs
+from treelens.patterns.histograms import (
+    Features,
+    PatternHistograms,
+    graph_keys,
+    usual_out_of_vocabulary,
+)
 
 
 @dataclass(frozen=True, eq=False)

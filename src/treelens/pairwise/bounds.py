@@ -37,7 +37,7 @@ from treelens.pairwise.objective import (
 )
 from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stage_ends
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 _ROUNDING = 1e-12
 # For a solver that takes no single-pair steps, the stability bound is that of a stochastic run

@@ -28,7 +28,7 @@ from treelens.pairwise.solvers import (
     stochastic_gradient,
 )
 from treelens.parallel import one_blas_thread
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 
 @dataclass(frozen=True)

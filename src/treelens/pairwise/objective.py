@@ -29,7 +29,7 @@ from treelens.kernels.gram import N_SHARES, PairLists
 from treelens.pairwise import _compiled_pairs
 from treelens.pairwise.settings import LearnerSettings
 from treelens.parallel import in_threads
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures
 
 # Nearly all pairs are active, but not all: once different classes are as far apart as the farthest
 # tenth of all pairs, or equal ones as near as the nearest tenth, they no longer add to the

@@ -20,7 +20,7 @@ from treelens.array_checks import check_array, check_labels, check_offsets
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
-from treelens.patterns.vocabulary import offsets_of
+from treelens.patterns.vocabulary import arc_targets, offsets_of
 
 N_TREES = 8
 N_RESOLUTIONS = 6
@@ -121,11 +121,8 @@ class AttributeCells:
         return cls._of_splits(splits, graphs.edge_attribute_names, (), (1, 0, N_EDGE_RESOLUTIONS))
 
     @classmethod
-    def fit(cls, graphs: GraphCollection, depth: int) -> AttributeCells | None:
-        """Find thresholds from the nodes of training graphs; None where nothing has attributes."""
-        given = graphs.node_attributes is not None or graphs.edge_attributes is not None
-        if not given or not graphs.n_nodes:
-            return None
+    def fit(cls, graphs: GraphCollection, depth: int) -> AttributeCells:
+        """Find thresholds from the attributes of the nodes and edges of training graphs."""
         n_steps = min(depth, MOST_STEPS)
         values = means_over_steps(graphs, n_steps)  # (n_nodes, (n_steps + 1) * n_attributes)
         if len(values) > _MOST_NODES:
@@ -255,16 +252,14 @@ def means_over_steps(graphs: GraphCollection, n_steps: int) -> np.ndarray:
     Missing values are left out of means; where all are missing, or a node has no neighbours, it
     keeps the value of the step before. Shape (n_nodes, (n_steps + 1) * n_attributes).
     """
-    owner = np.repeat(np.arange(graphs.n_nodes), np.diff(graphs.neighbor_offsets))
-    first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # of the graph of each node
-    shape = (graphs.n_nodes, graphs.n_nodes)
-    ones = np.ones(len(owner))
-    adjacency = sparse.csr_array((ones, (owner, graphs.neighbors + first[owner])), shape=shape)
+    n_nodes, offsets = graphs.n_nodes, graphs.neighbor_offsets
+    ones, targets = np.ones(len(graphs.neighbors)), arc_targets(graphs, offsets, graphs.neighbors)
+    adjacency = sparse.csr_array((ones, targets, offsets), shape=(n_nodes, n_nodes))
     columns = [] if graphs.node_attributes is None else [graphs.node_attributes]
     if graphs.edge_attributes is not None:
-        shape = (graphs.n_nodes, len(owner))
-        incident = sparse.csr_array((ones, (owner, np.arange(len(owner)))), shape=shape)
-        none = np.full((graphs.n_nodes, len(graphs.edge_attribute_names)), np.nan)
+        arcs = np.arange(len(ones))
+        incident = sparse.csr_array((ones, arcs, offsets), shape=(n_nodes, len(ones)))
+        none = np.full((n_nodes, len(graphs.edge_attribute_names)), np.nan)
         columns.append(_known_mean(incident, graphs.edge_attributes, none))
     steps = [np.hstack(columns)]
     for _ in range(n_steps):
@@ -297,10 +292,8 @@ def _grow(
     for _ in range(n_resolutions):
         splits, children = [], []
         for cell in cells:
-            attribute, threshold, missing = split = _choose_split(
-                columns, cell, units, rng, quantiles
-            )
-            splits.append(split)
+            splits.append(_choose_split(columns, cell, units, rng, quantiles))
+            attribute, threshold, missing = splits[-1]
             if attribute < 0:
                 children.append(cell)
                 continue
@@ -337,19 +330,13 @@ def _choose_split(
         return attribute, 0.0, True
     if not len(present) or present.min() == present.max():
         return -1, 0.0, False
-    threshold = _quantile(present, quantile)
+    # `np.quantile` takes ten times as long for few values.
+    before, rest = divmod(quantile * (len(present) - 1), 1)
+    low, high = np.partition(present, [int(before), int(before) + 1])[int(before) :][:2].tolist()
+    threshold = low + (high - low) * rest
     if threshold >= present.max():
         threshold = float(present[present < present.max()].max())
     return attribute, threshold, False
-
-
-def _quantile(values: np.ndarray, share: float) -> float:
-    """As ``np.quantile``, which takes ten times as long for few values."""
-    place = share * (len(values) - 1)
-    before = int(place)
-    low, high = np.partition(values, [before, before + 1])[before : before + 2].tolist()
-    rest = place - before
-    return high - (high - low) * (1.0 - rest) if rest >= 0.5 else low + (high - low) * rest
 
 
 def _spread(columns: np.ndarray) -> np.ndarray:

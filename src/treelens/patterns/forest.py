@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from treelens.array_checks import check_array
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.graphs.errors import GraphDataError
 from treelens.patterns.cells import AttributeCells
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
 
 # Labels that a tree uses: (which node labels, whether edge labels).
@@ -67,8 +67,7 @@ class PatternForest:
         for tree, vocabulary, roots in zip(self.trees, self.vocabularies, self.roots, strict=True):
             if vocabulary.depth != self.depth or vocabulary.uses_edge_labels != TREES[tree][1]:
                 raise ValueError(f"the vocabulary of the tree {tree!r} is not of its kind")
-            number = self.trees.index(tree)
-            level = self.levels.index((number, self._first_depth(number)))
+            level = self._first_level(self.trees.index(tree))
             before = int(self.level_before[level])
             low, below = (-1, 0) if before < 0 else (0, int(sizes[before]))
             check_array(roots, f"roots of {tree!r}", np.int64, (int(sizes[level]),), low, below)
@@ -88,7 +87,7 @@ class PatternForest:
         """Refine a collection for every tree; return the forest and the colours of the nodes."""
         # With `attributes` those of nodes and edges, if there are any, are divided into cells:
         # patterns of their own, and edge labels of two trees more.
-        cells = AttributeCells.fit(graphs, depth) if attributes else None
+        cells = _fitted_cells(graphs, depth) if attributes else None
         edge_cells = None
         if cells is not None and graphs.edge_attributes is not None and len(graphs.neighbors):
             edge_cells = AttributeCells.of_edges(graphs)
@@ -127,7 +126,7 @@ class PatternForest:
         colors = wider._stacked([colors.colors for _, colors in fitted], graphs, n_jobs)
         roots = []
         for tree, known in enumerate(self.roots):  # from the nodes that have both colours
-            level = wider.levels.index((tree, wider._first_depth(tree)))
+            level = wider._first_level(tree)
             found = np.full(np.diff(wider.level_offsets)[level], -1, dtype=np.int64)
             if wider.level_before[level] >= 0:
                 found[colors.colors[level]] = colors.colors[wider.level_before[level]]
@@ -168,6 +167,9 @@ class PatternForest:
         labels, edges = TREES[self.trees[tree]]
         earlier = [TREES[name] for name in self.trees[:tree]]
         return 1 if edges and (labels, False) in earlier and self.depth else 0
+
+    def _first_level(self, tree: int) -> int:
+        return self._label_levels.index((tree, self._first_depth(tree)))
 
     @cached_property
     def _label_levels(self) -> tuple[tuple[int, int], ...]:
@@ -332,20 +334,21 @@ class PatternForest:
         if len(patterns):  # raises where one does not exist
             self.place(int(patterns.min()))
             self.place(int(patterns.max()))
-        level = self.level_of(patterns)
-        texts = np.empty(len(patterns), dtype=object)
-        for k, (tree, depth) in enumerate(self.levels):
-            here = level == k
-            if tree == len(self.trees):
-                assert self.cells is not None
-                row = k - len(self._label_levels)
-                found = (patterns[here] - self.level_offsets[k]).tolist()
-                texts[here] = [self.cells.text(row, cell) for cell in found]
-                continue
-            vocabulary = self.vocabularies[tree]
-            inner = patterns[here] - self.level_offsets[k] + vocabulary.level_offsets[depth]
-            texts[here] = vocabulary.texts(inner)
-        return texts.tolist()
+        levels = self.level_of(patterns)
+        texts = []
+        for level, color in zip(levels, patterns - self.level_offsets[levels], strict=True):
+            tree, depth = self.levels[level]
+            if tree < len(self.trees):
+                texts.append(self.vocabularies[tree].text(depth, int(color)))
+            elif self.cells is not None:
+                texts.append(self.cells.text(level - len(self._label_levels), int(color)))
+        return texts
+
+
+def _fitted_cells(graphs: GraphCollection, depth: int) -> AttributeCells | None:
+    """Return cells of the attributes of nodes and edges, if there are any."""
+    given = graphs.node_attributes is not None or graphs.edge_attributes is not None
+    return AttributeCells.fit(graphs, depth) if given and graphs.n_nodes else None
 
 
 def labelled_for(
@@ -382,3 +385,100 @@ def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
         sides = graphs.recipe is not None and graphs.recipe.bond_label == "order+stereo"
         return ("labels", "fine", "fine+edges") if sides else ("labels", "fine")
     return ("labels", "labels+edges") if graphs.edge_codes is not None else ("labels",)
+
+
+# --- one tree, as a kernel counts it -------------------------------------------------------------
+
+
+class RefinedGraphs(NamedTuple):
+    """Colours, histograms and features of graphs, for predicting, explaining and drawing."""
+
+    colors: NodeColors  # all depths of the vocabulary
+    histograms: PatternHistograms  # the depths in use
+    features: Features
+
+
+@dataclass(frozen=True)
+class PatternExtractor:
+    """A forest of one tree (and cells of attributes) as a kernel counts it."""
+
+    forest: PatternForest
+    first_depth: int  # of labels
+    kind: str  # of pair feature
+
+    @classmethod
+    def fit(
+        cls,
+        graphs: GraphCollection,
+        depth: int,
+        first_depth: int,
+        kind: str,
+        *,
+        edge_labels: bool = False,
+        attributes: bool = False,
+        n_jobs: int = 1,
+    ) -> tuple[PatternExtractor, NodeColors]:
+        """Refine a collection; return the extractor and the colours of all levels."""
+        cells = _fitted_cells(graphs, depth) if attributes else None
+        empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)
+        forest, colors = empty.extend(graphs, n_jobs)
+        return cls(forest, first_depth, kind), colors
+
+    def count(self, colors: NodeColors) -> PatternHistograms:
+        """Return histograms of the levels in use, from the colours of all levels."""
+        counts = self.forest.count(colors)
+        return counts.select_levels(np.arange(counts.n_depths) >= self.first_depth)
+
+    def pairs(self, histograms: PatternHistograms) -> PairFeatures:
+        """Return pair features without scaling: ``<1, Z>`` is the kernel itself."""
+        return PairFeatures.from_histograms(histograms, self.kind, unit=False)
+
+    def refine(
+        self, graphs: GraphCollection, weights: np.ndarray | None = None, n_jobs: int = 1
+    ) -> RefinedGraphs:
+        """Refine new graphs, count their patterns and compute their features."""
+        colors = self.forest.transform(graphs, n_jobs)
+        histograms = self.count(colors)
+        pairs = self.pairs(histograms)
+        unseen = self._unseen_sums(graphs, histograms)
+        return RefinedGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
+
+    def _unseen_sums(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
+        """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one."""
+        # They match no training graph, but count in a graph's similarity with itself.
+        unseen = histograms.unseen.sum(axis=1)
+        if not unseen.any():
+            return np.zeros(histograms.n_graphs)
+        if self.kind == "wasserstein":
+            return unseen / (histograms.n_nodes * histograms.n_full_depths).clip(1)
+        if self.kind == "optimal-assignment":
+            return unseen / histograms.n_full_depths
+        # Squares of counts need the unseen patterns distinguished: fit a vocabulary to the graphs
+        # that contain any.
+        rows = np.flatnonzero(unseen)
+        edge_labels = self.forest.vocabularies[0].uses_edge_labels
+        fitted, colors = PatternExtractor.fit(
+            graphs[rows], self.forest.depth, self.first_depth, self.kind, edge_labels=edge_labels
+        )
+        own = fitted.count(colors)
+        n_labels = int(histograms.level_offsets[own.n_depths])
+        known = histograms.select_patterns(np.arange(histograms.n_patterns) < n_labels)
+        squares = np.zeros(histograms.n_graphs)
+        squares[rows] = _sum_of_squares(own) - _sum_of_squares(known)[rows]
+        return squares / histograms.n_full_depths
+
+
+def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
+    """Return the sum of squared counts of every graph (integers, so exact)."""
+    squares = histograms.counts.astype(np.float64) ** 2
+    return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)
+
+
+def first_depth_of(depth: int, include_depth_zero: bool) -> int:
+    """Return the shallowest depth in use; raise an error when no depth is left."""
+    if depth == 0 and not include_depth_zero:
+        raise ValueError(
+            "depth=0 with include_depth_zero=False leaves no pattern to compare. Use depth >= 1, "
+            "or include_depth_zero=True to compare node labels alone."
+        )
+    return 0 if include_depth_zero else 1

@@ -1,10 +1,12 @@
-"""Sparse counts of the patterns of graphs, in rows by graph and in lists by pattern."""
+"""Sparse counts of the patterns of graphs, by graph and by pattern, and their pair features."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +41,12 @@ class SparseRows:
     def transposed(self, n_columns: int) -> SparseRows:
         """Return the transpose."""
         return SparseRows.of(self.to_sparse(n_columns).tocsc())
+
+    def select(self, keep: np.ndarray) -> SparseRows:
+        """Return the rows of a boolean mask."""
+        sizes = np.diff(self.offsets)
+        kept = np.repeat(keep, sizes)
+        return SparseRows(offsets_of(sizes[keep]), self.indices[kept], self.values[kept])
 
 
 @dataclass(frozen=True)
@@ -166,11 +174,6 @@ class PatternHistograms:
         """Depth of each pattern, shape (n_patterns,)."""
         return np.repeat(self.level_depths, np.diff(self.level_offsets))
 
-    @property
-    def _level_of(self) -> np.ndarray:
-        """Level of each pattern; several levels of a forest may have the same depth."""
-        return np.repeat(np.arange(self.n_depths), np.diff(self.level_offsets))
-
     def out_of_vocabulary(self) -> np.ndarray:
         """Return the fraction of each graph's patterns, over all depths, that are unseen."""
         total = np.maximum(self.n_nodes * self.n_depths, 1)
@@ -178,7 +181,7 @@ class PatternHistograms:
 
     def nodes_counted(self) -> np.ndarray:
         """Return the number of nodes with a known pattern, shape (n_graphs, n_depths)."""
-        level = np.repeat(self._level_of, self.support)
+        level = np.repeat(np.arange(self.n_depths), np.diff(self.offsets[self.level_offsets]))
         flat = self.graphs.astype(np.int64) * self.n_depths + level
         size = self.n_graphs * self.n_depths
         sums = np.bincount(flat, weights=self.counts, minlength=size)  # whole, far below 2**53
@@ -197,38 +200,36 @@ class PatternHistograms:
     def select_levels(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of the levels of a boolean mask."""
         sizes = np.diff(self.level_offsets)
-        kept = np.repeat(keep, sizes)
-        entries = np.repeat(kept, self.support)
-        return PatternHistograms(
-            offsets_of(self.support[kept]), self.graphs[entries], self.counts[entries],
-            offsets_of(sizes[keep]), self.level_depths[keep], self.n_nodes, self.unseen[:, keep],
-            self.level_shares[keep],
+        return replace(
+            self._with_lists(self._lists.select(np.repeat(keep, sizes))),
+            level_offsets=offsets_of(sizes[keep]), level_depths=self.level_depths[keep],
+            unseen=self.unseen[:, keep], level_shares=self.level_shares[keep],
         )  # fmt: skip
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""
         table = SparseRows.of(self.rows.to_sparse(self.n_patterns)[indices].tocsc())
-        return replace(
-            self, offsets=table.offsets, graphs=table.indices, counts=table.values,
-            n_nodes=self.n_nodes[indices], unseen=self.unseen[indices],
-        )  # fmt: skip
+        chosen = self._with_lists(table)
+        return replace(chosen, n_nodes=self.n_nodes[indices], unseen=self.unseen[indices])
 
     def select_patterns(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of a boolean mask; the others count as unseen."""
-        entries = np.repeat(keep, self.support)
-        unseen = self.unseen.copy()
-        level = np.repeat(self._level_of, self.support)[~entries]
-        np.add.at(unseen, (self.graphs[~entries], level), self.counts[~entries])
-        return replace(
-            self, offsets=offsets_of(self.support[keep]), graphs=self.graphs[entries],
-            counts=self.counts[entries], level_offsets=offsets_of(keep)[self.level_offsets],
-            unseen=unseen,
-        )  # fmt: skip
+        levels = offsets_of(keep)[self.level_offsets]
+        kept = replace(self._with_lists(self._lists.select(keep)), level_offsets=levels)
+        unseen = self.unseen + self.nodes_counted() - kept.nodes_counted()
+        return replace(kept, unseen=unseen)
+
+    @property
+    def _lists(self) -> SparseRows:
+        return SparseRows(self.offsets, self.graphs, self.counts)
+
+    def _with_lists(self, lists: SparseRows) -> PatternHistograms:
+        return replace(self, offsets=lists.offsets, graphs=lists.indices, counts=lists.values)
 
     @cached_property
     def rows(self) -> SparseRows:
         """The counts by graph, (n_graphs, n_patterns)."""
-        return SparseRows(self.offsets, self.graphs, self.counts).transposed(self.n_graphs)
+        return self._lists.transposed(self.n_graphs)
 
     # --- forms ------------------------------------------------------------------------------
 
@@ -245,13 +246,129 @@ class PatternHistograms:
 
     def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
         """Return a scipy matrix, shape (n_graphs, n_patterns)."""
-        values = self.frequencies if kind == "frequencies" else self.counts
-        lists = sparse.csc_array(
-            (values.astype(dtype), self.graphs, self.offsets),
-            shape=(self.n_graphs, self.n_patterns),
-        )
-        return lists.tocsr()
+        return self.by_pattern(kind).to_sparse(self.n_graphs).astype(dtype, copy=False).T.tocsr()
 
+
+# --- pair features: the sparse vectors that kernels sum and learning weighs -----------------------
+# All three Weisfeiler-Lehman kernels are linear in one weight per pattern, `K = <W, Z>`, and differ
+# only in the sparse vector `Z(G, G')` of a pair of graphs.
+
+PAIR_KINDS = ("wasserstein", "optimal-assignment", "subtree")
+
+
+@dataclass(frozen=True)
+class PairFeatures:
+    """``Z(i, j)_v = scale_i * scale_j * combine(a_iv, a_jv)`` for all pairs, never written out."""
+
+    lists: SparseRows  # by pattern: the graphs that contain it, and a; (n_patterns, n_graphs)
+    rows: SparseRows  # the same by graph, (n_graphs, n_patterns)
+    level_offsets: np.ndarray  # patterns of depth k are level_offsets[k]:level_offsets[k + 1]
+    minimum: bool  # whether combine is the minimum (else the product)
+    scale: np.ndarray  # (n_graphs,)
+
+    @classmethod
+    def from_histograms(
+        cls, histograms: PatternHistograms, kind: str = "wasserstein", unit: bool = True
+    ) -> PairFeatures:
+        """Return the pair features of one kernel, each divided by the number of depths.
+
+        The kinds are: minimum of relative frequencies, minimum of counts, product of counts. With
+        ``unit`` graphs are scaled so that ``<1, Z(G, G)> == 1`` and distances ``1 - <1, Z>`` of all
+        kinds are in [0, 1] for learning; without it ``<1, Z>`` is the plain kernel.
+        """
+        if kind not in PAIR_KINDS:
+            raise ValueError(f"kind must be one of {PAIR_KINDS}, got {kind!r}.")
+        minimum = kind != "subtree"
+        # The product carries the factor 1 / n_depths as two square roots.
+        factor = histograms.entry_shares if minimum else np.sqrt(histograms.entry_shares)
+        lists = histograms.by_pattern("frequencies" if kind == "wasserstein" else "counts", factor)
+        plain = cls._of_lists(lists, histograms, minimum)
+        if not unit or kind == "wasserstein":
+            return plain
+        norm = np.sqrt(np.maximum(plain.diagonal(), np.finfo(float).tiny))
+        return replace(plain, scale=1.0 / norm)
+
+    @classmethod
+    def of_counts(cls, histograms: PatternHistograms) -> PairFeatures:
+        """Return minima of counts: ``<W, Z> = sum_v w_v min(count_iv, count_jv)``."""
+        return cls._of_lists(histograms.by_pattern("counts"), histograms, True)
+
+    @classmethod
+    def _of_lists(
+        cls, lists: SparseRows, histograms: PatternHistograms, minimum: bool
+    ) -> PairFeatures:
+        n_graphs, levels = histograms.n_graphs, histograms.level_offsets
+        return cls(lists, lists.transposed(n_graphs), levels, minimum, np.ones(n_graphs))
+
+    @classmethod
+    def of_rows(
+        cls, table: Any, level_offsets: np.ndarray, minimum: bool, scale: np.ndarray | None = None
+    ) -> PairFeatures:
+        """Return the features of a table by graph, a compressed matrix of scipy's."""
+        rows, n_patterns = SparseRows.of(table), table.shape[1]
+        scale = np.ones(len(rows)) if scale is None else scale
+        return cls(rows.transposed(n_patterns), rows, level_offsets, minimum, scale)
+
+    @property
+    def n_graphs(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.lists)
+
+    def select_patterns(self, keep: np.ndarray) -> PairFeatures:
+        """Return the features of the patterns of a boolean mask."""
+        lists, level_offsets = self.lists.select(keep), offsets_of(keep)[self.level_offsets]
+        rows = lists.transposed(self.n_graphs)
+        return PairFeatures(lists, rows, level_offsets, self.minimum, self.scale)
+
+    def diagonal(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return ``<W, Z(G, G)>`` of every graph, shape (n_graphs,)."""
+        values = self.rows.values if self.minimum else self.rows.values**2
+        if weights is not None:
+            values = values * weights[self.rows.indices]
+        graph = np.repeat(np.arange(self.n_graphs), np.diff(self.rows.offsets))
+        return np.bincount(graph, weights=values, minlength=self.n_graphs) * self.scale**2
+
+
+class Features(NamedTuple):
+    """Pair features of graphs, and ``<W, Z(G, G)>`` of each graph."""
+
+    pairs: PairFeatures
+    diagonal: np.ndarray  # (n_graphs,), unseen patterns included
+    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
+
+
+def select_features(features: Features, positions: np.ndarray) -> Features:
+    """Return the features of some graphs."""
+    pairs = features.pairs
+    table = pairs.rows.to_sparse(pairs.n_patterns)[positions]
+    scale = pairs.scale[positions]
+    chosen = PairFeatures.of_rows(table, pairs.level_offsets, pairs.minimum, scale)
+    covariates = None if features.covariates is None else features.covariates[positions]
+    return Features(chosen, features.diagonal[positions], covariates)
+
+
+def graph_keys(features: Features) -> Iterator[bytes]:
+    """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
+    return _keys(features.pairs.rows, features.covariates)
+
+
+def _keys(rows: SparseRows, covariates: np.ndarray | None) -> Iterator[bytes]:
+    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
+        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        yield key if covariates is None else key + covariates[k].tobytes()
+
+
+def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) -> np.ndarray | None:
+    """Return a number per graph that replicates share; None where no graph stands twice."""
+    first: dict[bytes, int] = {}
+    numbers = [first.setdefault(key, k) for k, key in enumerate(_keys(rows, covariates))]
+    return None if len(first) == len(rows) else np.array(numbers)
+
+
+# --- patterns that are not in the vocabulary -----------------------------------------------------
 
 # Below the first an out-of-vocabulary fraction is never remarkable, above the second always.
 _MIN_LIMIT, _MAX_LIMIT = 0.1, 0.5

@@ -1,8 +1,7 @@
 """Shortest paths and walks as patterns, counted per graph and recognised in new graphs.
 
-Both have an explicit sparse feature map, the same
-:class:`~treelens.patterns.pairs.PairFeatures` as subtree patterns. Node and edge labels are encoded
-by a :class:`~treelens.patterns.vocabulary.PatternVocabulary` of depth 0.
+Both have an explicit sparse feature map, the same ``PairFeatures`` as subtree patterns. Node and
+edge labels are encoded by a ``PatternVocabulary`` of depth 0.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from treelens.graphs.collection import GraphCollection, translate_codes
+from treelens.graphs.collection import GraphCollection
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
-from treelens.patterns.pairs import PairFeatures
-from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
+from treelens.patterns.histograms import PairFeatures
+from treelens.patterns.vocabulary import PatternVocabulary, arc_targets, entries_of, offsets_of
 
 
 class LabelCodes(NamedTuple):
@@ -29,6 +28,7 @@ class LabelCodes(NamedTuple):
     nodes: np.ndarray  # (n_nodes,) int32
     neighbor_offsets: np.ndarray  # (n_nodes + 1,)
     neighbors: np.ndarray  # (n_steps,)
+    targets: np.ndarray  # (n_steps,) the neighbours, numbered in the whole collection
     edges: np.ndarray  # (n_steps,) int32; all zero without edge labels
     n_node_labels: int
     n_edge_labels: int  # at least 1
@@ -40,19 +40,15 @@ def read_labels(
     """Return the vocabulary (depth 0) extended by all labels, and the codes of the labels."""
     # Codes in `known` do not change, so new labels get codes that no known pattern contains.
     extended, colors = known.extend(graphs)
-    edges = np.zeros(len(graphs.neighbors), dtype=np.int32)
-    if extended.edge_alphabet is not None and graphs.edge_codes is not None:
-        edges = translate_codes(
-            graphs.edge_codes, graphs.edge_alphabet or (), extended.edge_alphabet
-        )
+    edges = extended.edge_codes_of(graphs)
     offsets, neighbors = graphs.neighbor_offsets, graphs.neighbors
     if graphs.directions is not None:
         out = graphs.directions == 0
         offsets = offsets_of(out)[offsets]
         neighbors, edges = neighbors[out], edges[out]
     return extended, LabelCodes(
-        colors.colors[0], offsets, neighbors, edges, len(extended.node_alphabet),
-        max(1, len(extended.edge_alphabet or ())),
+        colors.colors[0], offsets, neighbors, arc_targets(graphs, offsets, neighbors), edges,
+        len(extended.node_alphabet), max(1, len(extended.edge_alphabet or ())),
     )  # fmt: skip
 
 
@@ -108,36 +104,34 @@ class ShortestPathVocabulary:
         import pandas as pd
 
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
-        keys, owners, counts = _count_triples(graphs, codes, n_jobs)
-        patterns, distinct = pd.factorize(keys)
-        vocabulary = cls(labels, _split_triples(distinct, codes.n_node_labels))
-        weights = vocabulary._weights(keys, codes.n_node_labels, ordered)
-        levels = np.array([0, len(distinct)])
-        return vocabulary, PathCounts(owners, patterns, counts, weights, levels, len(graphs))
+        found = _count_triples(graphs, codes, n_jobs)
+        vocabulary = cls(labels, _split_triples(pd.unique(found[0]), codes.n_node_labels))
+        return vocabulary, vocabulary._path_counts(*found, codes, ordered, len(graphs))
 
     def transform(
         self, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> PathCounts:
         """Return the counts of new graphs; unseen triples have the number -1."""
+        _, codes = read_labels(graphs, self.labels)
+        found = _count_triples(graphs, codes, n_jobs)
+        return self._path_counts(*found, codes, ordered, len(graphs))
+
+    def _path_counts(
+        self, keys: np.ndarray, owners: np.ndarray, counts: np.ndarray, codes: LabelCodes,
+        ordered: bool, n_graphs: int,
+    ) -> PathCounts:  # fmt: skip
         import pandas as pd
 
-        _, codes = read_labels(graphs, self.labels)
-        keys, owners, counts = _count_triples(graphs, codes, n_jobs)
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
-        patterns = pd.Index(known).get_indexer(keys)
-        weights = self._weights(keys, codes.n_node_labels, ordered)
-        levels = np.array([0, len(self.triples)])
-        return PathCounts(owners, patterns, counts, weights, levels, len(graphs))
-
-    def _weights(self, keys: np.ndarray, n_labels: int, ordered: bool) -> np.ndarray:
-        """Return the weight of a match of two node pairs: 1, or the number of ordered matches."""
+        weights = np.ones(len(keys))
         # A pair with equal labels gives the same ordered triple twice, so two such pairs match
         # 2 * 2 times; one with different labels gives two triples, which match once each.
-        if not ordered or self.labels.directed:
-            return np.ones(len(keys))
-        low, high, _ = _split_triples(keys, n_labels).T
-        return np.where(low == high, 4.0, 2.0)
+        if ordered and not self.labels.directed:
+            low, high, _ = _split_triples(keys, codes.n_node_labels).T
+            weights = np.where(low == high, 4.0, 2.0)
+        patterns, levels = pd.Index(known).get_indexer(keys), np.array([0, len(known)])
+        return PathCounts(owners, patterns, counts, weights, levels, n_graphs)
 
     def feature_names(self) -> np.ndarray:
         """Return texts of the triples: ``"2:C,O"`` (distance, sorted labels), ``"2:C->O"``."""
@@ -309,19 +303,13 @@ def has_few_walks(
     """Return whether counting all walks takes at most so many steps along arcs."""
     n_walks, bound = np.ones(graphs.n_nodes), 0.0  # that start in each node; of all lengths
     for _ in range(max_length):
-        reached = np.append(0.0, np.cumsum(n_walks[_targets(graphs, codes)]))
+        reached = np.append(0.0, np.cumsum(n_walks[codes.targets]))
         n_walks = np.diff(reached[codes.neighbor_offsets])
         bound += n_walks.sum()
     if bound <= most_steps:
         return True
     walks = _walks_by_length(graphs, codes, max_length, most_steps)
     return max(walk.n_steps for walk in walks) <= most_steps
-
-
-def _targets(graphs: GraphCollection, codes: LabelCodes) -> np.ndarray:
-    """Return the node that each arc leads to, numbered in the whole collection."""
-    first_nodes = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # of the graph of each node
-    return np.repeat(first_nodes, np.diff(codes.neighbor_offsets)) + codes.neighbors
 
 
 def _walks_by_length(
@@ -331,7 +319,7 @@ def _walks_by_length(
     # Of every sequence only the nodes in which its walks end are kept, with the number of walks in
     # each. So each distinct sequence is met once. After `most_steps` nothing more is counted.
     n_step_keys = max(1, codes.n_edge_labels * codes.n_node_labels)
-    degrees, targets = np.diff(codes.neighbor_offsets), _targets(graphs, codes)
+    degrees, targets = np.diff(codes.neighbor_offsets), codes.targets
     arc_keys = codes.edges.astype(np.int64) * codes.n_node_labels + codes.nodes[targets]
     owners = np.repeat(np.arange(len(graphs)), graphs.sizes)
     ends, amounts, n_steps = np.arange(graphs.n_nodes), np.ones(graphs.n_nodes), 0
@@ -354,7 +342,6 @@ def _walks_by_length(
         yield _Walks(owners, parents, step_keys, counts, n_steps)
         if length == max_length or n_steps > most_steps:
             return
-        arcs = np.repeat(codes.neighbor_offsets[ends] - offsets_of(repeats)[:-1], repeats)
-        arcs += np.arange(len(arcs))
+        _, arcs = entries_of(codes.neighbor_offsets[ends], repeats)
         keys = np.repeat(places, repeats) * n_step_keys + arc_keys[arcs]
         ends, amounts = targets[arcs], np.repeat(amounts, repeats)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,20 @@ HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
 def offsets_of(sizes: np.ndarray | list[int]) -> np.ndarray:
     """Return where runs of these sizes begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def entries_of(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets of runs laid end to end, and the positions that are in them."""
+    offsets = offsets_of(sizes)
+    return offsets, np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+
+
+def arc_targets(
+    graphs: GraphCollection, neighbor_offsets: np.ndarray, neighbors: np.ndarray
+) -> np.ndarray:
+    """Return the node that each arc leads to, numbered in the whole collection."""
+    n_arcs = np.diff(neighbor_offsets[graphs.node_offsets])  # of each graph
+    return neighbors + np.repeat(graphs.node_offsets[:-1], n_arcs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +74,6 @@ class PatternLevel:
         totals = sums[self.child_offsets[1:]] - sums[self.child_offsets[:-1]]
         own = self.own.astype(np.int64) + 1 + (np.diff(self.child_offsets) << 32)
         return _mix(totals ^ _mix(own)) & HASH_MASK
-
-    def sort_keys(self, n_jobs: int) -> None:
-        """Sort the child keys within each pattern, in place."""
-        run_in_shares(
-            lambda first, last: _compiled.sort_runs(
-                first, last, self.child_offsets, self.child_keys
-            ),
-            len(self), n_jobs,
-        )  # fmt: skip
 
     def numbered(
         self, others: PatternLevel, add: bool, n_jobs: int = 1
@@ -111,10 +116,8 @@ class PatternLevel:
 
     def take(self, positions: np.ndarray) -> PatternLevel:
         """Return some of the patterns."""
-        sizes = np.diff(self.child_offsets)[positions]
-        offsets = offsets_of(sizes)
-        entries = np.repeat(self.child_offsets[positions] - offsets[:-1], sizes)
-        entries += np.arange(offsets[-1])
+        starts, sizes = self.child_offsets[positions], np.diff(self.child_offsets)[positions]
+        offsets, entries = entries_of(starts, sizes)
         return PatternLevel(self.own[positions], offsets, self.child_keys[entries])
 
     def with_edge_labels(self, old: int, new: int) -> PatternLevel:
@@ -142,26 +145,18 @@ class PatternTree:
     children: tuple[tuple[Any, PatternTree], ...] = ()
 
     def __str__(self) -> str:
-        parts: list[str] = []
-        todo: list[PatternTree | str] = [self]  # no recursion: trees may be deeper than its limit
-        while todo:
-            part = todo.pop()
-            if isinstance(part, str):
-                parts.append(part)
-                continue
-            parts.append(str(part.label))
-            if part.children:
-                todo.append(")")
-                for edge, child in reversed(part.children):
-                    todo += [child, "," + _edge_text(edge)]
-                todo[-1] = "(" + _edge_text(part.children[0][0])
-        return "".join(parts)
+        return _composed(self.label, [_edge_text(edge) + str(tree) for edge, tree in self.children])
 
 
 def _edge_text(edge: Any) -> str:
     """Return the text before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
+
+
+def _composed(root: Any, children: list[str]) -> str:
+    """Return ``root(child,child,...)`` with sorted children."""
+    return f"{root}({','.join(sorted(children))})" if children else str(root)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +169,7 @@ class NodeColors:
     def select_graphs(self, indices: np.ndarray) -> NodeColors:
         """Return the colours of the nodes of some graphs."""
         starts, sizes = self.node_offsets[:-1][indices], np.diff(self.node_offsets)[indices]
-        offsets = offsets_of(sizes)
-        nodes = np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1])
+        offsets, nodes = entries_of(starts, sizes)
         return NodeColors(self.colors[:, nodes], offsets)
 
 
@@ -283,32 +277,31 @@ class PatternVocabulary:
         self, graphs: GraphCollection, extend: bool, n_jobs: int
     ) -> tuple[PatternVocabulary, NodeColors]:
         """Return the colours of every depth; new patterns are added with ``extend``, else -1."""
-        edge_codes = None
-        if self.edge_alphabet is not None and graphs.edge_codes is not None:
-            edge_codes = translate_codes(
-                graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet
-            )
+        edge_codes = self.edge_codes_of(graphs)
         if self.directed and graphs.directions is not None:
-            if edge_codes is None:
-                edge_codes = graphs.directions.astype(np.int32)
-            else:
-                both = 2 * edge_codes + graphs.directions
-                edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
+            both = 2 * edge_codes + graphs.directions
+            edge_codes = np.where(edge_codes < 0, _compiled.UNSEEN, both)
         refined = np.empty((self.depth + 1, graphs.n_nodes), dtype=np.int32)
         refined[0] = translate_codes(graphs.node_codes, graphs.node_alphabet, self.node_alphabet)
         offsets, levels = graphs.neighbor_offsets, []
-        n_arcs = np.diff(offsets[graphs.node_offsets])  # of each graph
-        neighbors = graphs.neighbors + np.repeat(graphs.node_offsets[:-1], n_arcs)
+        neighbors = arc_targets(graphs, offsets, graphs.neighbors)
         for h, level in enumerate(self.levels):
             keys = refined[h][neighbors].astype(np.int64)
-            if edge_codes is not None:
+            if self.uses_edge_labels or self.directed:
                 unseen = (keys < 0) | (edge_codes < 0)
                 keys = np.where(unseen, _compiled.UNSEEN, keys * self.n_edge_codes + edge_codes)
+            sort = partial(_compiled.sort_runs, offsets=offsets, keys=keys)
+            run_in_shares(sort, graphs.n_nodes, n_jobs)
             nodes = PatternLevel(refined[h], offsets, keys)
-            nodes.sort_keys(n_jobs)
             refined[h + 1], wider = level.numbered(nodes, extend, n_jobs)
             levels.append(wider)
         return replace(self, levels=tuple(levels)), NodeColors(refined, graphs.node_offsets)
+
+    def edge_codes_of(self, graphs: GraphCollection) -> np.ndarray:
+        """Return the codes of edge labels, -1 for unknown ones; all zero where there are none."""
+        if self.edge_alphabet is None or graphs.edge_codes is None:
+            return np.zeros(len(graphs.neighbors), dtype=np.int32)
+        return translate_codes(graphs.edge_codes, graphs.edge_alphabet or (), self.edge_alphabet)
 
     def _check_kind(self, graphs: GraphCollection) -> None:
         if self.uses_edge_labels and graphs.edge_codes is None and len(graphs.neighbors):
@@ -343,29 +336,23 @@ class PatternVocabulary:
         number grows exponentially with the depth. :meth:`texts` gives the beginning of any pattern.
         """
         depth = self.depth_of(pattern)
-        color = pattern - int(self.level_offsets[depth])
-        needed = [{color}]  # colours of each depth that the tree is made of, from 0 on
-        for level in range(depth, 0, -1):
-            needed.insert(0, {c for k in needed[0] for _, c in self.children(level, k)[1]})
-        labels = {k: self.node_alphabet[k] for k in needed[0]}
-        found = {k: (PatternTree(label), str(label), 1) for k, label in labels.items()}
-        for level in range(1, depth + 1):  # from the leaves up, children in the order of texts
-            below, found = found, {}
-            for k in needed[level]:
-                children = [(e, *below[c]) for e, c in self.children(level, k)[1]]
-                size = 1 + sum(n_nodes for *_, n_nodes in children)
-                if size > max_nodes:
-                    raise GraphDataError(
-                        f"Pattern {pattern}, of depth {depth}, unfolds into a tree of more than "
-                        f"{max_nodes:,} nodes. texts() gives its beginning, and "
-                        "treelens.explain.decode.unfold_within() its upper layers."
-                    )
-                children.sort(key=lambda child: _edge_text(child[0]) + child[2])
-                label = self.root_label(level, k)
-                tree = PatternTree(label, tuple((e, subtree) for e, subtree, *_ in children))
-                text = _composed(str(label), [_edge_text(e) + text for e, _, text, _ in children])
-                found[k] = tree, text, size
-        return found[color][0]
+
+        @cache
+        def unfolded(level: int, color: int) -> tuple[PatternTree, int]:  # and its number of nodes
+            below = self.children(level, color)[1] if level else ()
+            found = [(edge, *unfolded(level - 1, child)) for edge, child in below]
+            size = 1 + sum(n_nodes for *_, n_nodes in found)
+            if size > max_nodes:
+                raise GraphDataError(
+                    f"Pattern {pattern}, of depth {depth}, unfolds into a tree of more than "
+                    f"{max_nodes:,} nodes. texts() gives its beginning, and "
+                    "treelens.explain.decode.unfold_within() its upper layers."
+                )
+            children = [(edge, tree) for edge, tree, _ in found]
+            children.sort(key=lambda child: _edge_text(child[0]) + str(child[1]))
+            return PatternTree(self.root_label(level, color), tuple(children)), size
+
+        return unfolded(depth, pattern - int(self.level_offsets[depth]))[0]
 
     def truncated(self, depth: int) -> PatternVocabulary:
         """Return the vocabulary without the patterns deeper than ``depth``."""
@@ -376,13 +363,13 @@ class PatternVocabulary:
         """The text forms of single nodes, and of the patterns asked for so far."""
         return dict(enumerate(map(str, self.node_alphabet)))
 
-    def _text(self, depth: int, color: int) -> str:
-        """Return the text form of a pattern; those of its parts are kept."""
+    def text(self, depth: int, color: int) -> str:
+        """Return the text form of a colour of some depth; those of its parts are kept."""
         pattern = int(self.level_offsets[depth]) + color
         if pattern not in self._texts:
             pairs = self.children(depth, color)[1]
-            below = [_edge_text(edge) + self._text(depth - 1, child) for edge, child in pairs]
-            text = _composed(str(self.root_label(depth, color)), below)
+            below = [_edge_text(edge) + self.text(depth - 1, child) for edge, child in pairs]
+            text = _composed(self.root_label(depth, color), below)
             cut = text[: LONGEST_TEXT - 1] + "…"
             self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut
         return self._texts[pattern]
@@ -395,7 +382,7 @@ class PatternVocabulary:
             self._check_pattern(int(chosen.max()))
         depths = np.searchsorted(self.level_offsets, chosen, side="right") - 1
         colors = chosen - self.level_offsets[depths]
-        return [self._text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
+        return [self.text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
@@ -426,11 +413,6 @@ class PatternVocabulary:
             raise IndexError(
                 f"Pattern {pattern} does not exist: the vocabulary has {self.n_patterns} patterns."
             )
-
-
-def _composed(root: str, children: list[str]) -> str:
-    """Return ``root(child,child,...)`` with sorted children."""
-    return f"{root}({','.join(sorted(children))})" if children else root
 
 
 def _extended(

@@ -29,8 +29,8 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
-from treelens.patterns.features import select_features
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import select_features
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.predicted import PredictedGraphs, graph_name
 

@@ -19,7 +19,7 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
-from treelens.patterns.features import graph_keys, select_features
+from treelens.patterns.histograms import graph_keys, select_features
 from treelens.report.formats import counted, percent, plain_summary
 from treelens.report.predicted import (
     PredictedGraphs,

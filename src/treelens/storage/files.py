@@ -179,19 +179,14 @@ def read_archive(path: str | Path) -> Contents:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise ModelFileNotFoundError(f"The model file {path} {what}.")
     with path.open("rb") as file:  # no permission to read is an error of its own
-        if file.peek(2)[:2] not in (b"PK", b""):
-            raise ModelFileError(
-                f"{path} cannot be read as a model file: it is of another format. Expected a file "
-                "written by 'treelens fit' or by the save method of a model."
-            )
         try:
             members = _checked_members(file, path)
         except ModelFileError:
             raise
         except _ZIP_ERRORS as error:  # a bad offset ends in a ValueError or an OSError
             raise ModelFileError(
-                f"{path} cannot be read as a model file ({error}): it is cut off, damaged, or of "
-                "another format. Save the model again, or copy the file again."
+                f"{path} cannot be read as a model file ({error}): it is cut off, damaged, or not "
+                "written by 'treelens fit' or the save method of a model. Save or copy it again."
             ) from error
     data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")
     arrays = {
@@ -213,9 +208,9 @@ def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:
                 f"{path} was not read: its {n_bytes:,} bytes would unpack to {unpacked:,}, or have "
                 "a member twice. Get the model from a source you trust."
             )
-        if not {MANIFEST, MODEL} <= set(sizes):
-            raise ModelFileError(f"{path} is a zip, but no treelens model: it has no {MODEL}.")
-        manifest = _json_object(archive.read(MANIFEST), f"{path}, {MANIFEST}")
+        manifest = {}
+        if {MANIFEST, MODEL} <= set(sizes):
+            manifest = _json_object(archive.read(MANIFEST), f"{path}, {MANIFEST}")
         version = manifest.get("format_version")
         if manifest.get("format") != FORMAT_NAME:
             raise ModelFileError(f"{path} is a zip, but no treelens model: see its {MANIFEST}.")

@@ -37,15 +37,14 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.kernels.mixture import CovariateScales, MixtureScales
+from treelens.kernels.gram import CovariateScales, MixtureScales
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import TrainingGraphs
 from treelens.models.thresholds import Threshold
 from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells
-from treelens.patterns.features import PatternExtractor
-from treelens.patterns.forest import PatternForest
+from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel

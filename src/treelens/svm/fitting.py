@@ -17,8 +17,8 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import TrainingGraphs, predicted_codes
 from treelens.models.thresholds import class_weights, has_rare_class, warn_if_one_class
 from treelens.parallel import progress_ticks
-from treelens.patterns.features import Features, PatternExtractor
-from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.forest import PatternExtractor
+from treelens.patterns.histograms import Features, PatternHistograms
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import (
     SCORES,

@@ -23,9 +23,8 @@ from treelens.models.predictions import KernelExpansion, Predictions, TrainingGr
 from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import LearnerSettings
-from treelens.patterns.features import Features, PatternExtractor
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.forest import PatternExtractor
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.svm.search import BestParams, SearchResult
 from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
 

@@ -27,8 +27,7 @@ from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
 from treelens.pairwise.settings import limited
 from treelens.parallel import in_threads
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.pairs import PairFeatures
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.svm.solver import decisions_of, fit_svm_path, margins_of, pairwise_hinge_loss
 
 Split = tuple[np.ndarray, np.ndarray]
