@@ -32,9 +32,10 @@ from treelens.decisions.advise import Change, matched_pairs, substituent_text
 from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, PREFIX
 from treelens.graphs.duplicates import same_molecules
-from treelens.kernels.fingerprints import folded_counts, molecules_behind, parsed_smiles
+from treelens.kernels.fingerprints import folded_counts, molecules_behind
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")
 CHOICE_SETS = ("ESOL", "FreeSolv")  # what the default of suggest was chosen on

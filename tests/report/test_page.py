@@ -12,9 +12,8 @@ import pytest
 
 import treelens as tl
 from report.conftest import EVIL, EVIL_CLASS, QUICK, outline_of
-from treelens.report import write_report
 from treelens.report.formats import Units
-from treelens.report.render import render
+from treelens.report.render import render, write_report
 
 KINDS = ["numbers", "classes", "svm"]
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from storage.conftest import Repacked, refuse
-from treelens.estimators.files import ModelFileError, load
+from treelens.estimators.files import load
 from treelens.storage import files as archive
-from treelens.storage.files import checked_target, csv_text, harmless, whole_file
+from treelens.storage.files import ModelFileError, checked_target, csv_text, harmless, whole_file
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])

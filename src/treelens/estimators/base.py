@@ -295,13 +295,13 @@ class FittedEstimator(GraphEstimator):
         names : str, optional
             A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
         """
-        from treelens.report import summarize
+        from treelens.report.summary import summarize
 
         return summarize(self, X, self._on_learned_scale(y, self.recipe_), names=names)
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
-        from treelens.report import write_report
+        from treelens.report.render import write_report
 
         return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)
 
