@@ -9,20 +9,11 @@ from scipy import integrate, special, stats
 from naive import censoring as naive
 from strategies import random_collection
 from treelens.gp import _compiled
-from treelens.gp.censoring import (
-    CensoredEvidence,
-    Conditioned,
-    Limits,
-    check_limits,
-    fit_sites,
-    log_densities,
-)
-from treelens.gp.choice import TrainingData
+from treelens.gp.censoring import CensoredEvidence, Limits, fit_sites
+from treelens.gp.choice import TrainingData, log_densities
 from treelens.gp.evidence import EvidenceParameters, prior_value
-from treelens.gp.posterior import ExactPosterior, Targets
-from treelens.patterns.features import Features
+from treelens.gp.posterior import Conditioned, ExactPosterior, Targets, check_limits
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.pairs import PairFeatures
 
 
 def _log_z(limits, mean, covariance, sites):
@@ -158,26 +149,25 @@ def test_sites_agree_with_their_twin(seed):
 
 
 def _censored(seed, n=16):
-    """A problem with limits, its data and parameters of all patterns."""
+    """A problem with limits, and parameters of all patterns."""
     rng = np.random.default_rng(seed)
     graphs = random_collection(rng, n, 7)
     forest, colors = PatternForest.fit(graphs, 2, ("labels",))
     limits, weights = rng.choice([-1, 0, 0, 0, 1], size=n), rng.uniform(0.5, 2.0, n)
     targets = Targets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
-    data = TrainingData(forest, forest.count(colors), targets)
-    problem, _ = data.problem(np.arange(n))
+    problem, _ = TrainingData(forest, forest.count(colors), targets).problem(np.arange(n))
     parameters = EvidenceParameters(
         np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=5),
-        rng.normal(size=problem.hierarchy.n_levels),
+        rng.normal(size=problem.hierarchy.n_groups),
         rng.normal(size=problem.hierarchy.n_patterns),
     )
-    return problem, data, parameters
+    return problem, parameters
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gradient_agrees_with_differences(seed, learned):
-    problem, _, parameters = _censored(seed)
+    problem, parameters = _censored(seed)
     value, gradient = CensoredEvidence(problem)(parameters, learned)
     assert CensoredEvidence(problem).value(parameters) == pytest.approx(value, abs=1e-6)
     start, step = parameters.vector(len(gradient)), 1e-4
@@ -191,12 +181,10 @@ def test_gradient_agrees_with_differences(seed, learned):
 
 def test_the_evidence_is_that_of_the_measurements():
     """Against the probability of all limits given the exact values, by scipy's integration."""
-    problem, data, parameters = _censored(2)
+    problem, parameters = _censored(2)
     limits = problem.limits
-    kernel = data.kernel(parameters)
-    pairs = PairFeatures.of_counts(data.histograms)
-    features = Features(pairs, pairs.diagonal(kernel.weights), data.covariates)
-    matrix = kernel.matrix(features, features) + np.diag(parameters.noise * problem.noise_factors)
+    noise = np.diag(parameters.noise * problem.noise_factors)
+    matrix = problem.kernel_matrix(parameters) + noise
     exact, few = limits == 0, limits != 0
     y, sign = problem.targets[:, 0], limits[few]
     solved = np.linalg.solve(matrix[np.ix_(exact, exact)], matrix[np.ix_(exact, few)])

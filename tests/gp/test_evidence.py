@@ -7,13 +7,8 @@ import pytest
 
 from naive import evidence as naive
 from treelens.gp import evidence, levels
-from treelens.gp.evidence import (
-    N_SCALES,
-    Evidence,
-    EvidenceParameters,
-    EvidenceProblem,
-    PatternHierarchy,
-)
+from treelens.gp.evidence import N_SCALES, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.levels import PatternHierarchy
 from treelens.gp.posterior import JITTER
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -94,7 +89,7 @@ def test_patterns_of_no_graph_change_nothing():
         Evidence(part)(few, "branches"), Evidence(whole)(many, "branches")
     )  # fmt: skip
     assert value == pytest.approx(expected, rel=1e-12)
-    n_fixed = N_SCALES + problem.hierarchy.n_levels
+    n_fixed = N_SCALES + problem.hierarchy.n_groups
     np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
     np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
     assert (slopes[n_fixed:][~kept] == 0.0).all()

@@ -5,21 +5,18 @@ import psutil
 import pytest
 
 from strategies import random_collection
+from treelens.gp import fitting
 from treelens.gp import landmarks as landmarks_module
+from treelens.gp.choice import draw_by_group, draw_rare, sample_for
+from treelens.gp.fitting import available_bytes, check_memory, landmarks_for
 from treelens.gp.landmarks import (
     LandmarkFit,
     LandmarkPosterior,
     LandmarkSums,
-    available_bytes,
     block_sums,
-    check_memory,
     choose_landmarks,
-    draw_by_group,
-    draw_rare,
     factor_landmarks,
-    landmarks_for,
     posterior_through_landmarks,
-    sample_for,
 )
 from treelens.gp.posterior import ExactPosterior, solve_upper
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
@@ -220,7 +217,7 @@ def test_scales_of_the_rare_are_fitted_in_proportion():
 
 
 def test_a_fit_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(landmarks_module, "available_bytes", lambda: 2**30)
+    monkeypatch.setattr(fitting, "available_bytes", lambda: 2**30)
     check_memory(1_000, 1_000, None)
     check_memory(20_000, 3_000, 1_000)
     with pytest.raises(MemoryError, match=r"about 8.9 GiB, and 1.0 GiB .* exact_size"):

@@ -77,7 +77,7 @@ class CovariateColumn:
             if new:
                 warnings.warn(
                     f"The covariate {self.name!r} has values that training never saw, for "
-                    f"{len(new)} of {len(values)} graphs, the first {texts[new[0]]!r}: they count "
+                    f"{len(new)} of {len(values)} graphs, the first {str(texts[new[0]])!r}: they count "
                     "as not known.",
                     stacklevel=2,
                 )

@@ -1,54 +1,43 @@
-"""From counts and targets to a fitted Gaussian process; and one given more graphs, or known noise.
-
-With noise that is known of each graph, the variance of a target around the Gaussian process is
-``known_i + learned``: the error of the measurement, and what patterns cannot explain. Weights of
-patterns are learned with variances in these proportions, where the latter is taken to be a
-twentieth of the variance of the targets; given the kernel, it then maximises the marginal
-likelihood.
-"""
+"""From counts and targets to a fitted Gaussian process; and one that is given more graphs."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
+from treelens.gp.censoring import through_landmarks
 from treelens.gp.choice import (
     FEWEST,
     Candidate,
-    EvidenceFit,
+    LearningSample,
     Part,
     TrainingData,
+    draw_by_group,
     fit_learned,
     fit_uniform,
-    maximise_evidence,
     parts_of_graphs,
     preferred,
     with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import EvidenceParameters
-from treelens.gp.landmarks import (
-    LandmarkFit,
-    LandmarkPlan,
-    LandmarkPosterior,
-    LearningSample,
-    posterior_through_landmarks,
-)
-from treelens.gp.levels import SharedSums
+from treelens.gp.evidence import EvidenceFit, EvidenceParameters, maximise_evidence
+from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
+from treelens.gp.levels import LevelSums, fit_in_memory
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Targets
+from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, Targets
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels.mixture import MixtureKernel
 from treelens.models.predictions import TrainingGraphs
-from treelens.patterns.features import replicate_numbers, select_features
+from treelens.patterns.features import replicate_numbers
 from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +47,68 @@ if TYPE_CHECKING:
 _REFINE_FEW, REFINE_MANY, _MANY = 15, 6, 1000
 # With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
 _SMALLEST_GAIN = 0.01
+# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
+# a class is rare, most of the chosen are of it, and chance has to speak for the others.
+_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
+_BYTES = 8  # of a number in double precision
+# Limit and use of the control group of this process, of versions 2 and 1.
+_CGROUPS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
 _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
-_MOST = 1500  # graphs, a random sample, that the learned part of the noise is estimated from
-_USUAL = 0.05  # of the variance of the targets, that patterns do not explain
-_LEAST, _LARGEST = 1e-4, 2.0  # of it, relative to the variance of the targets
+
+
+class LandmarkPlan(NamedTuple):
+    """How many landmarks there shall be, and those of them that are drawn by chance."""
+
+    n_landmarks: int
+    first: np.ndarray
+
+
+def landmarks_for(
+    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int, rare: bool = False
+) -> LandmarkPlan | None:
+    """Landmarks where there are too many graphs for all of them to be used, else None."""
+    if len(groups) <= exact_size:
+        return None
+    total = min(n_landmarks, len(groups))
+    by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
+    return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
+
+
+def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
+    """Refuse, before any work, what the available memory cannot hold.
+
+    Learning takes two matrices of the graphs that weights are learned from; the exact posterior
+    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
+    two of graphs by landmarks while they are chosen.
+    """
+    conditioning = 3 * n_graphs**2
+    if n_landmarks is not None:
+        kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
+        conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
+    needed, available = _BYTES * max(2 * n_learning**2, conditioning), available_bytes()
+    if needed > available:
+        raise MemoryError(
+            f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
+            f"{available / 2**30:.1f} GiB are free. Lower exact_size (beyond it predictions go "
+            "through landmarks), n_landmarks or learning_size."
+        )
+
+
+def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the memory that is free, within the limit of a container where there is one."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    for limit_file, use_file in _CGROUPS:
+        try:
+            limit = int((cgroups / limit_file).read_text())
+            available = min(available, max(limit - int((cgroups / use_file).read_text()), 0))
+        except (OSError, ValueError):  # no such group, or no limit ("max")
+            continue
+    return available
 
 
 class Described(NamedTuple):
@@ -115,8 +162,7 @@ def fit_gaussian_process(
         parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        shared = SharedSums.of(data.histograms, data.hierarchy, some, data.n_jobs)
-        data = replace(data, shared=shared)
+        data = _sharing(data, some)
     depths = list(range(deepest + 1)) if depth is None else [depth]
     candidates = [fit_uniform(data, parts, depths)]
     chosen = candidates[0]
@@ -146,16 +192,19 @@ def fit_gaussian_process(
     )
 
 
+def _sharing(data: TrainingData, positions: np.ndarray) -> TrainingData:
+    """Return the data with sums by groups of some graphs, where memory has room for them."""
+    if not fit_in_memory(data.hierarchy.n_groups, len(positions)):
+        return data
+    features = PairFeatures.of_counts(data.histograms.select_graphs(positions))
+    sums = LevelSums.of(features, data.hierarchy.group_of, data.n_jobs, positions)
+    return replace(data, shared=sums)
+
+
 def _truncated(data: TrainingData, depth: int) -> TrainingData:
     """Return the data without patterns beyond a depth."""
-    forest = data.forest
-    kept = forest.level_depths <= depth
-    groups = np.zeros(forest.level_groups.max() + 1, dtype=bool)
-    groups[forest.level_groups[kept]] = True
-    return replace(
-        data, forest=forest.truncated(depth), histograms=data.histograms.select_levels(kept),
-        shared=None if data.shared is None else data.shared.restricted(groups),
-    )  # fmt: skip
+    histograms = data.histograms.select_levels(data.forest.level_depths <= depth)
+    return replace(data, forest=data.forest.truncated(depth), histograms=histograms, shared=None)
 
 
 def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
@@ -199,14 +248,16 @@ def _given_all(
         data.log_weights(parameters),
         data.hierarchy.level_weights(parameters.level_logits),
     )
-    kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
-    used = noise  # but where limits are
+    noise = used = parameters.noise / targets.weights
+    kernel = MixtureKernel(
+        weighted.weights, parameters.kernel_scales(), parameters.covariate_scales()
+    )
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
     beside: FittedCovariates | None = None
     if table is not None and kernel.covariates is not None and data.covariates is not None:
         beside = FittedCovariates(table, kernel.covariates, data.covariates)
     basis, positions = histograms, np.arange(histograms.n_graphs)
-    posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
+    posterior: Any
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
         positions, posterior, left_out = posterior_through_landmarks(
@@ -214,9 +265,7 @@ def _given_all(
         )
         basis = histograms.select_graphs(positions)
         if targets.limits is not None:
-            fit = through_landmarks(fit, positions, targets)
-            posterior, left_out = fit.through(positions)
-            left_out = of_measurements(left_out, fit.noise, noise)
+            posterior, left_out = through_landmarks(fit, positions, targets)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
@@ -350,7 +399,8 @@ def condition(
     left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
         used = model.noise / targets.weights
-        left_out = of_measurements(left_out, used, np.where(targets.limits == 0, used, model.noise))
+        noise = np.where(targets.limits == 0, used, model.noise)
+        left_out = left_out.of_measurements(used, noise)
     return replace(extended, posterior=posterior), left_out
 
 
@@ -368,56 +418,3 @@ def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> Pattern
         n_nodes=np.concatenate([old.n_nodes, new.n_nodes]),
         unseen=np.concatenate([old.unseen, new.unseen]),
     )  # fmt: skip
-
-
-def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Weights of graphs with these variances of noise, and a usual share that is not known."""
-    return 1.0 / (max(_USUAL * float(np.var(targets)), np.finfo(float).tiny) + known)
-
-
-def with_known_noise(
-    fitted: FittedEvidence, known: np.ndarray, targets: Targets, n_jobs: int = 1
-) -> tuple[FittedEvidence, Targets]:
-    """Return the model with noise variances ``known + learned``, and targets of these weights.
-
-    ``known`` (n,) is on the scale of the standardised targets. ``noise`` of the model is that of
-    a measurement of median error, which is what predictions of new measurements include.
-    """
-    model, graphs = fitted.model, fitted.model.training_graphs
-    measured = np.arange(len(known))
-    if targets.limits is not None:
-        measured = measured[targets.limits == 0]
-    some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
-    part = select_features(graphs, some)
-    kernel = model.kernel.matrix(part, part, n_jobs)
-    learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
-    variances, typical = known + learned, learned + float(np.median(known))
-    weights = typical / variances
-    targets = replace(targets, weights=weights)
-    if isinstance(model.posterior, ExactPosterior):
-        among = model.kernel.matrix(graphs, graphs, n_jobs)
-        found = Conditioned.fit(targets, among, typical, n_jobs)
-        copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
-        left_out = found.leave_one_out(n_jobs, copies)
-        used = weights * (found.measured / found.noise)
-        model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
-    else:
-        through = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
-        through = through_landmarks(through, model.basis_indices, targets)
-        landmarks, left_out = through.through(model.basis_indices)
-        left_out = of_measurements(left_out, through.noise, variances)
-        model = replace(model, noise=typical, posterior=landmarks)
-    return replace(fitted, model=model, left_out=left_out), targets
-
-
-def most_likely_noise(
-    kernel: np.ndarray, known: np.ndarray, targets: np.ndarray, n_jobs: int = 1
-) -> float:
-    """Return the variance that, added to the known ones, makes the targets most likely."""
-
-    def objective(log_noise: float) -> float:
-        found = ExactPosterior.fit(kernel.copy(), known + np.exp(log_noise), targets, n_jobs)
-        return -found.log_evidence(targets)
-
-    bounds = (np.log(_LEAST), np.log(_LARGEST))
-    return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))

@@ -21,11 +21,14 @@ from treelens.models.thresholds import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from treelens.gp.model import FittedGP
 
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
 JITTER = 1e-9
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
+_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 # Targets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
@@ -119,6 +122,31 @@ class Targets:
         return Targets(values, self.offset, self.scale, weights, limits)
 
 
+def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
+    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None if all are exact."""
+    if limits is None:
+        return None
+    given = np.asarray(limits)
+    if given.shape != (n_graphs,):
+        raise ValueError(
+            f"limits must have one entry per graph, shape ({n_graphs},); got shape {given.shape}."
+        )
+    signs = [_SIGNS.get(x) for x in given.tolist()]
+    if None in signs:
+        wrong = signs.index(None)
+        raise ValueError(
+            "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
+            f"{given.tolist()[wrong]!r} at position {wrong}."
+        )
+    n_exact = signs.count(0)
+    if n_exact < 2:
+        raise ValueError(
+            f"{n_exact} of {n_graphs} values are exact, the others limits: a regressor needs at "
+            "least 2 exact ones."
+        )
+    return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
+
+
 def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Classes as numbers: ±1 for two, else +1 against -1 / (n_classes - 1) in each column."""
     if n_classes == 2:
@@ -133,6 +161,11 @@ class LeaveOneOut(NamedTuple):
 
     mean: np.ndarray  # (n, n_columns)
     variance: np.ndarray  # (n,) of the target, noise included
+
+    def of_measurements(self, used: np.ndarray, noise: np.ndarray) -> LeaveOneOut:
+        """The same with the noise of measurements (n,) instead of that of sites that was used."""
+        variance = np.maximum(self.variance - (used - noise), noise)
+        return self._replace(variance=np.where(used == noise, self.variance, variance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +267,38 @@ def left_out_given(
         mean[group] = targets[group] - covariance @ coefficients[group]
         variance[group] = np.diagonal(covariance)
     return LeaveOneOut(mean, variance)
+
+
+class Conditioned(NamedTuple):
+    """The exact posterior of targets, sites in the place of those that are limits."""
+
+    posterior: ExactPosterior
+    values: np.ndarray  # (n, n_columns) targets, or means of sites
+    noise: np.ndarray  # (n,) variances, or those of sites
+    measured: np.ndarray  # (n,) variances of the noise of measurements
+    log_ratio: float  # to be added to the log marginal likelihood of the values
+
+    @classmethod
+    def fit(cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1) -> Self:
+        """Condition on targets; ``kernel`` (n, n) is overwritten."""
+        measured, log_ratio = noise / targets.weights, 0.0
+        values, used = targets.values, measured
+        if targets.limits is not None:
+            from treelens.gp.censoring import conditioned_on_limits
+
+            values, used, log_ratio = conditioned_on_limits(targets, kernel, measured, n_jobs)
+        posterior = ExactPosterior.fit(kernel, used, values, n_jobs)
+        return cls(posterior, values, used, measured, log_ratio)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the marginal likelihood, up to a constant."""
+        return self.posterior.log_evidence(self.values) + self.log_ratio
+
+    def leave_one_out(self, n_jobs: int = 1, copies: np.ndarray | None = None) -> LeaveOneOut:
+        """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
+        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
+        return left_out.of_measurements(self.noise, self.measured)
 
 
 @dataclass(frozen=True, eq=False)
