@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.models.predictions import Predictions, predicted_codes
-from treelens.models.thresholds import Threshold
+from treelens.models.predictions import Predictions, Threshold, predicted_codes
 from treelens.patterns.vocabulary import PatternVocabulary
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as theirs
 from sklearn.linear_model import LogisticRegression
 
-from treelens.models.thresholds import (
+from treelens.models.predictions import (
     Threshold,
     calibrated,
     check_numbers,

@@ -34,7 +34,7 @@ from treelens.graphs.errors import check_choice
 from treelens.graphs.recipe import learned_transform
 from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.thresholds import (
+from treelens.models.predictions import (
     Threshold,
     check_numbers,
     check_weights,

@@ -31,8 +31,7 @@ from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.targets import LIMITS
-from treelens.models.predictions import TrainingGraphs
-from treelens.models.thresholds import has_rare_class
+from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 

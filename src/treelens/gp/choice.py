@@ -30,7 +30,7 @@ from treelens.gp.evidence import (
 )
 from treelens.gp.levels import LevelSums, PatternHierarchy
 from treelens.gp.posterior import Conditioned, LeaveOneOut, Targets
-from treelens.models.thresholds import calibrated, fit_slope
+from treelens.models.predictions import calibrated, fit_slope
 from treelens.patterns.features import replicate_numbers
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms

@@ -77,8 +77,8 @@ class CovariateColumn:
             if new:
                 warnings.warn(
                     f"The covariate {self.name!r} has values that training never saw, for "
-                    f"{len(new)} of {len(values)} graphs, the first {str(texts[new[0]])!r}: they count "
-                    "as not known.",
+                    f"{len(new)} of {len(values)} graphs, the first {str(texts[new[0]])!r}: they "
+                    "count as not known.",
                     stacklevel=2,
                 )
             return same.astype(float) / np.sqrt(2.0)  # of different classes: distance one

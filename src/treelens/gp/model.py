@@ -35,8 +35,13 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import MixtureKernel, MixtureScales
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
-from treelens.models.thresholds import Threshold, calibrated
+from treelens.models.predictions import (
+    KernelExpansion,
+    Predictions,
+    Threshold,
+    TrainingGraphs,
+    calibrated,
+)
 from treelens.patterns.features import Features, RefinedGraphs, select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms

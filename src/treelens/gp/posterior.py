@@ -17,7 +17,7 @@ from scipy.linalg import blas, lapack
 
 from treelens.evaluation.metrics import NINETY, number_scores
 from treelens.kernels.gram import mirrored
-from treelens.models.thresholds import Threshold, calibrated, choose_threshold
+from treelens.models.predictions import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
 if TYPE_CHECKING:
