@@ -1,5 +1,7 @@
 """Draws of training graphs, memory, and the posterior through landmarks."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import psutil
 import pytest
@@ -11,7 +13,6 @@ from treelens.gp.choice import draw_by_group, draw_rare, sample_for
 from treelens.gp.fitting import available_bytes, check_memory, landmarks_for
 from treelens.gp.landmarks import (
     LandmarkFit,
-    LandmarkPosterior,
     LandmarkSums,
     block_sums,
     choose_landmarks,
@@ -29,8 +30,7 @@ N, N_NEW = 60, 10
 
 
 @pytest.fixture
-def problem(monkeypatch):
-    monkeypatch.setattr(landmarks_module, "TRIANGLE_BLOCK", 16)
+def problem():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(N + N_NEW, 3))
     distance = np.abs(points[:, None] - points[None]).sum(axis=2)
@@ -48,7 +48,8 @@ def _through(kernel, landmarks, noise, targets, size=25):
     ]
     added = (block_sums(half, noise[where], targets[where]) for where, half in projected)
     sums = LandmarkSums.added(factor, added, targets.shape[1])
-    return LandmarkPosterior.of_sums(sums, landmarks, 1.5, projected, noise, targets)
+    fit = LandmarkFit(SimpleNamespace(variance=1.5), None, noise, targets)
+    return fit.conditioned(sums, landmarks, projected)
 
 
 @pytest.mark.interpreted

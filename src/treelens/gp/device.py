@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.gp.evidence import (
     EvidenceParameters,
@@ -58,7 +59,7 @@ def largest_on_device(name: str) -> int | None:
 
 def factor_on_device(matrix: Any, arrays: Any) -> Any:
     """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
-    for here in _blocks(len(matrix)):
+    for here in gen_batches(len(matrix), BLOCK):
         rest = slice(here.start, None)
         if here.start:
             above = matrix[: here.start]
@@ -73,7 +74,7 @@ def factor_on_device(matrix: Any, arrays: Any) -> Any:
 
 def invert_on_device(factor: Any, arrays: Any) -> Any:
     """Overwrite an upper factor ``U`` with the whole of ``inv(U.T @ U)``."""
-    blocks = _blocks(len(factor))
+    blocks = list(gen_batches(len(factor), BLOCK))
     for k, here in enumerate(blocks):  # inv(U), block column by block column
         corner = _inverse_upper(arrays.triu(factor[here, here]), arrays)
         if here.start:
@@ -101,10 +102,6 @@ def solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
 def half_solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
     """``inv(U.T) @ right``: its squared columns sum to the quadratic forms of ``right``."""
     return _solve_triangular(arrays)(factor, right, trans=1, lower=False)
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
 
 def _upper_factor(corner: Any, arrays: Any) -> Any:

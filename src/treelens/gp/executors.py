@@ -20,15 +20,15 @@ from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.gp.landmarks import (
     BLOCK,
+    LandmarkFit,
     LandmarkPosterior,
     LandmarkSums,
-    block_slices,
     block_sums,
     factor_landmarks,
-    projections,
 )
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
@@ -166,11 +166,12 @@ def posterior_of_blocks(
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
     sums = LandmarkSums.added(factor, found, targets.values.shape[1])
-    own = projections(factor, model.kernel, model.training_graphs, model.basis_graphs, n_jobs)
-    return LandmarkPosterior.of_sums(
-        sums, model.basis_indices, model.kernel.variance, own, model.noise / sample_targets.weights,
+    fit = LandmarkFit(
+        model.kernel, model.training_graphs, model.noise / sample_targets.weights,
         sample_targets.values, n_jobs,
     )  # fmt: skip
+    own = fit.projections(factor, model.basis_graphs)
+    return fit.conditioned(sums, model.basis_indices, own)
 
 
 def _runs(
@@ -214,7 +215,7 @@ def _sums_of_run(
         if graphs is None:
             continue
         n = len(graphs)
-        for where in block_slices(n) if start + n <= len(targets.values) else ():
+        for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
             features = view.weighted.refine(graphs[where], n_jobs).features
             rows = view.kernel.matrix(features, view.landmarks, n_jobs)

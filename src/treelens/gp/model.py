@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.array_checks import (
     LARGEST,
@@ -402,11 +403,9 @@ class FittedGP:
 
 def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
     """Graphs a block at a time: their kernel rows are what takes memory."""
-    if n_graphs <= _BLOCK:
-        yield features
-        return
-    for start in range(0, n_graphs, _BLOCK):
-        yield select_features(features, np.arange(start, min(start + _BLOCK, n_graphs)))
+    for where in gen_batches(n_graphs, _BLOCK):
+        whole = where.stop - where.start == n_graphs
+        yield features if whole else select_features(features, np.arange(n_graphs)[where])
 
 
 class Neighbourhood(NamedTuple):
