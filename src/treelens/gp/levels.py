@@ -13,15 +13,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
-from treelens.parallel import run_in_shares
+from treelens.parallel import in_threads
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.pairs import PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.evidence import EvidenceProblem
 
+_BATCH = 1 << 16  # pairs that a thread works on at a time, whatever the number of threads
 _MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
 
 
@@ -185,10 +187,10 @@ class LevelSums:
         """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
         weights, flat = weights[self.groups], sums.reshape(-1)
 
-        def add(first: int, last: int) -> None:
-            flat[self.upper[first:last]] += weights @ self.table[:, first:last]
+        def add(part: slice) -> None:
+            flat[self.upper[part]] += weights @ self.table[:, part]
 
-        run_in_shares(add, len(self.upper), n_jobs)
+        in_threads(add, gen_batches(len(self.upper), _BATCH), n_jobs)
 
     def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the slope in the weight of each group that is kept, shape (n_kept,).
@@ -198,10 +200,10 @@ class LevelSums:
         """
         flat = matrix.reshape(-1)
 
-        def slope(first: int, last: int) -> np.ndarray:
-            return self.table[:, first:last] @ flat[self.upper[first:last]]
+        def slope(part: slice) -> np.ndarray:
+            return self.table[:, part] @ flat[self.upper[part]]
 
-        found = run_in_shares(slope, len(self.upper), n_jobs)
+        found = in_threads(slope, gen_batches(len(self.upper), _BATCH), n_jobs)
         return np.sum(found, axis=0) + self.diagonals @ own_slopes
 
 
