@@ -87,9 +87,9 @@ def test_tables_and_names_of_any_kind(given):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rdkit": [1, 2]}, "column"), ({"smiles": [1, 2]}, "column"), ({"t": 5.0}, "column"),
-        ({"t": [[1, 2], [3, 4]]}, "column"), ({"t": [1, 2, 3]}, "t"),
-        ([1, 2, 3], r"shape \(3, 1\) for 2 graphs"),
+        ({"rdkit": [1, 2]}, "column"), ({"smiles": [1, 2]}, "column"), ({"t": 5.0}, "no table"),
+        ({"t": np.ones((2, 2))}, "no table"), ({"t": [1, 2, 3]}, "3 rows for 2 graphs"),
+        ([1, 2, 3], "3 rows for 2 graphs"), (np.ones((2, 2, 2)), "no table"),
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be_are_named(given, message):

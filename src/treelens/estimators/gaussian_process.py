@@ -300,7 +300,7 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
             return None
         positions = sample.positions
-        table, described = compact_descriptors(graphs[positions])  # type: ignore[misc]
+        table, described = compact_descriptors(graphs[positions])
         if covariates is not None:
             table = covariates.joined(table)
         some = table.encode(described)

@@ -59,8 +59,7 @@ class CovariateColumn:
         if len(classes) > _MOST_CLASSES:
             raise GraphDataError(
                 f"The covariate {name!r} is no column of numbers ({_place(rows, values, 0)}), and "
-                f"has {len(classes)} different values, more than {_MOST_CLASSES} classes: is it an "
-                "id?"
+                f"has {len(classes)} different values: is it an id?"
             )
         return cls(name, classes=classes)
 
@@ -147,10 +146,8 @@ class CovariateTable:
         return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 
 
-def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection] | None:
-    """Return descriptors and graphs that carry them; None where graphs are no molecules."""
-    if not {"smiles", "mol"} & set(graphs.graph_data):
-        return None
+def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection]:
+    """Return descriptors of molecules, and graphs that carry them."""
     names = [PREFIX + name for name in COMPACT_DESCRIPTORS]
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
     return CovariateTable.fit(graphs, names), graphs
@@ -182,31 +179,24 @@ def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollectio
     """
     if isinstance(given, str):
         return graphs, [given]
-    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
-        if np.ndim(given) and len(given) and all(isinstance(name, str) for name in given):
-            return graphs, [str(name) for name in given]
-        table = np.asarray(given)
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or len(table) != len(graphs):
-            raise GraphDataError(
-                f"covariates must be names of columns or a table of one row per graph; got shape "
-                f"{table.shape} for {len(graphs)} graphs."
-            )
-        given = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
-    names = [str(name) for name in given]
-    for name in given:
-        if str(name) in (DESCRIPTORS, "smiles", "mol") or names.count(str(name)) > 1:
+    named = isinstance(given, Mapping) or hasattr(given, "columns")
+    if not named and np.ndim(given) and len(given) and all(isinstance(x, str) for x in given):
+        return graphs, [str(name) for name in given]
+    try:
+        table = pd.DataFrame(given)
+    except (TypeError, ValueError) as error:
+        raise GraphDataError(f"covariates are no table with one row per graph: {error}") from None
+    names = [str(name) if named else f"covariate {k + 1}" for k, name in enumerate(table)]
+    for name in names:
+        if name in (DESCRIPTORS, "smiles", "mol") or names.count(name) > 1:
             raise GraphDataError(
                 f"covariates: a column cannot be called {name!r} (it means something else, or "
                 "stands twice). Rename it."
             )
-        shape = np.asarray(given[name], dtype=object).shape
-        if shape != (len(graphs),):
-            raise GraphDataError(
-                f"covariates: the column {name!r} has shape {shape}; expected one value for each "
-                f"of {len(graphs)} graphs."
-            )
-    return graphs.with_data(given), names
+    if len(table) != len(graphs):
+        raise GraphDataError(f"covariates have {len(table)} rows for {len(graphs)} graphs.")
+    columns = {name: table.iloc[:, k].to_numpy() for k, name in enumerate(names)}
+    return graphs.with_data(columns), names
 
 
 def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -250,8 +240,6 @@ def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, lis
 
 def _is_missing(value: Any) -> bool:
     """None, NaN, pandas' NA, or what tables write in their place."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return True
     return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
 
 
