@@ -57,7 +57,8 @@ def test_replicates_are_never_on_both_sides(n, n_kinds):
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     problem, present = data.problem(np.arange(20), depth=1)
     assert problem.hierarchy.n_patterns == present.sum()
-    assert data.pattern_depths[present].max() == 1
+    depths = np.repeat(data.forest.level_depths, np.diff(data.forest.level_offsets))
+    assert depths[present].max() == 1
     assert (data.histograms.select_graphs(np.arange(20)).support[present] > 0).all()
 
 

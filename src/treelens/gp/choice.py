@@ -49,11 +49,14 @@ def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
     n = len(groups)
     if size >= n:
         return np.arange(n)
-    shuffled = np.random.default_rng(seed).permutation(n)
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
     # Every n / size-th position of the list sorted by group, so that each has its share.
-    picks = (np.arange(size) * n) // size
-    return np.sort(by_group[picks])
+    return np.sort(_shuffled_by_group(groups, seed)[(np.arange(size) * n) // size])
+
+
+def _shuffled_by_group(groups: np.ndarray, seed: int) -> np.ndarray:
+    """Positions in random order, one group after the other."""
+    shuffled = np.random.default_rng(seed).permutation(len(groups))
+    return shuffled[np.argsort(groups[shuffled], kind="stable")]
 
 
 def tenths_by_rank(values: np.ndarray) -> np.ndarray:
@@ -71,8 +74,7 @@ def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
     there are more than ``size`` of them, from an even share of that.
     """
     counts = np.bincount(codes)
-    share = size // len(counts)
-    rarest = max(1, min(int(counts.min()), share))
+    rarest = max(1, min(int(counts.min()), size // len(counts)))
     others = max(_RATIO * rarest, _FEWEST_RARE - rarest)
     others = max(1, min(others, (size - rarest) // max(1, len(counts) - 1)))
     shuffled = np.random.default_rng(seed).permutation(len(codes))
@@ -140,15 +142,8 @@ class TrainingData:
 
     @cached_property
     def copies(self) -> np.ndarray | None:
-        """A number per graph that replicates share: the same patterns and covariates.
-
-        None where no graph stands twice.
-        """
+        """A number per graph that replicates share; None where no graph stands twice."""
         return replicate_numbers(self.histograms.rows, self.covariates)
-
-    @cached_property
-    def pattern_depths(self) -> np.ndarray:
-        return np.repeat(self.forest.level_depths, np.diff(self.forest.level_offsets))
 
     def problem(
         self, positions: np.ndarray, depth: int | None = None
@@ -164,7 +159,8 @@ class TrainingData:
         present = np.ones(self.forest.n_patterns, dtype=bool)
         present[: histograms.n_patterns] = histograms.support > 0
         if depth is not None:
-            present &= self.pattern_depths <= depth
+            n_patterns = np.diff(self.forest.level_offsets)
+            present &= np.repeat(self.forest.level_depths <= depth, n_patterns)
         some = self.targets.select(positions)
         problem = EvidenceProblem(
             PairFeatures.of_counts(histograms.select_patterns(present[: histograms.n_patterns])),
@@ -260,8 +256,7 @@ def parts_of_graphs(
     if n < FEWEST:
         return [Part(positions, positions[:0])]
     copies = np.arange(n) if copies is None else copies
-    shuffled = np.random.default_rng(seed).permutation(n)
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    by_group = _shuffled_by_group(groups, seed)
     if n < _FEW:
         quarter = np.empty(n, dtype=int)
         quarter[by_group] = np.arange(n) % 4
@@ -287,46 +282,46 @@ def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Can
     The first part settles the depth: ``depths`` are tried in ascending order, until the next one is
     worse (deeper patterns are rarer still).
     """
-    by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
-    best = depths[0]
-    for depth in depths:
-        start = by_depth[best][0] if by_depth else None
-        by_depth[depth] = _fit_part(data, parts[0], "uniform", depth, start)
-        best = min(by_depth, key=lambda depth: by_depth[depth][1])
-        if best < depth:
+    best, (first, least) = depths[0], _fit_part(data, parts[0], "uniform", depths[0], None)
+    for depth in depths[1:]:
+        found, objective = _fit_part(data, parts[0], "uniform", depth, first)
+        if objective >= least:
             break
-    fits = [by_depth[best][0]]
-    for part in parts[1:]:
-        fits.append(_fit_part(data, part, "uniform", best, fits[0])[0])
+        best, first, least = depth, found, objective
+    fits = [first, *(_fit_part(data, part, "uniform", best, first)[0] for part in parts[1:])]
     return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
 def with_descriptors(data: TrainingData, parts: list[Part], candidate: Candidate) -> Candidate:
     """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
-    fits: list[EvidenceParameters] = []
-    for part, found in zip(parts, candidate.fits, strict=True):
-        problem, _ = data.problem(part.fitted, candidate.depth)
-        scales = problem.usual_scales.copy()
-        scales[: len(found.scales)] = found.scales
-        start = found._replace(scales=scales)
-        fits.append(_fit_part(data, part, "uniform", candidate.depth, start)[0])
-    scores = _scores(data, parts, fits, candidate.depth)
-    return Candidate("uniform", candidate.depth, fits, *scores, descriptors=True)
+    usual = data.problem(parts[0].fitted, candidate.depth)[0].usual_scales
+    starts = [
+        found._replace(scales=np.append(found.scales, usual[len(found.scales) :]))
+        for found in candidate.fits
+    ]
+    return _fit_parts(data, parts, "uniform", candidate.depth, starts, True)
 
 
 def fit_learned(
     data: TrainingData, parts: list[Part], uniform: Candidate, depth: int, learned: str
 ) -> list[Candidate]:
     """Fit the stages up to ``learned`` to every part, from uniform weights on; all patterns."""
-    fits, found = uniform.fits, []
+    found = [uniform]
     for stage in STAGES[1 : STAGES.index(learned) + 1]:
-        fits = [
-            _fit_part(data, part, stage, depth, start)[0]
-            for part, start in zip(parts, fits, strict=True)
-        ]
-        scores = _scores(data, parts, fits, depth)
-        found.append(Candidate(stage, depth, fits, *scores, uniform.descriptors))
-    return found
+        found.append(_fit_parts(data, parts, stage, depth, found[-1].fits, uniform.descriptors))
+    return found[1:]
+
+
+def _fit_parts(
+    data: TrainingData, parts: list[Part], stage: str, depth: int,
+    starts: list[EvidenceParameters], descriptors: bool,
+) -> Candidate:  # fmt: skip
+    """Run a stage on every part, each from its own start."""
+    fits = [
+        _fit_part(data, part, stage, depth, start)[0]
+        for part, start in zip(parts, starts, strict=True)
+    ]
+    return Candidate(stage, depth, fits, *_scores(data, parts, fits, depth), descriptors)
 
 
 def _fit_part(
@@ -372,14 +367,12 @@ def _scores(
     """Scores and, of numbers, squared errors of all graphs compared on; see :class:`Candidate`."""
     if not any(len(part.compared) for part in parts):
         return np.empty(0), None
-    means, variances = [], []
+    left_out = []
     for part, parameters in zip(parts, found, strict=True):
         both = np.union1d(part.fitted, part.compared)
-        left_out = data.leave_one_out(parameters, depth, both)
         compared = np.searchsorted(both, part.compared)
-        means.append(left_out.mean[compared])
-        variances.append(left_out.variance[compared])
-    mean, variance = np.concatenate(means), np.concatenate(variances)
+        left_out.append([x[compared] for x in data.leave_one_out(parameters, depth, both)])
+    mean, variance = map(np.concatenate, zip(*left_out, strict=True))
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:
         some = data.targets.select(compared)

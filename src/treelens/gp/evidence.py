@@ -25,10 +25,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 from scipy.spatial import distance
 
-from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums, softmax_weights
+from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import (
@@ -128,10 +128,8 @@ class EvidenceProblem:
     def n_free(self, learned: str) -> int:
         """How many parameters are searched: the scales, with the levels', with all weights."""
         groups, patterns = self.hierarchy.n_groups, self.hierarchy.n_free
-        return (
-            len(self.usual_scales)
-            + {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
-        )
+        weights = {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
+        return len(self.usual_scales) + weights
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
         """The weight of every pattern, shape (n_patterns,)."""
@@ -169,8 +167,7 @@ class EvidenceProblem:
         """Kernel values among the graphs, shape (n_graphs, n_graphs)."""
         layout = SplitSums.of(self, bool(parameters.deviations.any()), False)
         sums = np.zeros((self.n_graphs, self.n_graphs))
-        group_weights = self.hierarchy.group_weights(parameters.level_logits)
-        layout.sum_into(sums, self.weights(parameters), group_weights)
+        layout.sum_into(sums, self.weights(parameters), parameters.level_logits)
         own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
         return mixture_kernel(
             parameters.kernel_scales(), mirrored(sums), own, own, covariates=covariates,
@@ -185,8 +182,8 @@ class Evidence:
         self.problem = problem
         self._sums = np.zeros((problem.n_graphs, problem.n_graphs))  # upper triangle
         self._matrix = np.empty_like(self._sums)
-        self._weights: np.ndarray | None = None  # that sums and diagonal are made with
-        self._diagonal = np.empty(problem.n_graphs)
+        self._weights = np.empty(0)  # that sums and diagonal are made with
+        self._diagonal = np.zeros(problem.n_graphs)
         self._layouts: dict[tuple[bool, bool], SplitSums] = {}
         self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
 
@@ -198,8 +195,6 @@ class Evidence:
         """
         problem = self.problem
         value, factor, alpha = self._factored(parameters, learned)
-        weights = self._weights
-        assert weights is not None
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
@@ -210,9 +205,9 @@ class Evidence:
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
         if learned != "uniform":
-            by_weight, by_group = self._sums_for(learned, parameters).slopes(inverse, slopes.own)
-            by_group *= problem.hierarchy.group_weights(parameters.level_logits)
-            by_weight *= weights[: len(by_weight)]
+            by_weight, by_group = self._sums_for(learned, parameters).slopes(
+                inverse, slopes.own, self._weights, parameters.level_logits
+            )
             parts += weight_slopes(problem, parameters, by_weight, learned, by_group)
         return value, np.concatenate(parts)
 
@@ -232,10 +227,9 @@ class Evidence:
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
         problem, weights = self.problem, self.problem.weights(parameters)
-        if self._weights is None or not np.array_equal(weights, self._weights):
+        if not np.array_equal(weights, self._weights):
             layout = self._sums_for(learned, parameters)
-            group_weights = problem.hierarchy.group_weights(parameters.level_logits)
-            layout.sum_into(self._sums, weights, group_weights)
+            layout.sum_into(self._sums, weights, parameters.level_logits)
             self._weights, self._diagonal = weights, np.diagonal(self._sums).copy()
         factor = cholesky_in_place(self._covariance(parameters), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
@@ -299,7 +293,7 @@ def weight_slopes(
     """
     hierarchy, n = problem.hierarchy, len(by_log_weight)
     by_group = by_group + np.bincount(hierarchy.group_of[:n], by_log_weight, hierarchy.n_groups)
-    share = softmax_weights(parameters.level_logits) / hierarchy.n_groups  # softmax(b)
+    share = special.softmax(parameters.level_logits)
     by_logit = by_group - share * by_group.sum() + parameters.level_logits / LOGIT_SPREAD**2
     if learned == "depths":
         return [by_logit]

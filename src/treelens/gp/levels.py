@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 from sklearn.utils import gen_batches
 
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
@@ -55,12 +56,12 @@ class PatternHierarchy:
         return len(self.parents)
 
     def level_weights(self, logits: np.ndarray) -> np.ndarray:
-        """The weight of each level from the logits of the groups, shape (n_levels,)."""
-        return softmax_weights(logits)[self.groups] * self.shares
+        """``n_groups * softmax(b)`` shared by the levels of each group, shape (n_levels,)."""
+        return self.n_groups * special.softmax(logits)[self.groups] * self.shares
 
     def group_weights(self, logits: np.ndarray) -> np.ndarray:
         """The weight of a pattern of each group that does not deviate, shape (n_groups,)."""
-        return softmax_weights(logits) * self.group_shares
+        return self.n_groups * special.softmax(logits) * self.group_shares
 
     @cached_property
     def group_shares(self) -> np.ndarray:
@@ -111,12 +112,6 @@ class PatternHierarchy:
                 parents[known], weights=totals[level][known], minlength=len(totals)
             )
         return totals
-
-
-def softmax_weights(logits: np.ndarray) -> np.ndarray:
-    """``n_groups * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
-    shifted = np.exp(logits - logits.max())
-    return len(logits) * shifted / shifted.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +213,7 @@ class SplitSums:
 
     features: PairFeatures | None  # of the first; None where there are none
     levels: LevelSums | None
-    n_groups: int
+    hierarchy: PatternHierarchy
     n_jobs: int
 
     @classmethod
@@ -228,9 +223,9 @@ class SplitSums:
         Without ``several`` weights to sum with, one matrix per group is not worth while.
         """
         hierarchy, features = problem.hierarchy, problem.features
-        levels, n_groups = problem.levels, hierarchy.n_groups
-        n_listed = hierarchy.n_free if deviating else 0
-        if levels is None and not (several and fit_in_memory(n_groups, problem.n_graphs)):
+        levels, n_listed = problem.levels, hierarchy.n_free if deviating else 0
+        room = several and fit_in_memory(hierarchy.n_groups, problem.n_graphs)
+        if levels is None and not room:
             n_listed = hierarchy.n_patterns
         if n_listed == hierarchy.n_patterns:
             levels = None
@@ -241,7 +236,7 @@ class SplitSums:
             features = features.select_patterns(listed)
         elif n_listed:
             levels = levels.since(int(hierarchy.group_of[n_listed]))
-        return cls(features if n_listed else None, levels, n_groups, problem.n_jobs)
+        return cls(features if n_listed else None, levels, hierarchy, problem.n_jobs)
 
     @cached_property
     def _lists(self) -> PairLists:
@@ -249,7 +244,7 @@ class SplitSums:
         assert self.features is not None
         return PairLists.of(self.features, self.features)
 
-    def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
+    def sum_into(self, sums: np.ndarray, weights: np.ndarray, logits: np.ndarray) -> None:
         """Fill the upper triangle of ``sums`` (n_graphs, n_graphs), which begin as zeros."""
         if self.features is None:
             sums.fill(0.0)
@@ -257,21 +252,24 @@ class SplitSums:
             own = weights[: self.features.n_patterns]
             pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=sums, upper=True)
         if self.levels is not None:
-            self.levels.add_to(sums, group_weights, self.n_jobs)
+            self.levels.add_to(sums, self.hierarchy.group_weights(logits), self.n_jobs)
 
-    def slopes(self, matrix: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes in the weights of the listed patterns, and of the groups through the others.
+    def slopes(
+        self, matrix: np.ndarray, own: np.ndarray, weights: np.ndarray, logits: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes in the log weights of the listed patterns, and of the groups through the others.
 
         ``matrix`` (n_graphs, n_graphs) are the slopes in the sums of pairs, above the diagonal;
         ``own`` (n_graphs,) those in the sums of graphs with themselves.
         """
-        by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
+        by_weight, by_group = np.empty(0), np.zeros(self.hierarchy.n_groups)
         if self.features is not None:
             by_weight = gather_pairs(matrix, self._lists, self.n_jobs)
             by_weight += own_gradient(self.features, own)
         if self.levels is not None:
             by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
-        return by_weight, by_group
+        by_group *= self.hierarchy.group_weights(logits)
+        return weights[: len(by_weight)] * by_weight, by_group
 
 
 def own_gradient(features: PairFeatures, own_slopes: np.ndarray) -> np.ndarray:
