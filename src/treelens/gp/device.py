@@ -182,8 +182,6 @@ class DeviceEvidence:
     """:class:`~treelens.gp.evidence.Evidence` on a device."""
 
     def __init__(self, problem: EvidenceProblem, device: str) -> None:
-        if problem.covariates is not None:
-            raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         self.problem = problem
         self.covariance = DeviceCovariance(problem.features, device)
 
@@ -232,23 +230,17 @@ class DeviceEvidence:
 
 
 def condition_on_device(
-    features: PairFeatures,
-    kernel: MixtureKernel,
-    noise: np.ndarray,
-    targets: np.ndarray,
-    device: str,
-    copies: np.ndarray | None = None,
-) -> tuple[MeanPosterior, LeaveOneOut]:
-    """The posterior given targets of shape (n, n_columns), and each graph left out.
-
-    Graphs that share a number in ``copies`` (n,) are left out together.
+    features: PairFeatures, kernel: MixtureKernel, noise: np.ndarray, targets: np.ndarray,
+    device: str, copies: np.ndarray | None = None,
+) -> tuple[MeanPosterior, LeaveOneOut]:  # fmt: skip
+    """The posterior given targets (n, n_columns), and each graph left out, together with copies.
 
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.
     """
     covariance = DeviceCovariance(features, device)
     covariance.factor(kernel.weights, kernel.scales, noise)
-    coefficients = covariance.device.get(covariance.solve(targets))
-    inverse, get = covariance.invert(), covariance.device.get
+    get, coefficients = covariance.device.get, covariance.device.get(covariance.solve(targets))
+    inverse = covariance.invert()
 
     def block(group: np.ndarray) -> np.ndarray:
         return get(inverse[group][:, group])

@@ -40,10 +40,11 @@ from treelens.kernels.mixture import MixtureKernel
 from treelens.patterns.features import Features
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
-# The position of the first target that cannot be learned from, and words about it; None: all can.
-FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
+# The position of the first target that cannot be learned from, and words about it; None: all can.
+FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
+Task = Callable[..., Any]
 
 
 class BlockSample(NamedTuple):
@@ -56,17 +57,13 @@ class BlockSample(NamedTuple):
 
 
 def sample_of_blocks(
-    blocks: Any,
-    size: int,
-    seed: int,
-    first_wrong: FirstWrong = lambda y: None,
+    blocks: Any, size: int, seed: int, first_wrong: FirstWrong = lambda y: None,
     executor: Any = None,
-) -> BlockSample:
+) -> BlockSample:  # fmt: skip
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
-    Blocks are parts, or pairs ``(graphs, y)``. They are read by the executor, unless they are in
-    memory here; all graphs come by here once, some at a time, as which of them are drawn depends on
-    how many came before.
+    Blocks are read by the executor, unless they are in memory here; all graphs come by here once,
+    as which of them are drawn depends on how many came before.
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
     targets: list[np.ndarray] = []
@@ -119,11 +116,8 @@ def _load(part: Part) -> Block:
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """A hash of each number under a seed, as uint64.
-
-    Seeds are mixed by themselves first: a seed that is only added shifts the keys of all graphs,
-    and samples of neighbouring seeds would be shifted copies of each other.
-    """
+    """A hash of each number under a seed, as uint64."""
+    # Were seeds only added, samples of neighbouring seeds would be shifted copies of each other.
     own = _scattered(np.array([seed], dtype=np.uint64))
     return _scattered(_scattered(numbers.astype(np.uint64)) ^ own)
 
@@ -147,18 +141,12 @@ class LandmarkView(NamedTuple):
 
 
 def posterior_of_blocks(
-    model: FittedGP,
-    blocks: Any,
-    sample: BlockSample,
-    targets: Targets,
-    sample_targets: Targets,
-    n_jobs: int = 1,
-    executor: Any = None,
-) -> tuple[LandmarkPosterior, LeaveOneOut]:
+    model: FittedGP, blocks: Any, sample: BlockSample, targets: Targets, sample_targets: Targets,
+    n_jobs: int = 1, executor: Any = None,
+) -> tuple[LandmarkPosterior, LeaveOneOut]:  # fmt: skip
     """Return the posterior given all graphs, and leave-one-out predictions of the sample.
 
-    ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all
-    graphs. An executor works on blocks with one thread each.
+    ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all.
     """
     factor = factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
     view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
@@ -179,22 +167,19 @@ def _runs(
 ) -> Iterator[tuple[tuple[Part, ...], int, Targets]]:
     """Yield neighbouring parts with the number of their first graph and their targets.
 
-    One part at a time, or ``together`` until a task is worth sending. ``sizes`` are the numbers of
-    graphs that the parts held when they were read before.
+    One part at a time, or ``together`` until a task is worth sending; ``sizes`` are of all parts.
     """
     least = _TASK_SIZE if together else 1
     waiting: list[Part] = []
     first = last = 0
-    for part, size in zip_longest(parts, sizes):
+    for k, (part, size) in enumerate(zip_longest(parts, sizes), 1):
         if part is None or size is None:
             raise _changed(f"There were {len(sizes)} blocks at first, and another number")
         waiting.append(part)
         last += size
-        if last - first >= least:
+        if last - first >= least or (k == len(sizes) and last > first):
             yield tuple(waiting), first, targets.select(slice(first, last))
             waiting, first = [], last
-    if last > first:
-        yield tuple(waiting), first, targets.select(slice(first, last))
 
 
 def _changed(what: str) -> GraphDataError:
@@ -234,9 +219,7 @@ def _sums_of_run(
 class SerialExecutor:
     """One part after the other: never more than one in memory."""
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         return (function(*part, *shared) for part in parts)
 
 
@@ -246,9 +229,7 @@ class JoblibExecutor(SerialExecutor):
     def __init__(self, n_jobs: int = 2) -> None:
         self.n_jobs = n_jobs
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         from joblib import Parallel, delayed
 
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
@@ -274,16 +255,9 @@ class DaskExecutor(SerialExecutor):
     """
 
     def __init__(self, client: Any) -> None:
-        if not (hasattr(client, "submit") and hasattr(client, "nthreads")):
-            raise TypeError(
-                "client must be a dask.distributed.Client (Client('scheduler:8786')), got "
-                f"{type(client).__name__} {client!r:.60}."
-            )
         self.client = client
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield results in the order of the parts; a few tasks are always ahead."""
         inputs = [self._submit(_itself, value) for value in shared]
         waiting: deque[Any] = deque()
@@ -294,7 +268,7 @@ class DaskExecutor(SerialExecutor):
         while waiting:
             yield waiting.popleft().result()
 
-    def _submit(self, function: Callable[..., Any], *inputs: Any) -> Any:
+    def _submit(self, function: Task, *inputs: Any) -> Any:
         """Begin one task and return its future."""
         with warnings.catch_warnings():
             # Dask advises to scatter a large input; a scattered one would die with its worker.
@@ -309,8 +283,7 @@ def _itself(value: Any) -> Any:
 def check_executor(executor: Any) -> None:
     if executor is not None and (isinstance(executor, type) or not hasattr(executor, "map")):
         raise TypeError(
-            "executor must be one of treelens.gp.executors, such as "
-            "treelens.gp.executors.JoblibExecutor(2) or "
+            "executor must be such as treelens.gp.executors.JoblibExecutor(2) or "
             f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."
         )
 

@@ -50,12 +50,6 @@ _SMALLEST_GAIN = 0.01
 # One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
 # a class is rare, most of the chosen are of it, and chance has to speak for the others.
 _BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
-_BYTES = 8  # of a number in double precision
-# Limit and use of the control group of this process, of versions 2 and 1.
-_CGROUPS = (
-    ("memory.max", "memory.current"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-)
 _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
 
 
@@ -78,17 +72,12 @@ def landmarks_for(
 
 
 def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
-    """Refuse, before any work, what the available memory cannot hold.
-
-    Learning takes two matrices of the graphs that weights are learned from; the exact posterior
-    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
-    two of graphs by landmarks while they are chosen.
-    """
+    """Refuse, before any work, what the available memory cannot hold."""
     conditioning = 3 * n_graphs**2
-    if n_landmarks is not None:
+    if n_landmarks is not None:  # of graphs by landmarks while these are chosen, then of a block
         kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
         conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
-    needed, available = _BYTES * max(2 * n_learning**2, conditioning), available_bytes()
+    needed, available = 8 * max(2 * n_learning**2, conditioning), available_bytes()
     if needed > available:
         raise MemoryError(
             f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
@@ -102,13 +91,11 @@ def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
     import psutil
 
     available = int(psutil.virtual_memory().available)
-    for limit_file, use_file in _CGROUPS:
-        try:
-            limit = int((cgroups / limit_file).read_text())
-            available = min(available, max(limit - int((cgroups / use_file).read_text()), 0))
-        except (OSError, ValueError):  # no such group, or no limit ("max")
-            continue
-    return available
+    try:
+        used = int((cgroups / "memory.current").read_text())
+        return min(available, max(int((cgroups / "memory.max").read_text()) - used, 0))
+    except (OSError, ValueError):  # no such group, or no limit ("max")
+        return available
 
 
 class Described(NamedTuple):
