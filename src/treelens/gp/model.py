@@ -97,7 +97,7 @@ class WeightedForest:
     ) -> tuple[WeightedForest, NodeColors]:
         """Return the forest with the patterns of these graphs added, and their colours.
 
-        A new pattern has the weight of its deepest known ancestor, at its own level, as in
+        A new pattern has the weight of its deepest known ancestor, as in
         :meth:`PatternForest.unseen_sums`: the kernel with graphs seen before does not change.
         """
         forest, colors = self.forest.extend(graphs, n_jobs)
@@ -310,39 +310,26 @@ class FittedGP:
         return self.record.left_out.threshold
 
     def decide(
-        self,
-        graphs: GraphCollection,
-        *,
-        variance: bool = False,
-        n_jobs: int = 1,
+        self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1,
         device: str = "cpu",
-    ) -> Predictions:
+    ) -> Predictions:  # fmt: skip
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
-        means, spreads = [], []
+        found = []  # means and variances
         for block in feature_blocks(seen.features, len(graphs)):
-            if device == "cpu" or self.covariates is not None:
-                rows = self.kernel_rows(block, n_jobs)
-                means.append(self.target_offset + rows @ self.coefficients.T)
-                if variance:
-                    reduction = self._full_posterior(n_jobs).reduction(rows, n_jobs)
-                    spreads.append(self.variances(reduction))
-            else:
-                found = self._on_device(device).decide(block, variance)
-                means.append(found[0])
-                spreads.append(found[1])
-        mean = np.concatenate(means)
+            if device != "cpu" and self.covariates is None:
+                found.append(self._on_device(device).decide(block, variance))
+                continue
+            rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
+            if variance:
+                spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
+            found.append((self.target_offset + rows @ self.coefficients.T, spread))
+        mean, spread = map(np.concatenate, zip(*found, strict=True))
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         return Predictions(
-            mean,
-            seen.histograms.out_of_vocabulary(),
-            seen,
-            mean,
-            probabilities,
-            np.concatenate(spreads) if variance else None,
-            self.threshold,
-            self.from_covariates(seen.features),
-        ).checked()
+            mean, seen.histograms.out_of_vocabulary(), seen, mean, probabilities,
+            spread if variance else None, self.threshold, self.from_covariates(seen.features),
+        ).checked()  # fmt: skip
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
@@ -352,8 +339,8 @@ class FittedGP:
     def targets_with(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
         """Targets of all training graphs and more: ``raw`` of all, ``weights`` of those added."""
         before = np.empty(0) if self.sample_weights is None else self.sample_weights
-        offset, scale = self.target_offset, self.target_scale
-        values, limits = (raw - offset) / scale, None
+        offset, scale, limits = self.target_offset, self.target_scale, None
+        values = (raw - offset) / scale
         if self.training is not None and self.training.limits is not None:
             posterior = self._full_posterior(1)
             assert isinstance(posterior, ExactPosterior)
@@ -367,17 +354,13 @@ class FittedGP:
         among = self.kernel_among(graphs, n_jobs=n_jobs)
         covariance = among - self._full_posterior(n_jobs).joint_reduction(rows, n_jobs)
         covariance = 0.5 * (covariance + covariance.T)
-        own = np.diag_indices_from(covariance)
-        covariance[own] = np.maximum(covariance[own], 0.0)
+        np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), 0.0))
         return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
 
     def kernel_among(
         self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Kernel values among any graphs, patterns that training never saw included.
-
-        On the scale of the standardised targets, shape (n_graphs, n_others).
-        """
+        """Kernel values among any graphs, patterns that training never saw included."""
         weighted, colors = self.weighted.extended(graphs, n_jobs)
         sides = [(graphs, colors)]
         if others is not None:
@@ -396,8 +379,7 @@ class FittedGP:
 
         kept = self.__dict__.get("_predictor")
         if kept is None or kept.device.name != device:
-            kept = DevicePredictor(self, device)
-            object.__setattr__(self, "_predictor", kept)
+            kept = self.__dict__["_predictor"] = DevicePredictor(self, device)
         return kept
 
 

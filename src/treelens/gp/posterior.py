@@ -42,10 +42,7 @@ class NotPositiveDefiniteError(ValueError):
     """The matrix has no Cholesky factor: rounding left it without full rank."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The covariance matrix is not positive definite: the noise is too small for how "
-            "similar some graphs are."
-        )
+        super().__init__("The covariance is not positive definite: the noise is too small.")
 
 
 def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -73,10 +70,7 @@ def solve_factored(factor: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np
 def solve_upper(
     factor: np.ndarray, right: np.ndarray, *, transposed: bool, n_jobs: int = 1
 ) -> np.ndarray:
-    """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``.
-
-    The squared columns of the first sum to the quadratic forms of ``right`` (n, p).
-    """
+    """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``."""
     with _threads(factor, n_jobs):
         return blas.dtrsm(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
 
@@ -128,9 +122,7 @@ def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
         return None
     given = np.asarray(limits)
     if given.shape != (n_graphs,):
-        raise ValueError(
-            f"limits must have one entry per graph, shape ({n_graphs},); got shape {given.shape}."
-        )
+        raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
     signs = [_SIGNS.get(x) for x in given.tolist()]
     if None in signs:
         wrong = signs.index(None)
@@ -140,10 +132,7 @@ def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
         )
     n_exact = signs.count(0)
     if n_exact < 2:
-        raise ValueError(
-            f"{n_exact} of {n_graphs} values are exact, the others limits: a regressor needs at "
-            "least 2 exact ones."
-        )
+        raise ValueError(f"{n_exact} of {n_graphs} values are exact: a regressor needs at least 2.")
     return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
 
 
@@ -206,13 +195,9 @@ class ExactPosterior:
             return half.T @ half
 
     def extended(
-        self,
-        kernel: np.ndarray,
-        among: np.ndarray,
-        noise: np.ndarray,
-        targets: np.ndarray,
+        self, kernel: np.ndarray, among: np.ndarray, noise: np.ndarray, targets: np.ndarray,
         n_jobs: int = 1,
-    ) -> ExactPosterior:
+    ) -> ExactPosterior:  # fmt: skip
         """Condition on more graphs by adding rows to the Cholesky factor.
 
         ``kernel`` (n_more, n) is between these and those conditioned on before, ``among``
@@ -232,11 +217,7 @@ class ExactPosterior:
     def leave_one_out(
         self, targets: np.ndarray, n_jobs: int = 1, copies: np.ndarray | None = None
     ) -> LeaveOneOut:
-        """Return means and variances of each training graph given all others.
-
-        ``copies`` (n,) numbers graphs so that replicates share a number: these are left out
-        together, else each would be predicted from its own copies.
-        """
+        """Each training graph given all others but those that share its number in ``copies``."""
         inverse = inverse_in_place(self.factor.copy(), n_jobs)
 
         def block(group: np.ndarray) -> np.ndarray:
@@ -247,15 +228,13 @@ class ExactPosterior:
 
 
 def left_out_given(
-    targets: np.ndarray,
-    coefficients: np.ndarray,
-    precision: np.ndarray,
-    block: Callable[[np.ndarray], np.ndarray],
-    copies: np.ndarray | None,
-) -> LeaveOneOut:
+    targets: np.ndarray, coefficients: np.ndarray, precision: np.ndarray,
+    block: Callable[[np.ndarray], np.ndarray], copies: np.ndarray | None,
+) -> LeaveOneOut:  # fmt: skip
     """Leave-one-out predictions from the inverse covariance of the targets.
 
     ``precision`` (n,) is its diagonal, ``block(group)`` its rows and columns of some graphs.
+    Replicates, which share a number in ``copies`` (n,), are left out together.
     """
     mean, variance = targets - coefficients / precision[:, None], 1.0 / precision
     if copies is None:
@@ -374,16 +353,13 @@ def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray
 
 
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
-    """Leave whole groups of training graphs out, in closed form: a block of the inverse each.
-
-    ``groups`` (n_graphs,) has a text for each, equal for graphs of one group, empty without one.
-    """
+    """Leave whole groups out; ``groups`` (n_graphs,) are texts, empty where a graph has none."""
     assert model.training is not None
     posterior, values = model._full_posterior(n_jobs), model.training.targets
     limits = model.training.limits
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
-            "Groups are left out of an exact posterior only, and this model predicts through "
+            "Scaffolds are left out of an exact posterior only, and this model predicts through "
             "landmarks: use intervals='posterior', or fit with a larger exact_size."
         )
     inside = groups != ""
@@ -395,9 +371,9 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
         )
     together = len(names) + np.arange(len(groups))
     together[inside] = numbers
-    offset, scale = model.target_offset[0], model.target_scale
     found = posterior.leave_one_out(posterior.targets, n_jobs, together)
-    mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
+    mean = model.target_offset[0] + model.target_scale * found.mean[:, 0]
+    std = model.target_scale * np.sqrt(found.variance)
     scored = inside if limits is None else inside & (limits == 0)
     scores = number_scores(values[scored], mean[scored], std[scored])
     largest = float(np.quantile((np.abs(values - mean) / std)[scored], 0.9))
@@ -413,11 +389,8 @@ def left_out_classes(
     threshold = choose_threshold(asked, probabilities, codes)
     predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
     own = probabilities[np.arange(len(codes)), codes]
+    log_loss = max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300)))))
     return LeftOutClasses(
-        decisions[:, 0] if decisions.shape[1] == 1 else decisions,
-        probabilities,
-        classes[predicted],
-        float(np.mean(predicted == codes)),
-        max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300))))),
-        threshold,
-    )
+        decisions[:, 0] if decisions.shape[1] == 1 else decisions, probabilities,
+        classes[predicted], float(np.mean(predicted == codes)), log_loss, threshold,
+    )  # fmt: skip
