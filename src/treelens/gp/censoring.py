@@ -93,11 +93,7 @@ def fit_sites(
     limits: Limits, mean: np.ndarray, covariance: np.ndarray, start: Sites | None = None,
     n_jobs: int = 1,
 ) -> Sites:  # fmt: skip
-    """Update one site after the other until none changes.
-
-    ``mean`` (c,) and ``covariance`` (c, c) are the prior's; ``start`` are sites of similar
-    parameters.
-    """
+    """Update one site after the other until none changes, from a prior and similar sites."""
     sites, precision = limits.values.copy(), np.full(len(mean), _LEAST_PRECISION)
     if start is not None:
         sites, precision = start.mean.copy(), 1.0 / start.variance
@@ -143,11 +139,7 @@ def _given_exact(
 def conditioned_on_limits(
     targets: Targets, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return targets and noise variances with sites in the place of limits.
-
-    Last is what is to be added to the log of their marginal likelihood. ``noise`` (n,) are the
-    variances of measurements.
-    """
+    """Targets and noise variances with sites in the place of limits, and :class:`Sites`' ratio."""
     assert targets.limits is not None
     limited, limits = targets.limits != 0, Limits.among(targets.values, targets.limits, noise)
     covariance = kernel.copy()
@@ -186,14 +178,11 @@ def through_landmarks(
         fit = replace(fit, targets=values, noise=noise)
         posterior, left_out = fit.through(landmarks)
         left = left_out.variance[limited] - 1.0 / precision
-        left = np.clip(left, JITTER, fit.kernel.variance)
-        new, sharper = _compiled.matched_sites(
-            *limits, left_out.mean[limited, 0], left, _LEAST_PRECISION
-        )
+        left, without = np.clip(left, JITTER, fit.kernel.variance), left_out.mean[limited, 0]
+        new, sharper = _compiled.matched_sites(*limits, without, left, _LEAST_PRECISION)
         change = float((np.abs(sharper - precision) * left / (1.0 + sharper * left)).max())
-        natural = 0.5 * (precision * mean + sharper * new)
+        mean = (precision * mean + sharper * new) / (precision + sharper)
         precision = 0.5 * (precision + sharper)
-        mean = natural / precision
         if change < _ROUGH:
             break
     return posterior, left_out.of_measurements(fit.noise, measured)
@@ -202,9 +191,8 @@ def through_landmarks(
 class CensoredEvidence(Evidence):
     """As :class:`~treelens.gp.evidence.Evidence`, with the marginal likelihood of limits.
 
-    At the sites that expectation propagation ends with, its marginal likelihood does not change
-    with the sites, so that the gradient is the one of the Gaussian problem with these sites held
-    fixed; only the noise of limits has a slope of its own.
+    It does not change with the sites at those that expectation propagation ends with: the gradient
+    is that of the Gaussian problem with these held fixed, but for the noise of limits.
     """
 
     def __init__(self, problem: EvidenceProblem) -> None:
@@ -263,8 +251,7 @@ def with_known_noise(
 ) -> tuple[FittedEvidence, Targets]:
     """Return the model with noise variances ``known + learned``, and targets of these weights.
 
-    ``known`` (n,) is on the scale of the standardised targets. ``noise`` of the model is that of
-    a measurement of median error, which is what predictions of new measurements include.
+    ``noise`` of the model, which new measurements have, is that of one of median error.
     """
     model, graphs = fitted.model, fitted.model.training_graphs
     measured = np.arange(len(known))
@@ -275,14 +262,13 @@ def with_known_noise(
     kernel = model.kernel.matrix(part, part, n_jobs)
     learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
     variances, typical = known + learned, learned + float(np.median(known))
-    weights = typical / variances
-    targets = replace(targets, weights=weights)
+    targets = replace(targets, weights=typical / variances)
     if isinstance(model.posterior, ExactPosterior):
         among = model.kernel.matrix(graphs, graphs, n_jobs)
         found = Conditioned.fit(targets, among, typical, n_jobs)
         copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
         left_out = found.leave_one_out(n_jobs, copies)
-        used = weights * (found.measured / found.noise)
+        used = targets.weights * (found.measured / found.noise)
         model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
     else:
         fit = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)

@@ -68,10 +68,9 @@ def tenths_by_rank(values: np.ndarray) -> np.ndarray:
 def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
     """The rarest class whole, and at most three times as many graphs of each other one, ascending.
 
-    Where most targets are the same number, a Gaussian process can say them without any noise and
-    at any weights, and evidence rewards weights that do: they rank worse than uniform ones. So the
-    weights of rare classes are learned from classes of nearer sizes, 200 graphs in all or more; if
-    there are more than ``size`` of them, from an even share of that.
+    Where most targets are the same number, evidence rewards weights that say them without any
+    noise, which rank worse than uniform ones. So weights are learned from classes of nearer sizes,
+    200 graphs in all or more, at most ``size``.
     """
     counts = np.bincount(codes)
     rarest = max(1, min(int(counts.min()), size // len(counts)))
@@ -136,9 +135,8 @@ class TrainingData:
     @cached_property
     def deviating(self) -> PatternHistograms:
         """Counts of the patterns that may deviate from the weight of their level."""
-        return self.histograms.select_levels(
-            self.forest.level_offsets[:-1] < self.forest.n_deviating
-        )
+        forest = self.forest
+        return self.histograms.select_levels(forest.level_offsets[:-1] < forest.n_deviating)
 
     @cached_property
     def copies(self) -> np.ndarray | None:
@@ -209,9 +207,8 @@ class Candidate:
     @property
     def start(self) -> EvidenceParameters:
         """The mean over parts, as a start for the search on all graphs."""
-        return EvidenceParameters(
-            *(np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
-        )
+        means = (np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
+        return EvidenceParameters(*means)
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
@@ -222,9 +219,8 @@ class Candidate:
         gains = [self.gain_over(other)]
         if self.squared_errors is not None and other.squared_errors is not None:
             gains.append(_mean_and_error(other.squared_errors - self.squared_errors))
-        return min(gain for gain, _ in gains) >= 0 and any(
-            gain > n_errors * error for gain, error in gains
-        )
+        clear = any(gain > n_errors * error for gain, error in gains)
+        return clear and min(gain for gain, _ in gains) >= 0
 
 
 def _mean_and_error(differences: np.ndarray) -> tuple[float, float]:
@@ -279,8 +275,7 @@ def parts_of_graphs(
 def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Candidate:
     """Fit uniform weights to every part, at the depth with the largest marginal likelihood.
 
-    The first part settles the depth: ``depths`` are tried in ascending order, until the next one is
-    worse (deeper patterns are rarer still).
+    The first part settles it: ``depths``, which ascend, are tried until the next one is worse.
     """
     best, (first, least) = depths[0], _fit_part(data, parts[0], "uniform", depths[0], None)
     for depth in depths[1:]:
@@ -340,10 +335,7 @@ def _fit_part(
 def log_densities(
     values: np.ndarray, mean: np.ndarray, variance: np.ndarray, limits: np.ndarray | None
 ) -> np.ndarray:
-    """Log predictive densities, of limits the log probabilities that they hold, shape (n,).
-
-    ``values`` and ``mean`` are (n, n_columns), ``variance`` (n,) includes noise.
-    """
+    """Log predictive densities, of limits the log probabilities that they hold, shape (n,)."""
     squares = ((values - mean) ** 2).mean(axis=1)
     exact = -0.5 * (squares / variance + np.log(2 * np.pi * variance))
     if limits is None:

@@ -32,6 +32,7 @@ from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import (
+    Covariates,
     CovariateScales,
     Kept,
     MixtureScales,
@@ -156,9 +157,7 @@ class EvidenceProblem:
         assert self.covariates is not None
         return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
 
-    def covariate_distances(
-        self, parameters: EvidenceParameters
-    ) -> tuple[CovariateScales, np.ndarray] | None:
+    def covariate_distances(self, parameters: EvidenceParameters) -> Covariates | None:
         """Scales and squared distances of the covariates, where there are any."""
         scales = parameters.covariate_scales()
         return None if scales is None else (scales, self.squares)
@@ -188,11 +187,7 @@ class Evidence:
         self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
-        """Return the objective ``J`` and its gradient in the parameters that are learned.
-
-        ``learned`` is ``"uniform"`` (the scales), ``"depths"`` (also the levels' logits) or
-        ``"branches"`` (also all deviations).
-        """
+        """Return the objective ``J`` and its gradient in the parameters that are learned."""
         problem = self.problem
         value, factor, alpha = self._factored(parameters, learned)
         inverse = inverse_in_place(factor, problem.n_jobs)
@@ -259,15 +254,10 @@ def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> flo
 
 
 def scale_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    slopes: MixtureSlopes,
+    problem: EvidenceProblem, parameters: EvidenceParameters, slopes: MixtureSlopes,
     on_diagonal: np.ndarray,
-) -> np.ndarray:
-    """Slopes in the scales, the prior's included.
-
-    ``on_diagonal`` (n_graphs,) are the slopes in the entries of the matrix's diagonal.
-    """
+) -> np.ndarray:  # fmt: skip
+    """Slopes in the scales, from those in the entries of the diagonal, (n_graphs,), and others."""
     scales, own = parameters.kernel_scales(), parameters.covariate_scales()
     gamma, rho, amplitude, share = slopes.scales.tolist()
     amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
@@ -280,12 +270,9 @@ def scale_slopes(
 
 
 def weight_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    by_log_weight: np.ndarray,
-    learned: str,
-    by_group: np.ndarray | float = 0.0,
-) -> list[np.ndarray]:
+    problem: EvidenceProblem, parameters: EvidenceParameters, by_log_weight: np.ndarray,
+    learned: str, by_group: np.ndarray | float = 0.0,
+) -> list[np.ndarray]:  # fmt: skip
     """Slopes in the groups' logits and, for branches, in the deviations.
 
     ``by_log_weight`` are those in the logarithms of the weights of the first patterns,
@@ -333,20 +320,11 @@ def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
 
 
 def maximise_evidence(
-    problem: EvidenceProblem,
-    stage: str,
-    start: EvidenceParameters | None = None,
-    *,
-    max_steps: int = 100,
-    check_noise: bool = False,
-    device: str = "cpu",
+    problem: EvidenceProblem, stage: str, start: EvidenceParameters | None = None, *,
+    max_steps: int = 100, check_noise: bool = False, device: str = "cpu",
     tick: Tick = lambda what: None,
-) -> EvidenceFit:
-    """Run one stage of the search; ``tick`` is called at every iteration.
-
-    ``check_noise`` says that the start was found on part of the graphs, and its noise may be too
-    small for all.
-    """
+) -> EvidenceFit:  # fmt: skip
+    """Run one stage; ``check_noise``: that of the start may be too small, found on fewer graphs."""
     start = starting_parameters(problem) if start is None else start
     evaluate: Any
     if device != "cpu":
@@ -400,9 +378,8 @@ class _Stage:
     def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
         """Return the start, with the most likely of a few noise variances where its is too small.
 
-        Graphs that contradict each other are rarer in part of the data than in all of it. A noise
-        variance found on part can be so small for all graphs that the first step of the search ends
-        where noise explains everything.
+        Graphs that contradict each other are rarer in part of the data than in all of it; with too
+        little noise, the first step of the search ends where noise explains everything.
         """
         self._first = self._evaluate(start)
         if self._first[1][3] > -_STEEP * self.problem.n_graphs:

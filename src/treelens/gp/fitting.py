@@ -54,10 +54,10 @@ _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
 
 
 class LandmarkPlan(NamedTuple):
-    """How many landmarks there shall be, and those of them that are drawn by chance."""
+    """Landmarks that are drawn by chance, and how many there shall be in all."""
 
-    n_landmarks: int
     first: np.ndarray
+    n_landmarks: int
 
 
 def landmarks_for(
@@ -68,7 +68,7 @@ def landmarks_for(
         return None
     total = min(n_landmarks, len(groups))
     by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
-    return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
+    return LandmarkPlan(draw_by_group(groups, max(1, by_chance), seed + 1), total)
 
 
 def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
@@ -136,8 +136,7 @@ def fit_gaussian_process(
 
     ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
-    is exact. Without ``depth`` it is, of uniform weights, that with the largest marginal
-    likelihood, else that of ``data``.
+    is exact, without ``depth`` that of uniform weights is chosen.
     """
     deepest = data.forest.depth
     if described is not None and descriptors is True:
@@ -223,33 +222,24 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
 
 
 def _given_all(
-    data: TrainingData,
-    parameters: EvidenceParameters,
-    plan: LandmarkPlan | None,
+    data: TrainingData, parameters: EvidenceParameters, plan: LandmarkPlan | None,
     table: CovariateTable | None,
-) -> tuple[FittedGP, LeaveOneOut]:
+) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
-    weighted = WeightedForest(
-        data.forest,
-        data.log_weights(parameters),
-        data.hierarchy.level_weights(parameters.level_logits),
-    )
+    level_weights = data.hierarchy.level_weights(parameters.level_logits)
+    weighted = WeightedForest(data.forest, data.log_weights(parameters), level_weights)
     noise = used = parameters.noise / targets.weights
-    kernel = MixtureKernel(
-        weighted.weights, parameters.kernel_scales(), parameters.covariate_scales()
-    )
+    scales, beside = parameters.covariate_scales(), None
+    kernel = MixtureKernel(weighted.weights, parameters.kernel_scales(), scales)
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
-    beside: FittedCovariates | None = None
-    if table is not None and kernel.covariates is not None and data.covariates is not None:
-        beside = FittedCovariates(table, kernel.covariates, data.covariates)
+    if table is not None and scales is not None and data.covariates is not None:
+        beside = FittedCovariates(table, scales, data.covariates)
     basis, positions = histograms, np.arange(histograms.n_graphs)
     posterior: Any
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions, posterior, left_out = posterior_through_landmarks(
-            fit, plan.first, plan.n_landmarks
-        )
+        positions, posterior, left_out = posterior_through_landmarks(fit, *plan)
         basis = histograms.select_graphs(positions)
         if targets.limits is not None:
             posterior, left_out = through_landmarks(fit, positions, targets)
@@ -329,8 +319,7 @@ def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGai
     }[chosen.weights]  # fmt: skip
     if all(candidate.weights == "uniform" for candidate in candidates):
         sentence = f"Used: {used}; no weights were learned."
-    elif len(uniform.scores) < FEWEST:
-        n = len(uniform.scores)
+    elif (n := len(uniform.scores)) < FEWEST:
         sentence = f"Used: {used}; {n} graphs are too few to compare weights ({size})."
     else:
         verdict = f"learned weights and {baseline} predict about equally well"
@@ -346,12 +335,9 @@ def _mean_score(candidate: Candidate) -> float:
 
 
 def condition(
-    model: FittedGP,
-    graphs: GraphCollection,
-    training: TrainingGraphs,
-    targets: Targets,
+    model: FittedGP, graphs: GraphCollection, training: TrainingGraphs, targets: Targets,
     n_jobs: int = 1,
-) -> tuple[FittedGP, LeaveOneOut]:
+) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
     """Return the model given more graphs, and leave-one-out predictions of all.
 
     Patterns that training never saw join the vocabulary with the weights that they inherit, which
@@ -361,31 +347,27 @@ def condition(
     posterior = model._full_posterior(n_jobs)
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
-            "condition needs an exact posterior, and this model predicts through landmarks, which "
-            "were chosen for its training graphs: fit again, with a larger exact_size if possible."
+            "condition needs an exact posterior, and this model predicts through landmarks: fit "
+            "again, with a larger exact_size if possible."
         )
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
     weighted, colors = model.weighted.extended(graphs, n_jobs)
     more = weighted.forest.count(colors)
-    histograms = joined_histograms(model.basis, more)
-    covariates = model.covariates
-    if covariates is not None:
-        encoded = covariates.table.encode(graphs)
-        covariates = replace(covariates, training=np.vstack([covariates.training, encoded]))
-    n, n_all = model.basis.n_graphs, histograms.n_graphs
+    new = model._beside(weighted.weighed(more), graphs)
+    histograms, covariates = joined_histograms(model.basis, more), model.covariates
+    if covariates is not None and new.covariates is not None:
+        both = np.vstack([covariates.training, new.covariates])
+        covariates = replace(covariates, training=both)
     extended = replace(
-        model, weighted=weighted, basis=histograms, basis_indices=np.arange(n_all),
+        model, weighted=weighted, basis=histograms, basis_indices=np.arange(histograms.n_graphs),
         sample_weights=targets.weights, covariates=covariates,
         training=replace(training, histograms=histograms),
     )  # fmt: skip
-    new = model._beside(weighted.weighed(more), graphs)
-    noise = model.noise / targets.weights[n:]
-    among = extended.kernel.matrix(new, new, n_jobs)
-    posterior = posterior.extended(rows, among, noise, targets.values, n_jobs)
+    used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
+    posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
     copies = replicate_numbers(histograms.rows, None if covariates is None else covariates.training)
     left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
-        used = model.noise / targets.weights
         noise = np.where(targets.limits == 0, used, model.noise)
         left_out = left_out.of_measurements(used, noise)
     return replace(extended, posterior=posterior), left_out

@@ -96,7 +96,7 @@ class PatternHierarchy:
 
     def sum_down(self, deviations: np.ndarray) -> np.ndarray:
         """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""
-        totals = np.array(deviations, dtype=np.float64)
+        totals = deviations.copy()
         for level in self._levels():
             parents = self.parents[level]
             totals[level] += np.where(parents >= 0, totals[parents], 0.0)
@@ -104,13 +104,10 @@ class PatternHierarchy:
 
     def sum_up(self, slopes: np.ndarray) -> np.ndarray:
         """Each pattern's slope plus those of its whole branch: the transpose of the above."""
-        totals = np.array(slopes, dtype=np.float64)
+        totals = slopes.copy()
         for level in reversed(self._levels()):
-            parents = self.parents[level]
-            known = parents >= 0
-            totals += np.bincount(
-                parents[known], weights=totals[level][known], minlength=len(totals)
-            )
+            known = self.parents[level] >= 0
+            totals += np.bincount(self.parents[level][known], totals[level][known], len(totals))
         return totals
 
 
@@ -139,25 +136,21 @@ class LevelSums:
             row[:] = sums.ravel()[found.upper]
         return found
 
-    @property
-    def n_graphs(self) -> int:
-        return len(self.positions)
-
     @cached_property
     def upper(self) -> np.ndarray:
         """Where the entries of a row are in a flattened matrix (n_graphs, n_graphs)."""
-        rows, columns = np.triu_indices(self.n_graphs)
-        return rows * self.n_graphs + columns
+        rows, columns = np.triu_indices(len(self.positions))
+        return rows * len(self.positions) + columns
 
     @cached_property
     def diagonals(self) -> np.ndarray:
         """Sums of each graph with itself, shape (n_kept, n_graphs)."""
-        own = np.arange(self.n_graphs)
+        own = np.arange(len(self.positions))
         return self.table.take(self._places(own, own), axis=1)
 
     def _places(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Where pairs of graphs are in the table; ``rows`` are not beyond ``columns``."""
-        return rows * (2 * self.n_graphs - rows - 1) // 2 + columns
+        return rows * (2 * len(self.positions) - rows - 1) // 2 + columns
 
     def among(self, positions: np.ndarray) -> LevelSums | None:
         """Return the sums of some graphs, which ascend; None where not all of them are known."""
@@ -188,11 +181,7 @@ class LevelSums:
         in_threads(add, gen_batches(len(self.upper), _BATCH), n_jobs)
 
     def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return the slope in the weight of each group that is kept, shape (n_kept,).
-
-        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal,
-        where it is zero; ``own_slopes`` (n_graphs,) those in graphs' own sums.
-        """
+        """Slopes in the weights of the groups that are kept; see :meth:`SplitSums.slopes`."""
         flat = matrix.reshape(-1)
 
         def slope(part: slice) -> np.ndarray:
@@ -259,8 +248,8 @@ class SplitSums:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Slopes in the log weights of the listed patterns, and of the groups through the others.
 
-        ``matrix`` (n_graphs, n_graphs) are the slopes in the sums of pairs, above the diagonal;
-        ``own`` (n_graphs,) those in the sums of graphs with themselves.
+        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal,
+        where it is zero; ``own`` (n_graphs,) are those in the sums of graphs with themselves.
         """
         by_weight, by_group = np.empty(0), np.zeros(self.hierarchy.n_groups)
         if self.features is not None:
