@@ -53,7 +53,7 @@ class Elsewhere:
 
     def map(self, function, parts, *shared):
         for part in parts:
-            self.done.append(function.__name__)
+            self.done.append(function)
             yield pickle.loads(pickle.dumps(function(*part, *shared)))
 
 

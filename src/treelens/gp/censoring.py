@@ -42,8 +42,6 @@ from treelens.kernels.gram import mirrored
 from treelens.patterns.features import replicate_numbers, select_features
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from treelens.gp.fitting import FittedEvidence
 
 # Sites say at least so much, relative to what is known without them: no variance is infinite.
@@ -63,7 +61,7 @@ class Limits(NamedTuple):
     noise: np.ndarray  # (c,) variances
 
     @classmethod
-    def among(cls, values: np.ndarray, signs: np.ndarray, noise: np.ndarray) -> Self:
+    def among(cls, values: np.ndarray, signs: np.ndarray, noise: np.ndarray) -> Limits:
         """The limits among targets (n, 1); ``signs`` (n,) are 0 where these are exact."""
         limited = signs != 0
         return cls(values[limited, 0], signs[limited], noise[limited])

@@ -1,9 +1,7 @@
 """Which training graphs weights are learned from, and the choice of which weights to use.
 
-The stages of the search run on part of the training graphs, where an evaluation is cheap; a few
-more iterations on all of them refine the result.
-
-The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
+The stages of the search run on part of the training graphs, where an evaluation is cheap. The
+marginal likelihood settles the depth of uniform weights, as all depths have the same number of
 parameters. Learned weights are compared with them on graphs that they were not learned from: every
 candidate is fitted to part of the training graphs, and predicts each of the others from all. A
 richer candidate is preferred only if its gain exceeds the standard error of that gain. Numbers are
@@ -103,8 +101,7 @@ class LearningSample(NamedTuple):
 def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> LearningSample:
     """Graphs in proportion or, where a class is ``rare``, more of it than its share.
 
-    Noise and amplitude that suit one proportion do not suit another: those of the rare are fitted
-    again to graphs in the proportions that predictions will meet.
+    Noise and amplitude are then fitted again in the proportions that predictions will meet.
     """
     in_proportion = draw_by_group(groups, size, seed)
     if not rare:
@@ -167,10 +164,6 @@ class TrainingData:
             some.limits, levels,
         )  # fmt: skip
         return problem, present
-
-    def log_weights(self, parameters: EvidenceParameters) -> np.ndarray:
-        """``theta``, the sum of the deviations of each pattern and its ancestors."""
-        return self.hierarchy.sum_down(parameters.deviations / np.sqrt(self.strength))
 
     def leave_one_out(
         self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray

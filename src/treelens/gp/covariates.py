@@ -52,8 +52,7 @@ class CovariateColumn:
         if len(texts) < _FEW_TEXTS * len(named):
             raise GraphDataError(
                 f"The covariate {name!r} holds numbers, but for {len(texts)} of {len(named)} "
-                f"graphs, the first at {_place(rows, values, texts[0])}. Correct it, or leave it "
-                "empty."
+                f"graphs, the first at {_place(rows, values, texts[0])}: correct or empty it."
             )
         classes = tuple(sorted(set(named)))
         if len(classes) > _MOST_CLASSES:
@@ -66,8 +65,7 @@ class CovariateColumn:
     def encoded(self, values: np.ndarray, rows: Rows = None) -> np.ndarray:
         """Standardised numbers (n, 1), or one column per class (n, n_classes).
 
-        A missing number is the mean, a class that training never saw is none of them: what is not
-        known speaks for nothing.
+        A missing number is the mean, a class that training never saw is none of them.
         """
         if self.classes:
             texts = np.array([str(value) for value in values])
@@ -117,8 +115,6 @@ class CovariateTable:
         for name in names:
             more = [PREFIX + d for d in descriptor_names()] if name == DESCRIPTORS else [name]
             wanted += [column for column in more if column not in wanted]
-        if not wanted:
-            raise GraphDataError("No covariate is named: leave covariates out.")
         values = columns_of(graphs, wanted)
         rows = graphs.graph_data.get("row")
         return cls(tuple(CovariateColumn.of(name, values[name], rows) for name in wanted))
@@ -172,11 +168,7 @@ class FittedCovariates:
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
-    """Return graphs that hold the covariates given, and their names.
-
-    ``given`` are names of columns that ``graph_data`` holds, ``"rdkit"`` for all descriptors; or a
-    table of one row per graph: a mapping, a DataFrame or an array.
-    """
+    """Return graphs that hold the covariates given, by name or as a table, and their names."""
     if isinstance(given, str):
         return graphs, [given]
     named = isinstance(given, Mapping) or hasattr(given, "columns")

@@ -141,9 +141,8 @@ class EvidenceProblem:
     @cached_property
     def usual_scales(self) -> np.ndarray:
         """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
-        if self.levels is None:
-            counted = self.features.diagonal()
-        else:
+        counted = self.features.diagonal()
+        if self.levels is not None:
             counted = (self.hierarchy.group_shares > 0)[self.levels.groups] @ self.levels.diagonals
         size = float(np.mean(counted)) or 1.0
         usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
@@ -164,8 +163,8 @@ class EvidenceProblem:
 
     def kernel_matrix(self, parameters: EvidenceParameters) -> np.ndarray:
         """Kernel values among the graphs, shape (n_graphs, n_graphs)."""
-        layout = SplitSums.of(self, bool(parameters.deviations.any()), False)
-        sums = np.zeros((self.n_graphs, self.n_graphs))
+        sums, deviating = np.zeros((self.n_graphs, self.n_graphs)), parameters.deviations.any()
+        layout = SplitSums.of(self, bool(deviating), False)
         layout.sum_into(sums, self.weights(parameters), parameters.level_logits)
         own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
         return mixture_kernel(
@@ -325,7 +324,6 @@ def maximise_evidence(
     tick: Tick = lambda what: None,
 ) -> EvidenceFit:  # fmt: skip
     """Run one stage; ``check_noise``: that of the start may be too small, found on fewer graphs."""
-    start = starting_parameters(problem) if start is None else start
     evaluate: Any
     if device != "cpu":
         from treelens.gp.device import DeviceEvidence
@@ -337,6 +335,7 @@ def maximise_evidence(
         evaluate = CensoredEvidence(problem)
     else:
         evaluate = Evidence(problem)
+    start = start or starting_parameters(problem)
     return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
 
 
@@ -384,14 +383,13 @@ class _Stage:
         self._first = self._evaluate(start)
         if self._first[1][3] > -_STEEP * self.problem.n_graphs:
             return start
-        values, tried = {float(start[3]): self._first[0]}, start.copy()
+        least, best = self._first[0], start
         for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
-            tried[3] = log_noise
-            values[float(log_noise)] = self.evaluate.value(self.start.replaced(tried))
-        tried[3] = min(values, key=lambda log_noise: values[log_noise])
-        if tried[3] != start[3]:
-            self._first = None
-        return tried
+            tried = np.concatenate([start[:3], [log_noise], start[4:]])
+            value = self.evaluate.value(self.start.replaced(tried))
+            if value < least:
+                least, best, self._first = value, tried, None
+        return best
 
     def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         if self._first is not None:  # the search begins where the noise was checked

@@ -1,12 +1,9 @@
 """Gaussian processes on more graphs than fit into memory, here, in processes or on a Dask cluster.
 
-Patterns, weights and landmarks come from a sample; the posterior is that of all graphs, through
-sums over landmarks (:class:`treelens.gp.landmarks.LandmarkSums`), whose size does not depend on
-how many graphs there are. The sample is drawn by a hash of each graph's number, so it does not
-depend on how blocks are cut.
-
-An executor has one method: ``map(function, parts, *shared)`` yields ``function(*part, *shared)`` in
-the order of the parts.
+Patterns, weights and landmarks come from a sample, which is drawn by a hash of each graph's number;
+the posterior is that of all graphs, through sums over landmarks, whose size does not depend on how
+many graphs there are. An executor has one method: ``map(function, parts, *shared)`` yields
+``function(*part, *shared)`` in the order of the parts.
 """
 
 from __future__ import annotations
@@ -17,19 +14,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice, zip_longest
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import gen_batches
 
-from treelens.gp.landmarks import (
-    BLOCK,
-    LandmarkFit,
-    LandmarkPosterior,
-    LandmarkSums,
-    block_sums,
-    factor_landmarks,
-)
+from treelens.gp import landmarks
+from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkPosterior, LandmarkSums
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
@@ -73,7 +65,7 @@ def sample_of_blocks(
     head = list(islice(parts, 1))
     if executor is None or (head and isinstance(head[0], Block)):
         executor = SerialExecutor()
-    read = executor.map(_load, ((part,) for part in chain(head, parts)))
+    read = executor.map(methodcaller("load"), ((part,) for part in chain(head, parts)))
     for number, block in enumerate(read):
         repeat_messages(block.messages)
         n = 0 if block.graphs is None else len(block.graphs)
@@ -102,17 +94,11 @@ def sample_of_blocks(
     if first < 2:
         raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
     if len({y.dtype.kind in "biuf" for y in targets}) > 1:  # NumPy would make texts of all
-        raise GraphDataError(
-            "Some blocks hold numbers as targets, others texts: give all of them one kind."
-        )
+        raise GraphDataError("Some blocks hold numbers, others texts: give all of them one kind.")
     y = np.concatenate(targets)
     kept.sort(key=lambda each: each[1])
     graphs = as_graph_collection([graph for _, _, graph in kept])
     return BlockSample(graphs, y[[number for _, number, _ in kept]], y, sizes)
-
-
-def _load(part: Part) -> Block:
-    return part.load()
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
@@ -148,7 +134,7 @@ def posterior_of_blocks(
 
     ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all.
     """
-    factor = factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
+    factor = landmarks.factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
     view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
     alone = executor is None
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
@@ -205,7 +191,8 @@ def _sums_of_run(
             features = view.weighted.refine(graphs[where], n_jobs).features
             rows = view.kernel.matrix(features, view.landmarks, n_jobs)
             projected = solve_upper(view.factor, rows.T, transposed=True, n_jobs=n_jobs)
-            found = block_sums(projected, view.noise / own.weights, own.values, n_jobs)
+            noise = view.noise / own.weights
+            found = landmarks.block_sums(projected, noise, own.values, n_jobs)
             inner += found[0]
             right += found[1]
         start += n
@@ -315,12 +302,8 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
         )
     with ExitStack() as stack:
         if client is None or isinstance(client, str):
-            try:
-                from dask.distributed import Client, LocalCluster
-            except ImportError as error:
-                raise ImportError(
-                    "Working on several machines needs Dask: pip install dask distributed."
-                ) from error
+            from dask.distributed import Client, LocalCluster
+
             client = client or stack.enter_context(
                 LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
             )

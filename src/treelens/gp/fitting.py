@@ -120,18 +120,11 @@ class FittedEvidence:
 
 
 def fit_gaussian_process(
-    data: TrainingData,
-    *,
-    covariates: CovariateTable | None = None,
-    described: Described | None = None,
-    descriptors: bool | str = False,
-    weights: str,
-    depth: int | None,
-    sample: LearningSample,
-    groups: np.ndarray,
-    landmarks: LandmarkPlan | None,
+    data: TrainingData, *, covariates: CovariateTable | None = None,
+    described: Described | None = None, descriptors: bool | str = False, weights: str,
+    depth: int | None, sample: LearningSample, groups: np.ndarray, landmarks: LandmarkPlan | None,
     seed: int,
-) -> FittedEvidence:
+) -> FittedEvidence:  # fmt: skip
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
     ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
@@ -144,8 +137,7 @@ def fit_gaussian_process(
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
     if weights == "uniform" and (described is None or descriptors != "auto"):
-        # nothing to compare: one part settles the depth
-        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
+        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]  # which settles the depth
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
         data = _sharing(data, some)
@@ -228,7 +220,8 @@ def _given_all(
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
     level_weights = data.hierarchy.level_weights(parameters.level_logits)
-    weighted = WeightedForest(data.forest, data.log_weights(parameters), level_weights)
+    log_weights = data.hierarchy.sum_down(parameters.deviations / np.sqrt(data.strength))
+    weighted = WeightedForest(data.forest, log_weights, level_weights)
     noise = used = parameters.noise / targets.weights
     scales, beside = parameters.covariate_scales(), None
     kernel = MixtureKernel(weighted.weights, parameters.kernel_scales(), scales)
@@ -258,9 +251,8 @@ def _given_all(
     n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))
     if plan is None and n - n_kinds > _MANY_COPIES * n:
         warnings.warn(
-            f"{n - n_kinds} of {n} training graphs are copies of others. Leave-one-out scores "
-            "leave all copies of a graph out together; merge replicates (their mean, with "
-            "sample_weight their number) to fit faster.",
+            f"{n - n_kinds} of {n} training graphs are copies of others, which leave-one-out "
+            "scores leave out together; merge replicates (sample_weight: how many) to fit faster.",
             UserWarning,
             stacklevel=2,
         )

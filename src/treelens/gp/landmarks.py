@@ -220,9 +220,8 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> L
 
     They are added in rounds, each time the graphs with the largest product of squared residual and
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
-    alone, landmarks would gather around wrong labels; spread out by the variance alone (a pivoted
-    factor, leverage) they gain little, as under these kernels nearly every graph adds a direction
-    of its own.
+    alone they would gather around wrong labels; by the variance alone (a pivoted factor, leverage)
+    they gain little, as nearly every graph adds a direction of its own.
     """
     basis = LandmarkBasis(fit, n_landmarks)
     basis.add(first)
@@ -240,18 +239,13 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> L
 def posterior_through_landmarks(
     fit: LandmarkFit, first: np.ndarray, n_landmarks: int
 ) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
-    """Choose landmarks and condition through them; see :func:`choose_landmarks`.
-
-    Returns their positions, ascending, the posterior, and leave-one-out predictions.
-    """
+    """Choose landmarks; return their positions, ascending, the posterior, and each left out."""
     n, most = len(fit.targets), max(MOST_KEPT // n_landmarks, 2 * n_landmarks)
     if n <= most:
         return choose_landmarks(fit, first, n_landmarks).posterior()
     some = np.union1d(first, np.arange(0, n, -(-n // most)))
-    part = replace(
-        fit, graphs=select_features(fit.graphs, some), noise=fit.noise[some],
-        targets=fit.targets[some],
-    )  # fmt: skip
+    graphs, noise, targets = select_features(fit.graphs, some), fit.noise[some], fit.targets[some]
+    part = replace(fit, graphs=graphs, noise=noise, targets=targets)
     chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
     landmarks = np.sort(some[chosen.landmarks])
     return landmarks, *fit.through(landmarks)

@@ -166,11 +166,6 @@ class LevelSums:
             self._parts[key] = LevelSums(self.groups, table, positions)
         return self._parts[key]
 
-    def since(self, group: int) -> LevelSums:
-        """Return the sums of a group and of all later ones."""
-        first = int(np.searchsorted(self.groups, group))
-        return LevelSums(self.groups[first:], self.table[first:], self.positions)
-
     def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
         """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
         weights, flat = weights[self.groups], sums.reshape(-1)
@@ -213,8 +208,7 @@ class SplitSums:
         """
         hierarchy, features = problem.hierarchy, problem.features
         levels, n_listed = problem.levels, hierarchy.n_free if deviating else 0
-        room = several and fit_in_memory(hierarchy.n_groups, problem.n_graphs)
-        if levels is None and not room:
+        if levels is None and not (several and fit_in_memory(hierarchy.n_groups, problem.n_graphs)):
             n_listed = hierarchy.n_patterns
         if n_listed == hierarchy.n_patterns:
             levels = None
@@ -224,7 +218,8 @@ class SplitSums:
             levels = LevelSums.of(features, group_of, problem.n_jobs)
             features = features.select_patterns(listed)
         elif n_listed:
-            levels = levels.since(int(hierarchy.group_of[n_listed]))
+            rest = slice(np.searchsorted(levels.groups, hierarchy.group_of[n_listed]), None)
+            levels = LevelSums(levels.groups[rest], levels.table[rest], levels.positions)
         return cls(features if n_listed else None, levels, hierarchy, problem.n_jobs)
 
     @cached_property

@@ -168,12 +168,11 @@ class FittedGP:
         if self.training is None or self.record is None:
             raise ValueError("training and record must be there")
         histograms, forest = self.training.histograms, self.weighted.forest
-        depths, n_graphs = histograms.level_depths, histograms.n_graphs
+        n_graphs, n_basis = histograms.n_graphs, len(self.basis_indices)
         check_positions(self.basis_indices, "basis_indices", n_graphs)
-        n_basis = len(self.basis_indices)
-        same = np.array_equal(histograms.level_offsets, forest.level_offsets)
-        if not same or not np.array_equal(depths, forest.level_depths):
-            raise ValueError("the histograms must count the patterns of the forest")
+        for name in ("level_offsets", "level_depths"):
+            if not np.array_equal(getattr(histograms, name), getattr(forest, name)):
+                raise ValueError("the histograms must count the patterns of the forest")
         if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
             raise ValueError("there must be two training graphs or more, and some in the basis")
         if self.covariates is not None and len(self.covariates.training) != n_graphs:
@@ -384,7 +383,7 @@ class FittedGP:
 
 
 def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
-    """Graphs a block at a time: their kernel rows are what takes memory."""
+    """Yield graphs, a block at a time."""
     for where in gen_batches(n_graphs, _BLOCK):
         whole = where.stop - where.start == n_graphs
         yield features if whole else select_features(features, np.arange(n_graphs)[where])

@@ -21,8 +21,6 @@ from treelens.models.predictions import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from treelens.gp.model import FittedGP
 
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
@@ -110,8 +108,7 @@ class Targets:
 
     def select(self, indices: np.ndarray | slice) -> Targets:
         limits = None if self.limits is None else self.limits[indices]
-        if limits is not None and not limits.any():
-            limits = None
+        limits = limits if limits is not None and limits.any() else None
         values, weights = self.values[indices], self.weights[indices]
         return Targets(values, self.offset, self.scale, weights, limits)
 
@@ -258,7 +255,9 @@ class Conditioned(NamedTuple):
     log_ratio: float  # to be added to the log marginal likelihood of the values
 
     @classmethod
-    def fit(cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1) -> Self:
+    def fit(
+        cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1
+    ) -> Conditioned:
         """Condition on targets; ``kernel`` (n, n) is overwritten."""
         measured, log_ratio = noise / targets.weights, 0.0
         values, used = targets.values, measured
