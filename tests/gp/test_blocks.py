@@ -195,20 +195,6 @@ def test_results_come_in_the_order_of_the_parts(executor) -> None:
         assert list(executor.map(doubled, [(3,), (1,), (2,)], 2)) == [6, 2, 4]
 
 
-def test_parts_are_taken_one_after_the_other() -> None:
-    taken: list[int] = []
-
-    def parts():
-        for number in range(3):
-            taken.append(number)
-            yield (number,)
-
-    results = SerialExecutor().map(doubled, parts(), 1)
-    assert taken == []
-    next(results)
-    assert taken == [0]
-
-
 @pytest.mark.parametrize("executor", [3, "dask", SerialExecutor, DaskExecutor])
 def test_what_is_no_executor_is_refused_with_the_names_of_some(executor) -> None:
     with pytest.raises(TypeError, match=r"executor must be") as caught:

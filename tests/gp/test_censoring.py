@@ -27,21 +27,6 @@ def _posterior(mean, covariance, sites):
     return mean + gain @ (sites.mean - mean), np.diag(covariance - gain @ covariance)
 
 
-def _on_a_grid(limits, mean, covariance, n=161):
-    """Evidence and moments of two or three values by the trapezoidal rule."""
-    spread = np.sqrt(np.diag(covariance))
-    axes = [np.linspace(m - 7 * s, m + 7 * s, n) for m, s in zip(mean, spread, strict=True)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    density = stats.multivariate_normal.pdf(grid, mean, covariance)
-    z = limits.signs * (grid - limits.values) / np.sqrt(limits.noise)
-    density = density * np.exp(special.log_ndtr(z).sum(axis=-1))
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    total = density.sum() * cell
-    first = (density[..., None] * grid).reshape(-1, len(mean)).sum(axis=0) * cell / total
-    second = (density[..., None] * grid**2).reshape(-1, len(mean)).sum(axis=0) * cell / total
-    return np.log(total), first, second - first**2
-
-
 @pytest.mark.parametrize("limit", [-4.0, -1.0, 0.0, 1.5, 6.0, 40.0])
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_one_limit_is_exact(limit, sign):
@@ -65,21 +50,6 @@ def test_one_limit_is_exact(limit, sign):
     found = _posterior(mean, covariance, sites)
     assert found[0][0] == pytest.approx(first, abs=2e-5)
     assert found[1][0] == pytest.approx(second - first**2, abs=2e-5)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_several_limits_agree_with_integration(seed):
-    rng = np.random.default_rng(seed)
-    n = 2 + seed % 2
-    half = rng.normal(size=(n, n))
-    covariance, mean = half @ half.T + 0.3 * np.eye(n), rng.normal(size=n)
-    limits = Limits(rng.normal(size=n), rng.choice([-1, 1], n), rng.uniform(0.1, 0.5, n))
-    sites = fit_sites(limits, mean, covariance)
-    log_z, first, variance = _on_a_grid(limits, mean, covariance)
-    assert _log_z(limits, mean, covariance, sites) == pytest.approx(log_z, abs=0.02)
-    found = _posterior(mean, covariance, sites)
-    np.testing.assert_allclose(found[0], first, atol=0.03)
-    np.testing.assert_allclose(found[1], variance, rtol=0.03)
 
 
 @settings(max_examples=60, deadline=None)

@@ -52,16 +52,6 @@ def _parameters(problem, seed=1):
     )
 
 
-def test_any_number_of_threads_gives_the_same_result():
-    results = []
-    for n_jobs in (1, 2, 3):
-        problem, _ = _problem(n=40, n_jobs=n_jobs)
-        results.append(Evidence(problem)(_parameters(problem), "branches"))
-    for value, gradient in results[1:]:
-        assert value == pytest.approx(results[0][0], rel=1e-12)
-        np.testing.assert_allclose(gradient, results[0][1], rtol=1e-9, atol=1e-12)
-
-
 def test_patterns_of_no_graph_change_nothing():
     """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
     problem, counts = _problem()

@@ -89,16 +89,6 @@ def test_the_mean_and_what_is_left_out_are_those_of_the_covariance_they_stand_fo
         assert left_out.variance[i] == pytest.approx(1.5 - told + noise[i], abs=1e-5)
 
 
-def test_landmarks_that_repeat_do_no_harm(problem):
-    kernel, noise, targets = problem
-    once, _ = _through(kernel, np.arange(20), noise, targets)
-    twice = np.concatenate([np.arange(20), np.arange(5)])
-    repeated, _ = _through(kernel, twice, noise, targets)
-    np.testing.assert_allclose(
-        kernel[N:][:, twice] @ repeated.coefficients, kernel[N:, :20] @ once.coefficients, atol=1e-4
-    )
-
-
 def _graphs(n=150):
     """Random graphs; few of them hold what decides the target."""
     graphs = random_collection(np.random.default_rng(1), n, max_nodes=12)

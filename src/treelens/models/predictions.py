@@ -257,10 +257,7 @@ def predicted_codes(decisions: np.ndarray) -> np.ndarray:
 
 
 def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
-    """Return the slope that makes held-out classes most probable.
-
-    ``decisions`` are (n, n_outputs), one output for two classes; ``codes`` and ``weights`` (n,).
-    """
+    """Return the slope that makes held-out classes (n,) most probable, given (n, n_outputs)."""
     n_classes = max(2, decisions.shape[1])
     # As Platt (1999): where the classes separate, no finite slope would be the best. A class of n
     # graphs is certain to (n + 1) / (n + 2) only.
@@ -406,10 +403,7 @@ def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
 
 
 def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
-    """Return the position of the first value that is not a finite number, and a message.
-
-    None where all are numbers; a ``ValueError`` where they are texts and none is a number.
-    """
+    """Position of the first value that is no finite number, and words; an error for classes."""
     import pandas as pd
 
     numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
@@ -418,10 +412,7 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
         return None
     values = y.tolist()
     if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
-        raise ValueError(
-            "y contains values that are not numbers: a regressor needs one number per graph. For "
-            "classes, use GraphClassifier."
-        )
+        raise ValueError("The values of y are not numbers: for classes, use GraphClassifier.")
     return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
 
 
