@@ -44,8 +44,7 @@ def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
 @pytest.mark.parametrize("depth", [1, 2])
 def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
     positions = np.arange(0, 300, 2)
-    sharing = replace(data, shared=_shared(data, np.arange(250)))
-    assert sharing.shared.among(np.arange(300)) is None
+    assert _shared(data, np.arange(250)).among(np.arange(300)) is None
     sharing = replace(data, shared=_shared(data, positions))
     results = []
     for each in (data, sharing):

@@ -183,7 +183,7 @@ def _sums_of_run(
     start = 0
     for part in parts:
         graphs = part.load().graphs
-        if graphs is None:
+        if graphs is None or not len(graphs):
             continue
         n = len(graphs)
         for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
@@ -270,7 +270,7 @@ def _itself(value: Any) -> Any:
 def check_executor(executor: Any) -> None:
     if executor is not None and (isinstance(executor, type) or not hasattr(executor, "map")):
         raise TypeError(
-            "executor must be such as treelens.gp.executors.JoblibExecutor(2) or "
+            "executor must be one of treelens.gp.executors.JoblibExecutor(2) and "
             f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."
         )
 

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,9 +39,6 @@ from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.features import replicate_numbers
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.pairs import PairFeatures
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
@@ -266,8 +264,6 @@ def _given_all(
 
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
     """Return the iterations of a search on so many graphs, with the log evidence after each."""
-    import pandas as pd
-
     history = pd.DataFrame([vars(step) for step in search.history])
     history["objective"] = -history["objective"] - 0.5 * n_graphs * np.log(2.0 * np.pi)
     return history.rename(columns={"objective": "evidence"})

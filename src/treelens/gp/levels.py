@@ -91,8 +91,7 @@ class PatternHierarchy:
 
     def _levels(self) -> list[slice]:
         """Of the patterns that may deviate."""
-        edges = self.level_offsets.tolist()
-        return [slice(a, b) for a, b in pairwise(edges) if a < self.n_free]
+        return [slice(a, b) for a, b in pairwise(self.level_offsets) if a < self.n_free]
 
     def sum_down(self, deviations: np.ndarray) -> np.ndarray:
         """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""

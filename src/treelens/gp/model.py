@@ -384,9 +384,11 @@ class FittedGP:
 
 def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
     """Yield graphs, a block at a time."""
+    if n_graphs <= _BLOCK:
+        yield features
+        return
     for where in gen_batches(n_graphs, _BLOCK):
-        whole = where.stop - where.start == n_graphs
-        yield features if whole else select_features(features, np.arange(n_graphs)[where])
+        yield select_features(features, np.arange(where.start, where.stop))
 
 
 class Neighbourhood(NamedTuple):

@@ -270,8 +270,7 @@ def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> 
         missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
         return float(np.average(missed, weights=weights))
 
-    bounds = np.log([1e-2, 1e3])
-    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=bounds, method="bounded").x))
+    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=np.log([1e-2, 1e3])).x))
 
 
 def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
