@@ -11,8 +11,8 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, in_fresh_process, load, once
-from treelens.gp.choice import starting_parameters
-from treelens.gp.evidence import Evidence, EvidenceProblem, PatternHierarchy
+from treelens.gp.evidence import Evidence, EvidenceProblem, starting_parameters
+from treelens.gp.levels import PatternHierarchy
 from treelens.gp.posterior import cholesky_in_place, inverse_in_place
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures

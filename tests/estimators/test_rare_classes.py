@@ -9,7 +9,7 @@ from sklearn.metrics import matthews_corrcoef, recall_score, roc_auc_score
 
 import treelens as tl
 from treelens import Graph, GraphSVC
-from treelens.models.thresholds import choose_threshold
+from treelens.models.predictions import choose_threshold
 
 SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
             "cv": 3, "random_state": 0}  # fmt: skip

@@ -9,19 +9,11 @@ from scipy import integrate, special, stats
 from naive import censoring as naive
 from strategies import random_collection
 from treelens.gp import _compiled
-from treelens.gp.censoring import (
-    CensoredEvidence,
-    Conditioned,
-    Limits,
-    check_limits,
-    fit_sites,
-    log_densities,
-)
-from treelens.gp.choice import TrainingData
+from treelens.gp.censoring import CensoredEvidence, Limits, fit_sites
+from treelens.gp.choice import TrainingData, log_densities
 from treelens.gp.evidence import EvidenceParameters, prior_value
-from treelens.gp.posterior import ExactPosterior, Targets
+from treelens.gp.posterior import Conditioned, ExactPosterior, Targets, check_limits
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import Features, PairFeatures
 
 
 def _log_z(limits, mean, covariance, sites):
@@ -33,21 +25,6 @@ def _posterior(mean, covariance, sites):
     """Moments of f given the sites."""
     gain = covariance @ np.linalg.inv(covariance + np.diag(sites.variance))
     return mean + gain @ (sites.mean - mean), np.diag(covariance - gain @ covariance)
-
-
-def _on_a_grid(limits, mean, covariance, n=161):
-    """Evidence and moments of two or three values by the trapezoidal rule."""
-    spread = np.sqrt(np.diag(covariance))
-    axes = [np.linspace(m - 7 * s, m + 7 * s, n) for m, s in zip(mean, spread, strict=True)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    density = stats.multivariate_normal.pdf(grid, mean, covariance)
-    z = limits.signs * (grid - limits.values) / np.sqrt(limits.noise)
-    density = density * np.exp(special.log_ndtr(z).sum(axis=-1))
-    cell = np.prod([axis[1] - axis[0] for axis in axes])
-    total = density.sum() * cell
-    first = (density[..., None] * grid).reshape(-1, len(mean)).sum(axis=0) * cell / total
-    second = (density[..., None] * grid**2).reshape(-1, len(mean)).sum(axis=0) * cell / total
-    return np.log(total), first, second - first**2
 
 
 @pytest.mark.parametrize("limit", [-4.0, -1.0, 0.0, 1.5, 6.0, 40.0])
@@ -73,21 +50,6 @@ def test_one_limit_is_exact(limit, sign):
     found = _posterior(mean, covariance, sites)
     assert found[0][0] == pytest.approx(first, abs=2e-5)
     assert found[1][0] == pytest.approx(second - first**2, abs=2e-5)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_several_limits_agree_with_integration(seed):
-    rng = np.random.default_rng(seed)
-    n = 2 + seed % 2
-    half = rng.normal(size=(n, n))
-    covariance, mean = half @ half.T + 0.3 * np.eye(n), rng.normal(size=n)
-    limits = Limits(rng.normal(size=n), rng.choice([-1, 1], n), rng.uniform(0.1, 0.5, n))
-    sites = fit_sites(limits, mean, covariance)
-    log_z, first, variance = _on_a_grid(limits, mean, covariance)
-    assert _log_z(limits, mean, covariance, sites) == pytest.approx(log_z, abs=0.02)
-    found = _posterior(mean, covariance, sites)
-    np.testing.assert_allclose(found[0], first, atol=0.03)
-    np.testing.assert_allclose(found[1], variance, rtol=0.03)
 
 
 @settings(max_examples=60, deadline=None)
@@ -157,26 +119,25 @@ def test_sites_agree_with_their_twin(seed):
 
 
 def _censored(seed, n=16):
-    """A problem with limits, its data and parameters of all patterns."""
+    """A problem with limits, and parameters of all patterns."""
     rng = np.random.default_rng(seed)
     graphs = random_collection(rng, n, 7)
     forest, colors = PatternForest.fit(graphs, 2, ("labels",))
     limits, weights = rng.choice([-1, 0, 0, 0, 1], size=n), rng.uniform(0.5, 2.0, n)
     targets = Targets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
-    data = TrainingData(forest, forest.count(colors), targets)
-    problem, _ = data.problem(np.arange(n))
+    problem, _ = TrainingData(forest, forest.count(colors), targets).problem(np.arange(n))
     parameters = EvidenceParameters(
         np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=5),
-        rng.normal(size=problem.hierarchy.n_levels),
+        rng.normal(size=problem.hierarchy.n_groups),
         rng.normal(size=problem.hierarchy.n_patterns),
     )
-    return problem, data, parameters
+    return problem, parameters
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gradient_agrees_with_differences(seed, learned):
-    problem, _, parameters = _censored(seed)
+    problem, parameters = _censored(seed)
     value, gradient = CensoredEvidence(problem)(parameters, learned)
     assert CensoredEvidence(problem).value(parameters) == pytest.approx(value, abs=1e-6)
     start, step = parameters.vector(len(gradient)), 1e-4
@@ -190,12 +151,10 @@ def test_gradient_agrees_with_differences(seed, learned):
 
 def test_the_evidence_is_that_of_the_measurements():
     """Against the probability of all limits given the exact values, by scipy's integration."""
-    problem, data, parameters = _censored(2)
+    problem, parameters = _censored(2)
     limits = problem.limits
-    kernel = data.kernel(parameters)
-    pairs = PairFeatures.of_counts(data.histograms)
-    features = Features(pairs, pairs.diagonal(kernel.weights), data.covariates)
-    matrix = kernel.matrix(features, features) + np.diag(parameters.noise * problem.noise_factors)
+    noise = np.diag(parameters.noise * problem.noise_factors)
+    matrix = problem.kernel_matrix(parameters) + noise
     exact, few = limits == 0, limits != 0
     y, sign = problem.targets[:, 0], limits[few]
     solved = np.linalg.solve(matrix[np.ix_(exact, exact)], matrix[np.ix_(exact, few)])

@@ -11,11 +11,10 @@ from treelens.gp.choice import (
     fit_uniform,
     parts_of_graphs,
     preferred,
-    starting_parameters,
 )
+from treelens.gp.evidence import starting_parameters
 from treelens.gp.posterior import Targets, class_columns
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import Features, PairFeatures
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,8 @@ def test_replicates_are_never_on_both_sides(n, n_kinds):
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     problem, present = data.problem(np.arange(20), depth=1)
     assert problem.hierarchy.n_patterns == present.sum()
-    assert data.pattern_depths[present].max() == 1
+    depths = np.repeat(data.forest.level_depths, np.diff(data.forest.level_offsets))
+    assert depths[present].max() == 1
     assert (data.histograms.select_graphs(np.arange(20)).support[present] > 0).all()
 
 
@@ -67,16 +67,13 @@ def test_leave_one_out_agrees_with_refits(data):
     parameters = starting_parameters(problem).spread(present)
     positions = np.arange(0, 60, 3)
     left_out = data.leave_one_out(parameters, None, positions)
-    kernel = data.kernel(parameters)
-    pairs = PairFeatures.of_counts(data.histograms)
-    features = Features(pairs, pairs.diagonal(kernel.weights), data.covariates)
-    matrix = kernel.matrix(features, features)
+    matrix = problem.kernel_matrix(parameters)
     for k, graph in enumerate(positions):
         others = positions[data.copies[positions] != data.copies[graph]]
         noisy = matrix[np.ix_(others, others)] + parameters.noise * np.eye(len(others))
         row = matrix[graph, others]
         mean = row @ np.linalg.solve(noisy, data.targets.values[others])
-        variance = kernel.variance - row @ np.linalg.solve(noisy, row) + parameters.noise
+        variance = matrix[graph, graph] - row @ np.linalg.solve(noisy, row) + parameters.noise
         np.testing.assert_allclose(left_out.mean[k], mean, atol=1e-6)
         assert left_out.variance[k] == pytest.approx(variance, rel=1e-6)
 

@@ -7,7 +7,8 @@ from scipy.stats import multivariate_normal
 
 import treelens as tl
 from strategies import random_collection
-from treelens.gp.fitting import joined_histograms, most_likely_noise
+from treelens.gp.censoring import most_likely_noise
+from treelens.gp.fitting import joined_histograms
 from treelens.graphs.duplicates import noise_of_means
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import NOISE

@@ -7,9 +7,8 @@ import treelens as tl
 from devices import SIMULATED, THERE, needs_device, small_blocks  # noqa: F401
 from gp.test_evidence import _parameters, _problem
 from treelens.gp import device
-from treelens.gp.choice import maximise_evidence
 from treelens.gp.device import DeviceEvidence, condition_on_device
-from treelens.gp.evidence import Evidence
+from treelens.gp.evidence import Evidence, maximise_evidence
 from treelens.gp.posterior import NotPositiveDefiniteError
 from treelens.kernels.device import Device
 

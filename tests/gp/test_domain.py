@@ -67,13 +67,6 @@ def test_salt_is_outside_and_a_relative_inside(model):
     assert found["similarity"][0] < 0.05
 
 
-def test_a_loaded_model_knows_its_domain(model, tmp_path):
-    model.save(tmp_path / "m.treelens")
-    loaded = tl.load(tmp_path / "m.treelens")
-    for name, column in loaded.domain(STRANGE).items():
-        np.testing.assert_allclose(column.astype(float), model.domain(STRANGE)[name].astype(float))
-
-
 def test_landmarks_have_a_domain_of_all_training_graphs():
     model = tl.GraphRegressor(depth=1, exact_size=30, n_landmarks=20, random_state=0)
     model.fit(SMILES, VALUES)

@@ -7,13 +7,8 @@ import pytest
 
 from naive import evidence as naive
 from treelens.gp import evidence, levels
-from treelens.gp.evidence import (
-    N_SCALES,
-    Evidence,
-    EvidenceParameters,
-    EvidenceProblem,
-    PatternHierarchy,
-)
+from treelens.gp.evidence import N_SCALES, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.levels import PatternHierarchy
 from treelens.gp.posterior import JITTER
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 
@@ -56,16 +51,6 @@ def _parameters(problem, seed=1):
     )
 
 
-def test_any_number_of_threads_gives_the_same_result():
-    results = []
-    for n_jobs in (1, 2, 3):
-        problem, _ = _problem(n=40, n_jobs=n_jobs)
-        results.append(Evidence(problem)(_parameters(problem), "branches"))
-    for value, gradient in results[1:]:
-        assert value == pytest.approx(results[0][0], rel=1e-12)
-        np.testing.assert_allclose(gradient, results[0][1], rtol=1e-9, atol=1e-12)
-
-
 def test_patterns_of_no_graph_change_nothing():
     """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
     problem, counts = _problem()
@@ -93,7 +78,7 @@ def test_patterns_of_no_graph_change_nothing():
         Evidence(part)(few, "branches"), Evidence(whole)(many, "branches")
     )  # fmt: skip
     assert value == pytest.approx(expected, rel=1e-12)
-    n_fixed = N_SCALES + problem.hierarchy.n_levels
+    n_fixed = N_SCALES + problem.hierarchy.n_groups
     np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
     np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
     assert (slopes[n_fixed:][~kept] == 0.0).all()

@@ -1,25 +1,23 @@
 """Draws of training graphs, memory, and the posterior through landmarks."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import psutil
 import pytest
 
 from strategies import random_collection
+from treelens.gp import fitting
 from treelens.gp import landmarks as landmarks_module
+from treelens.gp.choice import draw_by_group, draw_rare, sample_for
+from treelens.gp.fitting import available_bytes, check_memory, landmarks_for
 from treelens.gp.landmarks import (
     LandmarkFit,
-    LandmarkPosterior,
     LandmarkSums,
-    available_bytes,
     block_sums,
-    check_memory,
     choose_landmarks,
-    draw_by_group,
-    draw_rare,
     factor_landmarks,
-    landmarks_for,
     posterior_through_landmarks,
-    sample_for,
 )
 from treelens.gp.posterior import ExactPosterior, solve_upper
 from treelens.kernels.gram import MixtureKernel, MixtureScales
@@ -30,8 +28,7 @@ N, N_NEW = 60, 10
 
 
 @pytest.fixture
-def problem(monkeypatch):
-    monkeypatch.setattr(landmarks_module, "TRIANGLE_BLOCK", 16)
+def problem():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(N + N_NEW, 3))
     distance = np.abs(points[:, None] - points[None]).sum(axis=2)
@@ -49,7 +46,8 @@ def _through(kernel, landmarks, noise, targets, size=25):
     ]
     added = (block_sums(half, noise[where], targets[where]) for where, half in projected)
     sums = LandmarkSums.added(factor, added, targets.shape[1])
-    return LandmarkPosterior.of_sums(sums, landmarks, 1.5, projected, noise, targets)
+    fit = LandmarkFit(SimpleNamespace(variance=1.5), None, noise, targets)
+    return fit.conditioned(sums, landmarks, projected)
 
 
 @pytest.mark.interpreted
@@ -87,16 +85,6 @@ def test_the_mean_and_what_is_left_out_are_those_of_the_covariance_they_stand_fo
         told = rough[i, rest] @ np.linalg.solve(covariance, rough[rest, i])
         np.testing.assert_allclose(left_out.mean[i], mean, atol=1e-5)
         assert left_out.variance[i] == pytest.approx(1.5 - told + noise[i], abs=1e-5)
-
-
-def test_landmarks_that_repeat_do_no_harm(problem):
-    kernel, noise, targets = problem
-    once, _ = _through(kernel, np.arange(20), noise, targets)
-    twice = np.concatenate([np.arange(20), np.arange(5)])
-    repeated, _ = _through(kernel, twice, noise, targets)
-    np.testing.assert_allclose(
-        kernel[N:][:, twice] @ repeated.coefficients, kernel[N:, :20] @ once.coefficients, atol=1e-4
-    )
 
 
 def _graphs(n=150):
@@ -218,23 +206,17 @@ def test_scales_of_the_rare_are_fitted_in_proportion():
 
 
 def test_a_fit_that_is_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr(landmarks_module, "available_bytes", lambda: 2**30)
+    monkeypatch.setattr(fitting, "available_bytes", lambda: 2**30)
     check_memory(1_000, 1_000, None)
     check_memory(20_000, 3_000, 1_000)
     with pytest.raises(MemoryError, match=r"about 8.9 GiB, and 1.0 GiB .* exact_size"):
         check_memory(20_000, 3_000, None)
 
 
-@pytest.mark.parametrize(
-    ("limit", "used"),
-    [("memory.max", "memory.current"),
-     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")],
-)  # fmt: skip
-def test_the_limit_of_a_container_counts(tmp_path, limit, used):
-    (tmp_path / "memory").mkdir()
-    (tmp_path / used).write_text("1000\n")
-    (tmp_path / limit).write_text("max\n")
+def test_the_limit_of_a_container_counts(tmp_path):
+    (tmp_path / "memory.current").write_text("1000\n")
+    (tmp_path / "memory.max").write_text("max\n")
     free = psutil.virtual_memory().available
     assert available_bytes(tmp_path) == pytest.approx(free, rel=0.2)
-    (tmp_path / limit).write_text("5000\n")
+    (tmp_path / "memory.max").write_text("5000\n")
     assert available_bytes(tmp_path) == 4000

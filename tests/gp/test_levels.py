@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.gp.choice import TrainingData, starting_parameters
-from treelens.gp.evidence import Evidence
-from treelens.gp.levels import LevelSums, SharedSums
+from treelens.gp.choice import TrainingData
+from treelens.gp.evidence import Evidence, starting_parameters
+from treelens.gp.levels import LevelSums
 from treelens.gp.posterior import Targets
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
@@ -27,27 +27,24 @@ def data():
 
 
 def _shared(data, positions):
-    return SharedSums.of(data.histograms, data.hierarchy, positions)
+    features = PairFeatures.of_counts(data.histograms.select_graphs(positions))
+    return LevelSums.of(features, data.hierarchy.group_of, positions=positions)
 
 
 def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
     positions = np.sort(np.random.default_rng(1).permutation(300)[:250])
     some = positions[3::2]
     found = _shared(data, positions).among(some)
-    features = PairFeatures.of_counts(data.histograms.select_graphs(some))
-    expected = LevelSums.of(features, data.hierarchy.group_of)
-    np.testing.assert_array_equal(found.groups, expected.groups)
-    np.testing.assert_array_equal(found.diagonals, expected.diagonals)
-    for block, other in zip(found.blocks, expected.blocks, strict=True):
-        np.testing.assert_array_equal(block, other)
+    expected = _shared(data, some)
+    for name in ("groups", "table", "diagonals", "upper"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
     positions = np.arange(0, 300, 2)
-    sharing = replace(data, shared=_shared(data, np.arange(250)))
-    assert sharing.shared.among(np.arange(300)) is None
+    assert _shared(data, np.arange(250)).among(np.arange(300)) is None
     sharing = replace(data, shared=_shared(data, positions))
     results = []
     for each in (data, sharing):
@@ -67,10 +64,3 @@ def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
         results.append((value, spread, problem.kernel_matrix(parameters)))
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-def test_a_group_that_was_left_out_stays_out():
-    shared = SharedSums(np.arange(4), LevelSums._empty(np.arange(3), 4))
-    once = shared.restricted(np.array([True, True, False]))
-    assert once.levels.groups.tolist() == [0, 1, -1]
-    assert once.restricted(np.array([False, True])).levels.groups.tolist() == [-1, 0, -1]

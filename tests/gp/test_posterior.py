@@ -124,23 +124,17 @@ def test_several_classes_are_corners_of_a_simplex(n_classes):
 
 
 def test_scores_of_numbers(rng):
-    values, mean, std = rng.normal(size=50), rng.normal(size=50), rng.uniform(0.5, 2.0, 50)
-    unscaled = Targets(values[:, None], np.zeros(1), 1.0, np.ones(50))
-    found = left_out_numbers(LeaveOneOut(mean[:, None], std**2), unscaled, values)
+    values, mean, std = rng.normal(100, 7, 50), rng.normal(100, 7, 50), rng.uniform(3.0, 9.0, 50)
+    targets = Targets.standardized(values[:, None], np.ones(50), None)
+    left_out = LeaveOneOut(targets.alike(mean[:, None], None).values, (std / targets.scale) ** 2)
+    found = left_out_numbers(left_out, targets, values)
+    np.testing.assert_allclose(found.predictions, mean)
+    np.testing.assert_allclose(found.std, std)
     assert found.rmse == pytest.approx(np.sqrt(metrics.mean_squared_error(values, mean)))
     assert found.r2 == pytest.approx(metrics.r2_score(values, mean))
     assert found.nlpd == pytest.approx(-norm.logpdf(values, mean, std).mean())
     low, high = norm.interval(0.9, mean, std)
     assert found.coverage == pytest.approx(((low <= values) & (values <= high)).mean())
-
-
-def test_numbers_come_back_in_their_own_units(rng):
-    values = rng.normal(100.0, 7.0, 20)
-    targets = Targets.standardized(values[:, None], np.ones(20), None)
-    exact = LeaveOneOut(targets.values, np.full(20, 0.25))
-    found = left_out_numbers(exact, targets, values)
-    np.testing.assert_allclose(found.predictions, values)
-    np.testing.assert_allclose(found.std, 0.5 * values.std())
 
 
 def test_scores_of_classes(rng):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gp.test_evidence import _problem, _with_covariates
-from treelens.gp.choice import STAGES, maximise_evidence, starting_parameters
-from treelens.gp.evidence import Evidence
+from treelens.gp.evidence import STAGES, Evidence, maximise_evidence, starting_parameters
 from treelens.patterns.histograms import Features, select_features
 
 

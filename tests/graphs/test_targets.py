@@ -10,7 +10,7 @@ import treelens as tl
 from graphs.test_molecule_table import write
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import LIMITS, check_classes
-from treelens.models.thresholds import check_numbers
+from treelens.models.predictions import check_numbers
 
 
 @pytest.mark.parametrize(

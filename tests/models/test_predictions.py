@@ -1,14 +1,28 @@
-"""Predictions of fitted models, each graph refined once."""
+"""Predictions, each graph refined once; thresholds and calibration; checks of targets."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import metrics as theirs
+from sklearn.linear_model import LogisticRegression
 
 import treelens as tl
-from treelens.models.predictions import Predictions, predicted_codes
-from treelens.models.thresholds import Threshold
+from treelens.models.predictions import (
+    Predictions,
+    Threshold,
+    calibrated,
+    check_numbers,
+    choose_threshold,
+    class_weights,
+    first_no_number,
+    fit_slope,
+    parse_threshold,
+    predicted_codes,
+    warn_if_one_class,
+)
 from treelens.patterns.vocabulary import PatternVocabulary
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)
@@ -17,7 +31,7 @@ SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
 MAKERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: tl.GraphSVC("wwl", weight_radius=[0.0, 1.0], **SVC),
     "gaussian process": lambda: tl.GraphClassifier(depth=2, trees=("labels",), max_steps=5),
-}  # fmt: skip
+}
 
 
 def said(decisions: list[list[float]], **more: Any) -> Predictions:
@@ -83,3 +97,145 @@ def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
     model.report(tmp_path / "report.html", NEW, NEW_Y)
     # Pairs of training graphs that are shown side by side are compared by patterns of their own.
     assert [n for n in refined if n != 2] == [len(NEW)]
+
+
+def test_slope_is_that_of_a_logistic_regression_without_intercept():
+    rng = np.random.default_rng(0)
+    decisions = rng.normal(size=(400, 1))
+    codes = (rng.uniform(size=400) < 1 / (1 + np.exp(-3 * decisions[:, 0]))).astype(int)
+    theirs = LogisticRegression(C=1e10, fit_intercept=False).fit(decisions, codes)
+    slope = fit_slope(decisions, codes, np.ones(400))
+    # the classes are a little less than certain here, so the slope is a little smaller
+    assert 0.9 * theirs.coef_[0, 0] < slope < theirs.coef_[0, 0]
+    np.testing.assert_allclose(
+        calibrated(decisions, slope), theirs.predict_proba(decisions), atol=0.03
+    )
+
+
+def test_the_most_probable_class_has_the_largest_decision():
+    decisions = np.random.default_rng(1).normal(size=(50, 4))
+    probabilities = calibrated(decisions, 2.0)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (probabilities.argmax(axis=1) == decisions.argmax(axis=1)).all()
+    # nothing overflows
+    assert calibrated(np.array([[1e6], [-1e6]]), 1e3).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.fixture(scope="module")
+def rare():
+    rng = np.random.default_rng(2)
+    codes = (rng.random(400) < 0.08).astype(int)
+    chance = np.clip(0.08 + 0.12 * codes + 0.08 * rng.normal(size=400), 0.001, 0.6).round(3)
+    return np.column_stack([1 - chance, chance]), codes
+
+
+@pytest.fixture(scope="module")
+def tried(rare):
+    """Threshold, MCC, recall, precision, missed and false alarms of all thresholds."""
+    chances, codes = rare
+    rows = []
+    for value in np.unique(chances[:, 1]):
+        named = (chances[:, 1] >= value).astype(int)
+        scores = (theirs.matthews_corrcoef, theirs.recall_score, theirs.precision_score)
+        missed, alarms = ((named == 0) & (codes == 1)).sum(), ((named == 1) & (codes == 0)).sum()
+        rows.append((value, *(score(codes, named) for score in scores), missed, alarms))
+    return np.array(rows).T
+
+
+@pytest.mark.parametrize("asked", ["auto", "recall=0.9", "precision=0.5", "cost=10"])
+def test_thresholds_are_the_best_of_all(asked, rare, tried):
+    value, mcc, recall, precision, missed, alarms = tried
+    cost = 10 * missed + alarms
+    best = {
+        "auto": value[mcc >= 0.99 * mcc.max()].min(),
+        "recall=0.9": value[recall >= 0.9].max(),
+        "precision=0.5": value[precision >= 0.5].min(),
+        "cost=10": value[cost == cost.min()].max(),
+    }[asked]
+    assert choose_threshold(asked, *rare) == Threshold(pytest.approx(best), 1)
+    chances, codes = rare
+    other = choose_threshold(asked, chances[:, ::-1], 1 - codes)  # the rare class first
+    assert other == Threshold(pytest.approx(best), 0)
+
+
+def test_auto_leaves_common_classes_alone(rare):
+    chances, codes = rare
+    assert choose_threshold("auto", chances, np.arange(400) % 2) is None
+    assert choose_threshold(0.5, chances, codes) is None
+    assert choose_threshold(0.2, chances, codes) == Threshold(0.2, 1)
+    assert choose_threshold("auto", np.full((400, 2), 0.5), codes) is None  # nothing to tell apart
+    assert choose_threshold("auto", np.full((6, 3), 1 / 3), np.arange(6) % 3) is None
+
+
+@pytest.mark.parametrize(
+    "asked", ["best", "recall", "recall=", "recall=0", "recall=1.5", "cost=0", "cost=inf", "x=0.5",
+              1.5, 0, None, "nan"]
+)  # fmt: skip
+def test_what_is_no_threshold_is_refused(asked):
+    with pytest.raises(ValueError, match="'auto', a number between 0 and 1"):
+        parse_threshold(asked)
+
+
+def test_several_classes_have_no_threshold():
+    with pytest.raises(ValueError, match="is for two classes, and there are 3"):
+        choose_threshold("recall=0.9", np.full((6, 3), 1 / 3), np.arange(6) % 3)
+
+
+def test_numbers_of_any_kind_become_floats() -> None:
+    found = check_numbers(["1", 2, np.float32(0.5)], 3)
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 2.0, 0.5]
+    assert check_numbers([3.0, 3.0], 2).tolist() == [3.0, 3.0]  # no reason to rescale
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "^A regressor needs values"),
+        (["a", "b"], "not numbers.*GraphClassifier"),
+        ([[1.0], [2.0]], r"of shape \(2, 1\): .*one-dimensional"),
+        ([1.0], "There are 2 graphs but 1 values"),
+        ([1.0, np.nan], "nan, which is no number, at position 1"),
+        ([-np.inf, np.nan], "-inf, which is no number, at position 0"),
+    ],
+)
+def test_what_are_no_numbers_to_learn(y, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_numbers(y, 2)
+
+
+@pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
+def test_classes_instead_of_numbers(y) -> None:
+    with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier"):
+        first_no_number(np.asarray(y))
+
+
+@pytest.mark.parametrize(
+    ("y", "first"),
+    [(["1.5", "< 2"], 1), ([1.0, np.nan], 1), (["", " "], 0), ([None, None], 0), ([2, 3], None)],
+)
+def test_what_may_be_numbers_but_for_some(y, first) -> None:
+    found = first_no_number(np.asarray(y))
+    assert found == first if found is None else found[0] == first
+
+
+def test_one_predicted_class_warns() -> None:
+    with pytest.warns(UserWarning, match="the class 'b' for every held-out"):
+        warn_if_one_class(np.ones(4, dtype=int), np.array(["a", "b"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_one_class(np.array([0, 1]), np.array(["a", "b"]))
+
+
+def test_class_weights():
+    classes, codes = np.array(["no", "yes"]), np.array([0, 0, 0, 1])
+    np.testing.assert_array_equal(class_weights(None, classes, codes), 1.0)
+    np.testing.assert_allclose(
+        class_weights("balanced", classes, codes), [2 / 3, 2 / 3, 2 / 3, 2.0]
+    )
+    np.testing.assert_array_equal(class_weights({"yes": 3}, classes, codes), [1, 1, 1, 3])
+    with pytest.raises(ValueError, match=r"not in y: .*maybe"):
+        class_weights({"maybe": 1}, classes, codes)
+    for bad in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite numbers above 0"):
+            class_weights({"yes": bad}, classes, codes)

@@ -37,7 +37,7 @@ def weights_of(hierarchy, level_logits, deviations):
     weights = []
     for pattern in range(hierarchy.n_patterns):
         level = next(
-            k for k in range(hierarchy.n_levels) if pattern < hierarchy.level_offsets[k + 1]
+            k for k in range(len(hierarchy.groups)) if pattern < hierarchy.level_offsets[k + 1]
         )
         beta = len(exponents) * exponents[hierarchy.groups[level]] / sum(exponents)
         beta *= hierarchy.shares[level]

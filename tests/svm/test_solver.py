@@ -11,8 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from naive import svm as naive
-from treelens.models.predictions import predicted_codes
-from treelens.models.thresholds import class_weights
+from treelens.models.predictions import class_weights, predicted_codes
 from treelens.svm import _compiled
 from treelens.svm import solver as machine
 from treelens.svm.solver import (

@@ -160,7 +160,7 @@ class Training:
     ) -> list[MoleculeTable]:
         """Return one table to learn from for each target; molecules are read once."""
         from treelens.graphs.tables import several_columns
-        from treelens.models.thresholds import parse_threshold
+        from treelens.models.predictions import parse_threshold
 
         parse_threshold(self.threshold)  # before the work rather than after it
         steps = split_columns(self.standardize_steps, "--standardize-steps")

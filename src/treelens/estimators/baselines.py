@@ -25,7 +25,7 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.graphs.targets import check_classes
 from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
-from treelens.models.thresholds import check_numbers, choose_threshold
+from treelens.models.predictions import check_numbers, choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 

@@ -14,15 +14,15 @@ from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.estimators.posterior import INTERVALS
 from treelens.evaluation.splits import murcko_scaffolds
-from treelens.gp.censoring import check_limits
-from treelens.gp.fitting import starting_weights
-from treelens.gp.landmarks import tenths_by_rank
+from treelens.gp.censoring import starting_weights
+from treelens.gp.choice import tenths_by_rank
 from treelens.gp.posterior import (
     LeaveOneOut,
     LeftOutClasses,
     LeftOutGroups,
     LeftOutNumbers,
     Targets,
+    check_limits,
     class_columns,
     left_out_classes,
     left_out_groups,
@@ -34,7 +34,7 @@ from treelens.graphs.errors import check_choice
 from treelens.graphs.recipe import learned_transform
 from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.models.thresholds import (
+from treelens.models.predictions import (
     Threshold,
     check_numbers,
     check_weights,

@@ -12,26 +12,26 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.posterior import FittedGaussianProcess
-from treelens.gp.choice import FEWEST, TrainingData
+from treelens.gp.censoring import with_known_noise
+from treelens.gp.choice import FEWEST, LearningSample, TrainingData, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     Described,
     FittedEvidence,
+    check_memory,
     evidence_history,
     fit_gaussian_process,
+    landmarks_for,
     learning_gain,
-    with_known_noise,
 )
-from treelens.gp.landmarks import LearningSample, check_memory, landmarks_for, sample_for
 from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.targets import LIMITS
-from treelens.models.predictions import TrainingGraphs
-from treelens.models.thresholds import has_rare_class
+from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 
@@ -300,7 +300,7 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
             return None
         positions = sample.positions
-        table, described = compact_descriptors(graphs[positions])  # type: ignore[misc]
+        table, described = compact_descriptors(graphs[positions])
         if covariates is not None:
             table = covariates.joined(table)
         some = table.encode(described)

@@ -28,11 +28,7 @@ def hazard(z):
 
 @njit(cache=True, nogil=True)
 def matched_site(limit, sign, noise, mean, variance, least):
-    """Mean and precision of the site that gives the moments of the true factor.
-
-    ``mean`` and ``variance`` are the prediction without it. Its precision is at least ``least``
-    relative to that of a measurement.
-    """
+    """Mean and precision of the site with the moments of the true factor, given all others."""
     total = variance + noise
     ratio, beyond = hazard(sign * (mean - limit) / math.sqrt(total))
     slope = min(ratio * beyond, 1.0)
@@ -55,8 +51,7 @@ def matched_sites(limits, signs, noise, means, variances, least):
 def site_sweep(limits, signs, noise, mean, covariance, sites, precisions, least):
     """Update the sites in turn; return the largest relative change of one.
 
-    ``mean`` (c,) and ``covariance`` (c, c) are the posterior with the sites (c,) before the sweep.
-    Both are overwritten, in the upper triangle and for the sites still to come only.
+    The posterior, ``mean`` and ``covariance``, is overwritten for the sites still to come only.
     """
     worst, n = 0.0, len(limits)
     for i in range(n):

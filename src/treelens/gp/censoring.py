@@ -1,4 +1,4 @@
-"""Targets of which only a limit is known (``> 10``): a censored Gaussian likelihood.
+"""Targets that are no plain numbers: limits (``> 10``), and values whose errors are known.
 
 A measurement is the value of the Gaussian process plus normal noise. Where it is known only to lie
 above a limit ``l``, its likelihood is ``Phi((f - l) / sigma)``; below, ``Phi((l - f) / sigma)``.
@@ -7,6 +7,12 @@ noise variance of its own. The rest of the Gaussian process then works on these 
 
 Factors are log-concave, so that variances of sites are positive and never below that of the noise.
 A limit that is certain to hold has a site of very large variance: it says nothing.
+
+With noise that is known of each graph, the variance of a target around the Gaussian process is
+``known_i + learned``: the error of the measurement, and what patterns cannot explain. Weights of
+patterns are learned with variances in these proportions, where the latter is taken to be a
+twentieth of the variance of the targets; given the kernel, it then maximises the marginal
+likelihood.
 """
 
 from __future__ import annotations
@@ -16,12 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
+from scipy.optimize import minimize_scalar
 
 from treelens.gp import _compiled
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
-from treelens.gp.landmarks import LandmarkFit
+from treelens.gp.landmarks import LandmarkFit, LandmarkPosterior
 from treelens.gp.posterior import (
     JITTER,
+    Conditioned,
     ExactPosterior,
     LeaveOneOut,
     Targets,
@@ -31,59 +39,18 @@ from treelens.gp.posterior import (
     solve_upper,
 )
 from treelens.kernels.gram import mirrored
+from treelens.patterns.histograms import replicate_numbers, select_features
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from treelens.gp.fitting import FittedEvidence
 
-_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
-_FEWEST_EXACT = 2
 # Sites say at least so much, relative to what is known without them: no variance is infinite.
 _LEAST_PRECISION = 1e-6
 _TOLERANCE, _MOST_SWEEPS = 1e-6, 60
 _ROUGH, _MOST_PASSES = 0.02, 15  # through landmarks
-
-
-def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
-    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None if all are exact."""
-    if limits is None:
-        return None
-    given = np.asarray(limits)
-    if given.shape != (n_graphs,):
-        raise ValueError(
-            f"limits must have one entry per graph, shape ({n_graphs},); got shape {given.shape}."
-        )
-    signs = [_SIGNS.get(x) for x in given.tolist()]
-    if None in signs:
-        wrong = signs.index(None)
-        raise ValueError(
-            "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
-            f"{given.tolist()[wrong]!r} at position {wrong}."
-        )
-    n_exact = signs.count(0)
-    if n_exact < _FEWEST_EXACT:
-        raise ValueError(
-            f"{n_exact} of {n_graphs} values are exact, the others limits: a regressor needs at "
-            "least 2 exact ones."
-        )
-    return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
-
-
-def log_densities(
-    values: np.ndarray, mean: np.ndarray, variance: np.ndarray, limits: np.ndarray | None
-) -> np.ndarray:
-    """Log predictive densities, of limits the log probabilities that they hold, shape (n,).
-
-    ``values`` and ``mean`` are (n, n_columns), ``variance`` (n,) includes noise.
-    """
-    squares = ((values - mean) ** 2).mean(axis=1)
-    exact = -0.5 * (squares / variance + np.log(2 * np.pi * variance))
-    if limits is None:
-        return exact
-    held = special.log_ndtr(limits * (mean - values)[:, 0] / np.sqrt(variance))
-    return np.where(limits == 0, exact, held)
-
-
-# --- expectation propagation ----------------------------------------------------------------------
+_MOST = 1500  # graphs, a random sample, that the learned part of the noise is estimated from
+_USUAL = 0.05  # of the variance of the targets, that patterns do not explain
+_LEAST, _LARGEST = 1e-4, 2.0  # of it, relative to the variance of the targets
 
 
 class Limits(NamedTuple):
@@ -94,7 +61,7 @@ class Limits(NamedTuple):
     noise: np.ndarray  # (c,) variances
 
     @classmethod
-    def among(cls, values: np.ndarray, signs: np.ndarray, noise: np.ndarray) -> Self:
+    def among(cls, values: np.ndarray, signs: np.ndarray, noise: np.ndarray) -> Limits:
         """The limits among targets (n, 1); ``signs`` (n,) are 0 where these are exact."""
         limited = signs != 0
         return cls(values[limited, 0], signs[limited], noise[limited])
@@ -124,11 +91,7 @@ def fit_sites(
     limits: Limits, mean: np.ndarray, covariance: np.ndarray, start: Sites | None = None,
     n_jobs: int = 1,
 ) -> Sites:  # fmt: skip
-    """Update one site after the other until none changes.
-
-    ``mean`` (c,) and ``covariance`` (c, c) are the prior's; ``start`` are sites of similar
-    parameters.
-    """
+    """Update one site after the other until none changes, from a prior and similar sites."""
     sites, precision = limits.values.copy(), np.full(len(mean), _LEAST_PRECISION)
     if start is not None:
         sites, precision = start.mean.copy(), 1.0 / start.variance
@@ -171,43 +134,18 @@ def _given_exact(
     return mean, own
 
 
-# --- hooks of the Gaussian process ----------------------------------------------------------------
-
-
-class Conditioned(NamedTuple):
-    """The exact posterior of targets, sites in the place of those that are limits."""
-
-    posterior: ExactPosterior
-    values: np.ndarray  # (n, n_columns) targets, or means of sites
-    noise: np.ndarray  # (n,) variances, or those of sites
-    measured: np.ndarray  # (n,) variances of the noise of measurements
-    log_ratio: float  # to be added to the log marginal likelihood of the values
-
-    @classmethod
-    def fit(cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1) -> Self:
-        """Condition on targets; ``kernel`` (n, n) is overwritten."""
-        values, measured = targets.values, noise / targets.weights
-        if targets.limits is None:
-            posterior = ExactPosterior.fit(kernel, measured, values, n_jobs)
-            return cls(posterior, values, measured, measured, 0.0)
-        limited, limits = targets.limits != 0, Limits.among(values, targets.limits, measured)
-        covariance = kernel.copy()
-        covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, measured)
-        prior = _given_exact(covariance, values[:, 0], limited, n_jobs)
-        sites = fit_sites(limits, *prior, n_jobs=n_jobs)
-        values, used = with_sites(targets, measured, sites.mean, sites.variance)
-        posterior = ExactPosterior.fit(kernel, used, values, n_jobs)
-        return cls(posterior, values, used, measured, sites.log_ratio(limits))
-
-    @property
-    def log_evidence(self) -> float:
-        """Log of the marginal likelihood, up to a constant."""
-        return self.posterior.log_evidence(self.values) + self.log_ratio
-
-    def leave_one_out(self, n_jobs: int = 1, copies: np.ndarray | None = None) -> LeaveOneOut:
-        """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
-        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
-        return of_measurements(left_out, self.noise, self.measured)
+def conditioned_on_limits(
+    targets: Targets, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Targets and noise variances with sites in the place of limits, and :class:`Sites`' ratio."""
+    assert targets.limits is not None
+    limited, limits = targets.limits != 0, Limits.among(targets.values, targets.limits, noise)
+    covariance = kernel.copy()
+    covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, noise)
+    prior = _given_exact(covariance, targets.values[:, 0], limited, n_jobs)
+    sites = fit_sites(limits, *prior, n_jobs=n_jobs)
+    values, used = with_sites(targets, noise, sites.mean, sites.variance)
+    return values, used, sites.log_ratio(limits)
 
 
 def with_sites(
@@ -221,45 +159,38 @@ def with_sites(
     return values, variances
 
 
-def through_landmarks(fit: LandmarkFit, landmarks: np.ndarray, targets: Targets) -> LandmarkFit:
-    """Return the same graphs with sites in the place of limits.
+def through_landmarks(
+    fit: LandmarkFit, landmarks: np.ndarray, targets: Targets
+) -> tuple[LandmarkPosterior, LeaveOneOut]:
+    """As :meth:`LandmarkFit.through`, with sites in the place of limits.
 
     All sites are updated together, half of the way, as each update is a pass over all graphs.
     """
     if targets.limits is None:
-        return fit
+        return fit.through(landmarks)
+    measured = fit.noise
     limited, limits = targets.limits != 0, Limits.among(fit.targets, targets.limits, fit.noise)
     mean, precision = limits.values, np.full(len(limits.values), _LEAST_PRECISION)
     for _ in range(_MOST_PASSES):
         values, noise = with_sites(targets, fit.noise, mean, 1.0 / precision)
         fit = replace(fit, targets=values, noise=noise)
-        left_out = fit.through(landmarks)[1]
+        posterior, left_out = fit.through(landmarks)
         left = left_out.variance[limited] - 1.0 / precision
-        left = np.clip(left, JITTER, fit.kernel.variance)
-        new, sharper = _compiled.matched_sites(
-            *limits, left_out.mean[limited, 0], left, _LEAST_PRECISION
-        )
+        left, without = np.clip(left, JITTER, fit.kernel.variance), left_out.mean[limited, 0]
+        new, sharper = _compiled.matched_sites(*limits, without, left, _LEAST_PRECISION)
         change = float((np.abs(sharper - precision) * left / (1.0 + sharper * left)).max())
-        natural = 0.5 * (precision * mean + sharper * new)
+        mean = (precision * mean + sharper * new) / (precision + sharper)
         precision = 0.5 * (precision + sharper)
-        mean = natural / precision
         if change < _ROUGH:
             break
-    return fit
-
-
-def of_measurements(left_out: LeaveOneOut, used: np.ndarray, noise: np.ndarray) -> LeaveOneOut:
-    """Leave-one-out variances with the noise of measurements instead of that of sites."""
-    variance = np.maximum(left_out.variance - (used - noise), noise)
-    return left_out._replace(variance=np.where(used == noise, left_out.variance, variance))
+    return posterior, left_out.of_measurements(fit.noise, measured)
 
 
 class CensoredEvidence(Evidence):
     """As :class:`~treelens.gp.evidence.Evidence`, with the marginal likelihood of limits.
 
-    At the sites that expectation propagation ends with, its marginal likelihood does not change
-    with the sites, so that the gradient is the one of the Gaussian problem with these sites held
-    fixed; only the noise of limits has a slope of its own.
+    It does not change with the sites at those that expectation propagation ends with: the gradient
+    is that of the Gaussian problem with these held fixed, but for the noise of limits.
     """
 
     def __init__(self, problem: EvidenceProblem) -> None:
@@ -306,3 +237,52 @@ class CensoredEvidence(Evidence):
         own = np.flatnonzero(limited)
         upper[own, own] += sites.variance
         return upper
+
+
+def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Weights of graphs with these variances of noise, and a usual share that is not known."""
+    return 1.0 / (max(_USUAL * float(np.var(targets)), np.finfo(float).tiny) + known)
+
+
+def with_known_noise(
+    fitted: FittedEvidence, known: np.ndarray, targets: Targets, n_jobs: int = 1
+) -> tuple[FittedEvidence, Targets]:
+    """Return the model with noise variances ``known + learned``, and targets of these weights.
+
+    ``noise`` of the model, which new measurements have, is that of one of median error.
+    """
+    model, graphs = fitted.model, fitted.model.training_graphs
+    measured = np.arange(len(known))
+    if targets.limits is not None:
+        measured = measured[targets.limits == 0]
+    some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
+    part = select_features(graphs, some)
+    kernel = model.kernel.matrix(part, part, n_jobs)
+    learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
+    variances, typical = known + learned, learned + float(np.median(known))
+    targets = replace(targets, weights=typical / variances)
+    if isinstance(model.posterior, ExactPosterior):
+        among = model.kernel.matrix(graphs, graphs, n_jobs)
+        found = Conditioned.fit(targets, among, typical, n_jobs)
+        copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
+        left_out = found.leave_one_out(n_jobs, copies)
+        used = targets.weights * (found.measured / found.noise)
+        model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
+    else:
+        fit = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
+        landmarks, left_out = through_landmarks(fit, model.basis_indices, targets)
+        model = replace(model, noise=typical, posterior=landmarks)
+    return replace(fitted, model=model, left_out=left_out), targets
+
+
+def most_likely_noise(
+    kernel: np.ndarray, known: np.ndarray, targets: np.ndarray, n_jobs: int = 1
+) -> float:
+    """Return the variance that, added to the known ones, makes the targets most likely."""
+
+    def objective(log_noise: float) -> float:
+        found = ExactPosterior.fit(kernel.copy(), known + np.exp(log_noise), targets, n_jobs)
+        return -found.log_evidence(targets)
+
+    bounds = (np.log(_LEAST), np.log(_LARGEST))
+    return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))

@@ -1,11 +1,7 @@
-"""The search for weights that maximise the marginal likelihood, and the choice of which to use.
+"""Which training graphs weights are learned from, and the choice of which weights to use.
 
-Weights are learned in stages, each from where the last one ended: the scales of the kernel with
-uniform weights, then also one weight per level, then also one deviation per pattern. The stages
-run on part of the training graphs, where an evaluation is cheap; a few more iterations on all of
-them refine the result.
-
-The marginal likelihood settles the depth of uniform weights, as all depths have the same number of
+The stages of the search run on part of the training graphs, where an evaluation is cheap. The
+marginal likelihood settles the depth of uniform weights, as all depths have the same number of
 parameters. Learned weights are compared with them on graphs that they were not learned from: every
 candidate is fitted to part of the training graphs, and predicts each of the others from all. A
 richer candidate is preferred only if its gain exceeds the standard error of that gain. Numbers are
@@ -16,200 +12,100 @@ compared by log probability.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
+from scipy import special
 
-from treelens.gp.censoring import CensoredEvidence, Conditioned, log_densities
-from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem, PatternHierarchy
-from treelens.gp.levels import SharedSums
-from treelens.gp.posterior import LeaveOneOut, Targets
-from treelens.kernels.gram import MixtureKernel
-from treelens.models.thresholds import calibrated, fit_slope
-from treelens.parallel import one_blas_thread
+from treelens.gp.choice import log_densities
+from treelens.gp.evidence import (
+    STAGES,
+    EvidenceParameters,
+    EvidenceProblem,
+    Tick,
+    maximise_evidence,
+)
+from treelens.gp.levels import LevelSums, PatternHierarchy
+from treelens.gp.posterior import Conditioned, LeaveOneOut, Targets
+from treelens.models.predictions import calibrated, fit_slope
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, replicate_numbers
 
-STAGES = ("uniform", "depths", "branches")
-# Lowest and highest gamma, rho, amplitude, noise (as logarithms), and logit of the share; then of
-# covariates amplitude and length.
-SCALE_BOUNDS = np.array(
-    [
-        np.log([1e-2, 1e2]),
-        np.log([1e-5, 1e2]),
-        np.log([1e-3, 1e3]),
-        np.log([1e-5, 1e1]),
-        [-6.0, 6.0],
-        np.log([1e-6, 1e3]),
-        np.log([1e-2, 1e3]),
-    ]
-)
-# A stage has converged when its last iterations gained less than this, in nats per graph.
-_SMALL_GAIN = 1e-3
-_PATIENCE = 2
-_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
-
-_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
-_STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small
-
-Tick = Callable[[str], None]
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
 FEWEST, _FEW, _MANY = 20, 400, 700
 _NOISE_FACTOR = 3.0  # between noise variances that are tried
+_FEWEST_RARE = 200  # fewer graphs than this tell too little about the scales of a kernel
+_RATIO = 3  # of a commoner class, at most so many graphs for one of the rarest
 
 
-@dataclass(frozen=True)
-class EvidenceStep:
-    """One iteration of the search."""
+def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Return ``size`` positions, or all, in proportion to the groups' sizes, ascending."""
+    n = len(groups)
+    if size >= n:
+        return np.arange(n)
+    # Every n / size-th position of the list sorted by group, so that each has its share.
+    return np.sort(_shuffled_by_group(groups, seed)[(np.arange(size) * n) // size])
 
-    stage: str
-    objective: float  # minus the log posterior, up to a constant: what is minimised
-    gradient_norm: float  # the largest entry of its gradient, those aside that a bound stops
-    n_evaluations: int  # of objective and gradient, since the stage began
+
+def _shuffled_by_group(groups: np.ndarray, seed: int) -> np.ndarray:
+    """Positions in random order, one group after the other."""
+    shuffled = np.random.default_rng(seed).permutation(len(groups))
+    return shuffled[np.argsort(groups[shuffled], kind="stable")]
 
 
-@dataclass(frozen=True)
-class EvidenceFit:
-    """Where a stage of the search ended."""
+def tenths_by_rank(values: np.ndarray) -> np.ndarray:
+    """Groups of values: a sample drawn from each tenth keeps the spread of the whole."""
+    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+    return rank * 10 // len(values)
 
-    parameters: EvidenceParameters
-    history: tuple[EvidenceStep, ...]
-    converged: bool  # whether it ended because iterations no longer gained anything
+
+def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """The rarest class whole, and at most three times as many graphs of each other one, ascending.
+
+    Where most targets are the same number, evidence rewards weights that say them without any
+    noise, which rank worse than uniform ones. So weights are learned from classes of nearer sizes,
+    200 graphs in all or more, at most ``size``.
+    """
+    counts = np.bincount(codes)
+    rarest = max(1, min(int(counts.min()), size // len(counts)))
+    others = max(_RATIO * rarest, _FEWEST_RARE - rarest)
+    others = max(1, min(others, (size - rarest) // max(1, len(counts) - 1)))
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    by_class = [
+        shuffled[codes[shuffled] == code][: rarest if code == counts.argmin() else others]
+        for code in range(len(counts))
+    ]
+    return np.sort(np.concatenate(by_class))
+
+
+class LearningSample(NamedTuple):
+    """Which graphs weights are learned on, and which ones scales are then fitted to again."""
+
+    weights: np.ndarray
+    scales: np.ndarray | None = None  # None: those that were found with the weights stay
 
     @property
-    def objective(self) -> float:
-        return self.history[-1].objective
+    def positions(self) -> np.ndarray:
+        """All graphs that are used, ascending."""
+        return self.weights if self.scales is None else np.union1d(self.weights, self.scales)
+
+    @property
+    def largest(self) -> int:
+        return max(len(part) for part in self if part is not None)
 
 
-def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
-    """Uniform weights, and scales at which neither part of the kernel is flat."""
-    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
-    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
+def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> LearningSample:
+    """Graphs in proportion or, where a class is ``rare``, more of it than its share.
 
-
-def maximise_evidence(
-    problem: EvidenceProblem,
-    stage: str,
-    start: EvidenceParameters | None = None,
-    *,
-    max_steps: int = 100,
-    check_noise: bool = False,
-    device: str = "cpu",
-    tick: Tick = lambda what: None,
-) -> EvidenceFit:
-    """Run one stage of the search; ``tick`` is called at every iteration.
-
-    ``check_noise`` says that the start was found on part of the graphs, and its noise may be too
-    small for all.
+    Noise and amplitude are then fitted again in the proportions that predictions will meet.
     """
-    start = starting_parameters(problem) if start is None else start
-    evaluate: Any
-    if device != "cpu":
-        from treelens.gp.device import DeviceEvidence
-
-        evaluate = DeviceEvidence(problem, device)
-    else:
-        evaluate = Evidence(problem) if problem.limits is None else CensoredEvidence(problem)
-    return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
-
-
-@dataclass
-class _Stage:
-    """One run of L-BFGS over the first so many parameters."""
-
-    problem: EvidenceProblem
-    stage: str
-    start: EvidenceParameters
-    evaluate: Any  # Evidence, CensoredEvidence or DeviceEvidence
-    tick: Tick
-    history: list[EvidenceStep] = field(default_factory=list)
-    _n_evaluations: int = 0
-    _first: tuple[float, np.ndarray] | None = None
-    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
-
-    def run(self, max_steps: int, check_noise: bool = False) -> EvidenceFit:
-        start = self._inside(self.start.vector(self.problem.n_free(self.stage)))
-        with one_blas_thread():  # but where large matrices are factored
-            if check_noise:
-                start = self._with_likely_noise(start)
-            result = optimize.minimize(
-                self._evaluate, start, jac=True, method="L-BFGS-B", callback=self._note,
-                options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
-            )  # fmt: skip
-        if not self.history:  # it began at a stationary point
-            self._record(float(result.fun))
-        converged = bool(self._has_converged() or result.success)
-        found = self.start.replaced(self._inside(result.x))
-        return EvidenceFit(found, tuple(self.history), converged)
-
-    def _inside(self, vector: np.ndarray) -> np.ndarray:
-        """The nearest parameters within the bounds of the scales."""
-        inside, n_scales = vector.copy(), len(self.start.scales)
-        inside[:n_scales] = np.clip(vector[:n_scales], *SCALE_BOUNDS[:n_scales].T)
-        return inside
-
-    def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
-        """Return the start, with the most likely of a few noise variances where its is too small.
-
-        Graphs that contradict each other are rarer in part of the data than in all of it. A noise
-        variance found on part can be so small for all graphs that the first step of the search ends
-        where noise explains everything.
-        """
-        self._first = self._evaluate(start)
-        if self._first[1][3] > -_STEEP * self.problem.n_graphs:
-            return start
-        values, tried = {float(start[3]): self._first[0]}, start.copy()
-        for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
-            tried[3] = log_noise
-            values[float(log_noise)] = self.evaluate.value(self.start.replaced(tried))
-        tried[3] = min(values, key=lambda log_noise: values[log_noise])
-        if tried[3] != start[3]:
-            self._first = None
-        return tried
-
-    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        if self._first is not None:  # the search begins where the noise was checked
-            first, self._first = self._first, None
-            return first
-        inside = self._inside(vector)
-        value, gradient = self.evaluate(self.start.replaced(inside), self.stage)
-        self._n_evaluations += 1
-        norm = _projected_norm(inside, gradient, len(self.start.scales))
-        # Beyond bounds the objective goes on as a parabola: SciPy's bounds would cost 2 µs for each
-        # of many thousand parameters that have none.
-        beyond = vector - inside
-        value += float(gradient @ beyond + 0.5 * self.problem.n_graphs * beyond @ beyond)
-        self._norms[value] = norm
-        return value, gradient + self.problem.n_graphs * beyond
-
-    def _record(self, value: float) -> None:
-        norm = self._norms.get(value, np.nan)
-        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
-
-    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
-        self._record(float(intermediate_result.fun))
-        self.tick(f"{self.stage}, iteration {len(self.history)}")
-        if self._has_converged():
-            raise StopIteration
-
-    def _has_converged(self) -> bool:
-        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
-        least = _SMALL_GAIN * self.problem.n_graphs
-        return len(values) > _PATIENCE and values[0] - values[-1] < least
-
-
-def _projected_norm(vector: np.ndarray, gradient: np.ndarray, n_scales: int) -> float:
-    """The largest entry of the gradient that a bound does not stop."""
-    moving, lower, upper = gradient.copy(), *SCALE_BOUNDS[:n_scales].T
-    scales, slopes = vector[:n_scales], gradient[:n_scales]
-    stopped = ((scales <= lower) & (slopes > 0)) | ((scales >= upper) & (slopes < 0))
-    moving[:n_scales][stopped] = 0.0
-    return float(np.abs(moving).max())
+    in_proportion = draw_by_group(groups, size, seed)
+    if not rare:
+        return LearningSample(in_proportion)
+    return LearningSample(draw_rare(groups, size, seed), in_proportion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +122,7 @@ class TrainingData:
     device: str = "cpu"
     max_steps: int = 100  # of each stage of the search
     tick: Tick = lambda what: None
-    shared: SharedSums | None = None  # of graphs that candidates are fitted to and compared on
+    shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
@@ -235,21 +131,13 @@ class TrainingData:
     @cached_property
     def deviating(self) -> PatternHistograms:
         """Counts of the patterns that may deviate from the weight of their level."""
-        return self.histograms.select_levels(
-            self.forest.level_offsets[:-1] < self.forest.n_deviating
-        )
+        forest = self.forest
+        return self.histograms.select_levels(forest.level_offsets[:-1] < forest.n_deviating)
 
     @cached_property
     def copies(self) -> np.ndarray | None:
-        """A number per graph that replicates share: the same patterns and covariates.
-
-        None where no graph stands twice.
-        """
+        """A number per graph that replicates share; None where no graph stands twice."""
         return replicate_numbers(self.histograms.rows, self.covariates)
-
-    @cached_property
-    def pattern_depths(self) -> np.ndarray:
-        return np.repeat(self.forest.level_depths, np.diff(self.forest.level_offsets))
 
     def problem(
         self, positions: np.ndarray, depth: int | None = None
@@ -265,7 +153,8 @@ class TrainingData:
         present = np.ones(self.forest.n_patterns, dtype=bool)
         present[: histograms.n_patterns] = histograms.support > 0
         if depth is not None:
-            present &= self.pattern_depths <= depth
+            n_patterns = np.diff(self.forest.level_offsets)
+            present &= np.repeat(self.forest.level_depths <= depth, n_patterns)
         some = self.targets.select(positions)
         problem = EvidenceProblem(
             PairFeatures.of_counts(histograms.select_patterns(present[: histograms.n_patterns])),
@@ -274,16 +163,6 @@ class TrainingData:
             some.limits, levels,
         )  # fmt: skip
         return problem, present
-
-    def log_weights(self, parameters: EvidenceParameters) -> np.ndarray:
-        """``theta``, the sum of the deviations of each pattern and its ancestors."""
-        return self.hierarchy.sum_down(parameters.deviations / np.sqrt(self.strength))
-
-    def kernel(self, parameters: EvidenceParameters) -> MixtureKernel:
-        """Return the kernel with parameters of all patterns."""
-        levels = self.hierarchy.level_weights(parameters.level_logits)
-        weights = levels[self.hierarchy.level_of] * np.exp(self.log_weights(parameters))
-        return MixtureKernel(weights, parameters.kernel_scales(), parameters.covariate_scales())
 
     def leave_one_out(
         self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
@@ -320,9 +199,8 @@ class Candidate:
     @property
     def start(self) -> EvidenceParameters:
         """The mean over parts, as a start for the search on all graphs."""
-        return EvidenceParameters(
-            *(np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
-        )
+        means = (np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
+        return EvidenceParameters(*means)
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
@@ -333,9 +211,8 @@ class Candidate:
         gains = [self.gain_over(other)]
         if self.squared_errors is not None and other.squared_errors is not None:
             gains.append(_mean_and_error(other.squared_errors - self.squared_errors))
-        return min(gain for gain, _ in gains) >= 0 and any(
-            gain > n_errors * error for gain, error in gains
-        )
+        clear = any(gain > n_errors * error for gain, error in gains)
+        return clear and min(gain for gain, _ in gains) >= 0
 
 
 def _mean_and_error(differences: np.ndarray) -> tuple[float, float]:
@@ -367,8 +244,7 @@ def parts_of_graphs(
     if n < FEWEST:
         return [Part(positions, positions[:0])]
     copies = np.arange(n) if copies is None else copies
-    shuffled = np.random.default_rng(seed).permutation(n)
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    by_group = _shuffled_by_group(groups, seed)
     if n < _FEW:
         quarter = np.empty(n, dtype=int)
         quarter[by_group] = np.arange(n) % 4
@@ -391,49 +267,48 @@ def parts_of_graphs(
 def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Candidate:
     """Fit uniform weights to every part, at the depth with the largest marginal likelihood.
 
-    The first part settles the depth: ``depths`` are tried in ascending order, until the next one is
-    worse (deeper patterns are rarer still).
+    The first part settles it: ``depths``, which ascend, are tried until the next one is worse.
     """
-    by_depth: dict[int, tuple[EvidenceParameters, float]] = {}
-    best = depths[0]
-    for depth in depths:
-        start = by_depth[best][0] if by_depth else None
-        by_depth[depth] = _fit_part(data, parts[0], "uniform", depth, start)
-        best = min(by_depth, key=lambda depth: by_depth[depth][1])
-        if best < depth:
+    best, (first, least) = depths[0], _fit_part(data, parts[0], "uniform", depths[0], None)
+    for depth in depths[1:]:
+        found, objective = _fit_part(data, parts[0], "uniform", depth, first)
+        if objective >= least:
             break
-    fits = [by_depth[best][0]]
-    for part in parts[1:]:
-        fits.append(_fit_part(data, part, "uniform", best, fits[0])[0])
+        best, first, least = depth, found, objective
+    fits = [first, *(_fit_part(data, part, "uniform", best, first)[0] for part in parts[1:])]
     return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
 def with_descriptors(data: TrainingData, parts: list[Part], candidate: Candidate) -> Candidate:
     """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
-    fits: list[EvidenceParameters] = []
-    for part, found in zip(parts, candidate.fits, strict=True):
-        problem, _ = data.problem(part.fitted, candidate.depth)
-        scales = problem.usual_scales.copy()
-        scales[: len(found.scales)] = found.scales
-        start = found._replace(scales=scales)
-        fits.append(_fit_part(data, part, "uniform", candidate.depth, start)[0])
-    scores = _scores(data, parts, fits, candidate.depth)
-    return Candidate("uniform", candidate.depth, fits, *scores, descriptors=True)
+    usual = data.problem(parts[0].fitted, candidate.depth)[0].usual_scales
+    starts = [
+        found._replace(scales=np.append(found.scales, usual[len(found.scales) :]))
+        for found in candidate.fits
+    ]
+    return _fit_parts(data, parts, "uniform", candidate.depth, starts, True)
 
 
 def fit_learned(
     data: TrainingData, parts: list[Part], uniform: Candidate, depth: int, learned: str
 ) -> list[Candidate]:
     """Fit the stages up to ``learned`` to every part, from uniform weights on; all patterns."""
-    fits, found = uniform.fits, []
+    found = [uniform]
     for stage in STAGES[1 : STAGES.index(learned) + 1]:
-        fits = [
-            _fit_part(data, part, stage, depth, start)[0]
-            for part, start in zip(parts, fits, strict=True)
-        ]
-        scores = _scores(data, parts, fits, depth)
-        found.append(Candidate(stage, depth, fits, *scores, uniform.descriptors))
-    return found
+        found.append(_fit_parts(data, parts, stage, depth, found[-1].fits, uniform.descriptors))
+    return found[1:]
+
+
+def _fit_parts(
+    data: TrainingData, parts: list[Part], stage: str, depth: int,
+    starts: list[EvidenceParameters], descriptors: bool,
+) -> Candidate:  # fmt: skip
+    """Run a stage on every part, each from its own start."""
+    fits = [
+        _fit_part(data, part, stage, depth, start)[0]
+        for part, start in zip(parts, starts, strict=True)
+    ]
+    return Candidate(stage, depth, fits, *_scores(data, parts, fits, depth), descriptors)
 
 
 def _fit_part(
@@ -447,6 +322,18 @@ def _fit_part(
         problem, stage, start, max_steps=data.max_steps, device=data.device, tick=data.tick
     )
     return result.parameters.spread(present), result.objective
+
+
+def log_densities(
+    values: np.ndarray, mean: np.ndarray, variance: np.ndarray, limits: np.ndarray | None
+) -> np.ndarray:
+    """Log predictive densities, of limits the log probabilities that they hold, shape (n,)."""
+    squares = ((values - mean) ** 2).mean(axis=1)
+    exact = -0.5 * (squares / variance + np.log(2 * np.pi * variance))
+    if limits is None:
+        return exact
+    held = special.log_ndtr(limits * (mean - values)[:, 0] / np.sqrt(variance))
+    return np.where(limits == 0, exact, held)
 
 
 def preferred(candidates: list[Candidate]) -> Candidate:
@@ -464,14 +351,12 @@ def _scores(
     """Scores and, of numbers, squared errors of all graphs compared on; see :class:`Candidate`."""
     if not any(len(part.compared) for part in parts):
         return np.empty(0), None
-    means, variances = [], []
+    left_out = []
     for part, parameters in zip(parts, found, strict=True):
         both = np.union1d(part.fitted, part.compared)
-        left_out = data.leave_one_out(parameters, depth, both)
         compared = np.searchsorted(both, part.compared)
-        means.append(left_out.mean[compared])
-        variances.append(left_out.variance[compared])
-    mean, variance = np.concatenate(means), np.concatenate(variances)
+        left_out.append([x[compared] for x in data.leave_one_out(parameters, depth, both)])
+    mean, variance = map(np.concatenate, zip(*left_out, strict=True))
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:
         some = data.targets.select(compared)

@@ -52,23 +52,20 @@ class CovariateColumn:
         if len(texts) < _FEW_TEXTS * len(named):
             raise GraphDataError(
                 f"The covariate {name!r} holds numbers, but for {len(texts)} of {len(named)} "
-                f"graphs, the first at {_place(rows, values, texts[0])}. Correct it, or leave it "
-                "empty."
+                f"graphs, the first at {_place(rows, values, texts[0])}: correct or empty it."
             )
         classes = tuple(sorted(set(named)))
         if len(classes) > _MOST_CLASSES:
             raise GraphDataError(
                 f"The covariate {name!r} is no column of numbers ({_place(rows, values, 0)}), and "
-                f"has {len(classes)} different values, more than {_MOST_CLASSES} classes: is it an "
-                "id?"
+                f"has {len(classes)} different values: is it an id?"
             )
         return cls(name, classes=classes)
 
     def encoded(self, values: np.ndarray, rows: Rows = None) -> np.ndarray:
         """Standardised numbers (n, 1), or one column per class (n, n_classes).
 
-        A missing number is the mean, a class that training never saw is none of them: what is not
-        known speaks for nothing.
+        A missing number is the mean, a class that training never saw is none of them.
         """
         if self.classes:
             texts = np.array([str(value) for value in values])
@@ -77,8 +74,8 @@ class CovariateColumn:
             if new:
                 warnings.warn(
                     f"The covariate {self.name!r} has values that training never saw, for "
-                    f"{len(new)} of {len(values)} graphs, the first {texts[new[0]]!r}: they count "
-                    "as not known.",
+                    f"{len(new)} of {len(values)} graphs, the first {str(texts[new[0]])!r}: they "
+                    "count as not known.",
                     stacklevel=2,
                 )
             return same.astype(float) / np.sqrt(2.0)  # of different classes: distance one
@@ -118,8 +115,6 @@ class CovariateTable:
         for name in names:
             more = [PREFIX + d for d in descriptor_names()] if name == DESCRIPTORS else [name]
             wanted += [column for column in more if column not in wanted]
-        if not wanted:
-            raise GraphDataError("No covariate is named: leave covariates out.")
         values = columns_of(graphs, wanted)
         rows = graphs.graph_data.get("row")
         return cls(tuple(CovariateColumn.of(name, values[name], rows) for name in wanted))
@@ -147,10 +142,8 @@ class CovariateTable:
         return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 
 
-def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection] | None:
-    """Return descriptors and graphs that carry them; None where graphs are no molecules."""
-    if not {"smiles", "mol"} & set(graphs.graph_data):
-        return None
+def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection]:
+    """Return descriptors of molecules, and graphs that carry them."""
     names = [PREFIX + name for name in COMPACT_DESCRIPTORS]
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
     return CovariateTable.fit(graphs, names), graphs
@@ -175,38 +168,27 @@ class FittedCovariates:
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:
-    """Return graphs that hold the covariates given, and their names.
-
-    ``given`` are names of columns that ``graph_data`` holds, ``"rdkit"`` for all descriptors; or a
-    table of one row per graph: a mapping, a DataFrame or an array.
-    """
+    """Return graphs that hold the covariates given, by name or as a table, and their names."""
     if isinstance(given, str):
         return graphs, [given]
-    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
-        if np.ndim(given) and len(given) and all(isinstance(name, str) for name in given):
-            return graphs, [str(name) for name in given]
-        table = np.asarray(given)
-        table = table[:, None] if table.ndim == 1 else table
-        if table.ndim != 2 or len(table) != len(graphs):
-            raise GraphDataError(
-                f"covariates must be names of columns or a table of one row per graph; got shape "
-                f"{table.shape} for {len(graphs)} graphs."
-            )
-        given = {f"covariate {k + 1}": table[:, k] for k in range(table.shape[1])}
-    names = [str(name) for name in given]
-    for name in given:
-        if str(name) in (DESCRIPTORS, "smiles", "mol") or names.count(str(name)) > 1:
+    named = isinstance(given, Mapping) or hasattr(given, "columns")
+    if not named and np.ndim(given) and len(given) and all(isinstance(x, str) for x in given):
+        return graphs, [str(name) for name in given]
+    try:
+        table = pd.DataFrame(given)
+    except (TypeError, ValueError) as error:
+        raise GraphDataError(f"covariates are no table with one row per graph: {error}") from None
+    names = [str(name) if named else f"covariate {k + 1}" for k, name in enumerate(table)]
+    for name in names:
+        if name in (DESCRIPTORS, "smiles", "mol") or names.count(name) > 1:
             raise GraphDataError(
                 f"covariates: a column cannot be called {name!r} (it means something else, or "
                 "stands twice). Rename it."
             )
-        shape = np.asarray(given[name], dtype=object).shape
-        if shape != (len(graphs),):
-            raise GraphDataError(
-                f"covariates: the column {name!r} has shape {shape}; expected one value for each "
-                f"of {len(graphs)} graphs."
-            )
-    return graphs.with_data(given), names
+    if len(table) != len(graphs):
+        raise GraphDataError(f"covariates have {len(table)} rows for {len(graphs)} graphs.")
+    columns = {name: table.iloc[:, k].to_numpy() for k, name in enumerate(names)}
+    return graphs.with_data(columns), names
 
 
 def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -250,8 +232,6 @@ def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, lis
 
 def _is_missing(value: Any) -> bool:
     """None, NaN, pandas' NA, or what tables write in their place."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return True
     return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
 
 

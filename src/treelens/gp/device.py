@@ -1,11 +1,10 @@
 """Marginal likelihood, exact posterior and predictions on a GPU, to some fifty thousand graphs.
 
 Two matrices of pairs are held, the sums over patterns and the covariance, which is overwritten by
-its factor, its inverse and the slopes in turn: 16 bytes a pair of graphs, and as much as one of
-them again for the products on the way. Factor and inverse are computed by blocks in the matrix's
-own place, so that nearly all arithmetic is in products of large matrices; vendor routines for the
-inverse take three times the arithmetic or a second matrix. All numbers are in double precision and
-agree with the CPU's to rounding.
+its factor, its inverse and the slopes in turn, and as much as one of them for products on the way.
+Factor and inverse are computed by blocks in the matrix's own place, so that nearly all arithmetic
+is in products of large matrices; vendor routines for the inverse take three times the arithmetic or
+a second matrix. All numbers are in double precision and agree with the CPU's to rounding.
 
 ``arrays`` is CuPy, or NumPy under the simulator. Matrices are C-ordered.
 """
@@ -15,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.gp.evidence import (
     EvidenceParameters,
@@ -57,7 +57,7 @@ def largest_on_device(name: str) -> int | None:
 
 def factor_on_device(matrix: Any, arrays: Any) -> Any:
     """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
-    for here in _blocks(len(matrix)):
+    for here in gen_batches(len(matrix), BLOCK):
         rest = slice(here.start, None)
         if here.start:
             above = matrix[: here.start]
@@ -72,7 +72,7 @@ def factor_on_device(matrix: Any, arrays: Any) -> Any:
 
 def invert_on_device(factor: Any, arrays: Any) -> Any:
     """Overwrite an upper factor ``U`` with the whole of ``inv(U.T @ U)``."""
-    blocks = _blocks(len(factor))
+    blocks = list(gen_batches(len(factor), BLOCK))
     for k, here in enumerate(blocks):  # inv(U), block column by block column
         corner = _inverse_upper(arrays.triu(factor[here, here]), arrays)
         if here.start:
@@ -100,10 +100,6 @@ def solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
 def half_solve_on_device(factor: Any, right: Any, arrays: Any) -> Any:
     """``inv(U.T) @ right``: its squared columns sum to the quadratic forms of ``right``."""
     return _solve_triangular(arrays)(factor, right, trans=1, lower=False)
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
 
 def _upper_factor(corner: Any, arrays: Any) -> Any:
@@ -158,13 +154,10 @@ class DeviceCovariance:
         factor_on_device(self.matrix, arrays)
         return own
 
-    def solve(self, targets: np.ndarray) -> Any:
-        """``inv(A) @ targets``, after :meth:`factor`."""
-        return solve_on_device(self.matrix, self.device.put(targets), self.device.arrays)
-
-    def invert(self) -> Any:
-        """Overwrite the factor by the inverse."""
-        return invert_on_device(self.matrix, self.device.arrays)
+    def solved_and_inverted(self, targets: np.ndarray) -> tuple[Any, Any]:
+        """``inv(A) @ targets`` and ``inv(A)``, which overwrites the factor."""
+        arrays, held = self.device.arrays, self.device.put(targets)
+        return solve_on_device(self.matrix, held, arrays), invert_on_device(self.matrix, arrays)
 
     def gather(self) -> np.ndarray:
         """``sum over pairs i < j of matrix_ij min(count_iv, count_jv)``, shape (n_patterns,)."""
@@ -184,8 +177,6 @@ class DeviceEvidence:
     """:class:`~treelens.gp.evidence.Evidence` on a device."""
 
     def __init__(self, problem: EvidenceProblem, device: str) -> None:
-        if problem.covariates is not None:
-            raise ValueError("Covariates are learned on the CPU only: use device='cpu'.")
         self.problem = problem
         self.covariance = DeviceCovariance(problem.features, device)
 
@@ -194,10 +185,10 @@ class DeviceEvidence:
         weights, scales = problem.weights(parameters), parameters.kernel_scales()
         diagonal = covariance.factor(weights, scales, parameters.noise * problem.noise_factors)
         half_log_determinant = np.log(covariance.device.get(covariance.matrix.diagonal())).sum()
-        alpha = covariance.solve(problem.targets)  # (n, n_columns)
+        alpha, inverse = covariance.solved_and_inverted(problem.targets)  # (n, n_columns), (n, n)
         fit = (problem.targets * covariance.device.get(alpha)).sum() / problem.targets.shape[1]
         value = float(0.5 * fit + half_log_determinant) + prior_value(problem, parameters)
-        on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha)
+        on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha, inverse)
         gradient = scale_slopes(
             problem, parameters, MixtureSlopes(own_slopes, totals, np.zeros(2)), on_diagonal
         )
@@ -212,16 +203,13 @@ class DeviceEvidence:
         return self(parameters, "uniform")[0]
 
     def _slopes(
-        self, scales: MixtureScales, diagonal: np.ndarray, alpha: Any
+        self, scales: MixtureScales, diagonal: np.ndarray, alpha: Any, inverse: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Slopes in the matrix's diagonal, in graphs' own sums, and in the scales.
-
-        Those in the sums of pairs are left in the place of the matrix.
-        """
+        """Slopes in the diagonal, in own sums, in scales; in pairs, in the place of the inverse."""
         from treelens.kernels import _compiled_device as compiled
 
         covariance, device = self.covariance, self.covariance.device
-        inverse, n = covariance.invert(), self.problem.n_graphs
+        n = self.problem.n_graphs
         mean_square = (device.get(alpha) ** 2).mean(axis=1)
         on_diagonal = 0.5 * (device.get(inverse.diagonal()) - mean_square)
         totals = device.arrays.empty((n, 5))
@@ -234,23 +222,17 @@ class DeviceEvidence:
 
 
 def condition_on_device(
-    features: PairFeatures,
-    kernel: MixtureKernel,
-    noise: np.ndarray,
-    targets: np.ndarray,
-    device: str,
-    copies: np.ndarray | None = None,
-) -> tuple[MeanPosterior, LeaveOneOut]:
-    """The posterior given targets of shape (n, n_columns), and each graph left out.
-
-    Graphs that share a number in ``copies`` (n,) are left out together.
+    features: PairFeatures, kernel: MixtureKernel, noise: np.ndarray, targets: np.ndarray,
+    device: str, copies: np.ndarray | None = None,
+) -> tuple[MeanPosterior, LeaveOneOut]:  # fmt: skip
+    """The posterior given targets (n, n_columns), and each graph left out, together with copies.
 
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.
     """
     covariance = DeviceCovariance(features, device)
     covariance.factor(kernel.weights, kernel.scales, noise)
-    coefficients = covariance.device.get(covariance.solve(targets))
-    inverse, get = covariance.invert(), covariance.device.get
+    get, (alpha, inverse) = covariance.device.get, covariance.solved_and_inverted(targets)
+    coefficients = get(alpha)
 
     def block(group: np.ndarray) -> np.ndarray:
         return get(inverse[group][:, group])

@@ -1,4 +1,4 @@
-"""The marginal likelihood of a Gaussian process with given weights, and its gradient.
+"""The marginal likelihood of a Gaussian process, its gradient, and the search for its maximum.
 
 The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
 of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and
@@ -13,129 +13,66 @@ that is, up to a constant, minus the log of the marginal likelihood ("evidence")
 priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The
 gradient needs one inverse, and one pass over the lists of the patterns.
 
-Objectives compare parameters of one problem: the same graphs, targets and patterns. Between
-uniform weights at several depths the number of parameters is the same, so the larger marginal
-likelihood is the better model; learned weights have more parameters at their maximum, and are
-compared with uniform ones on graphs that they were not learned from.
+Weights are learned in stages, each from where the last one ended: the scales of the kernel with
+uniform weights, then also one weight per level, then also one deviation per pattern.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import optimize, special
 from scipy.spatial import distance
 
-from treelens.gp.levels import LevelSums, SplitSums
+from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
 from treelens.kernels.gram import (
+    Covariates,
     CovariateScales,
     Kept,
     MixtureScales,
     MixtureSlopes,
     mirrored,
     mixture_kernel,
-    mixture_slopes,
 )
-from treelens.patterns.forest import PatternForest
+from treelens.kernels.mixture import mixture_slopes
+from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import PairFeatures
 
+STAGES = ("uniform", "depths", "branches")
+N_SCALES = 5  # logarithms of gamma, rho, amplitude and noise, and the logit of the share
+# Lowest and highest of them; then of the logarithms of covariates' amplitude and length.
+_SCALE_BOUNDS = np.array(
+    [
+        *np.log([[1e-2, 1e2], [1e-5, 1e2], [1e-3, 1e3], [1e-5, 1e1]]),
+        [-6.0, 6.0],
+        *np.log([[1e-6, 1e3], [1e-2, 1e3]]),
+    ]
+)
 # Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
 # wide, but enough to keep the noise off zero where a few graphs repeat.
 LOGIT_SPREAD = 2.0
 SCALE_SPREAD = 2.0
 # Graphs of which slopes use again what the kernel values were made of: six numbers a pair.
 _KEPT_UP_TO = 1024
-SCALE_NAMES = ("log_gamma", "log_rho", "log_amplitude", "log_noise", "share_logit")
-N_SCALES = len(SCALE_NAMES)
+# A stage has converged when its last iterations gained less than this, in nats per graph.
+_SMALL_GAIN = 1e-3
+_PATIENCE = 2
+_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
+_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
+_STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small
 
-
-@dataclass(frozen=True, eq=False)
-class PatternHierarchy:
-    """Which patterns share a level, and which pattern each one refines."""
-
-    level_offsets: np.ndarray  # (n_levels + 1,): patterns of one level are neighbours
-    parents: np.ndarray  # (n_patterns,) the pattern of an earlier level that each refines, or -1
-    groups: np.ndarray  # (n_levels,): those of one group share a weight
-    shares: np.ndarray  # (n_levels,) the part of that weight that each level has
-    # So many patterns, the first ones, may deviate from the weight of their level. Cells of
-    # attributes do not: it would cost much, and was not better.
-    n_free: int
-
-    @classmethod
-    def of(cls, forest: PatternForest) -> PatternHierarchy:
-        return cls(
-            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
-            forest.n_deviating,
-        )  # fmt: skip
-
-    @property
-    def n_levels(self) -> int:
-        return len(self.level_offsets) - 1
-
-    @property
-    def n_groups(self) -> int:
-        return int(self.groups.max()) + 1
-
-    @property
-    def n_patterns(self) -> int:
-        return len(self.parents)
-
-    def level_weights(self, logits: np.ndarray) -> np.ndarray:
-        """The weight of each level from the logits of the groups, shape (n_levels,)."""
-        return softmax_weights(logits)[self.groups] * self.shares
-
-    @cached_property
-    def group_of(self) -> np.ndarray:
-        """Group of each pattern, shape (n_patterns,)."""
-        return self.groups[self.level_of]
-
-    @cached_property
-    def level_of(self) -> np.ndarray:
-        """Level of each pattern, shape (n_patterns,)."""
-        return np.repeat(np.arange(self.n_levels), np.diff(self.level_offsets))
-
-    def restricted(self, kept: np.ndarray) -> PatternHierarchy:
-        """The patterns of a boolean mask, which holds the ancestors of all that it holds."""
-        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-        parents = self.parents[kept]
-        return PatternHierarchy(
-            before[self.level_offsets], np.where(parents >= 0, before[parents], -1), self.groups,
-            self.shares, int(before[self.n_free]),
-        )  # fmt: skip
-
-    def _levels(self) -> list[slice]:
-        """Of the patterns that may deviate."""
-        edges = self.level_offsets.tolist()
-        return [slice(a, b) for a, b in pairwise(edges) if a < self.n_free]
-
-    def sum_down(self, deviations: np.ndarray) -> np.ndarray:
-        """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""
-        totals = np.array(deviations, dtype=np.float64)
-        for level in self._levels():
-            parents = self.parents[level]
-            totals[level] += np.where(parents >= 0, totals[parents], 0.0)
-        return totals
-
-    def sum_up(self, slopes: np.ndarray) -> np.ndarray:
-        """Each pattern's slope plus those of its whole branch: the transpose of the above."""
-        totals = np.array(slopes, dtype=np.float64)
-        for level in reversed(self._levels()):
-            parents = self.parents[level]
-            known = parents >= 0
-            totals += np.bincount(
-                parents[known], weights=totals[level][known], minlength=len(totals)
-            )
-        return totals
+Tick = Callable[[str], None]
 
 
 class EvidenceParameters(NamedTuple):
     """Everything that evidence decides, in the coordinates in which it is searched."""
 
-    scales: np.ndarray  # (n_scales,), see SCALE_NAMES; then log amplitude and length of covariates
+    scales: np.ndarray  # (n_scales,), see N_SCALES; then log amplitude and length of covariates
     level_logits: np.ndarray  # (n_groups,) b
     deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
 
@@ -161,14 +98,14 @@ class EvidenceParameters(NamedTuple):
 
     def vector(self, n_free: int) -> np.ndarray:
         """The first ``n_free`` numbers, which are those that are searched."""
-        return np.concatenate([self.scales, self.level_logits, self.deviations])[:n_free]
+        return np.concatenate(self)[:n_free]
 
     def replaced(self, vector: np.ndarray) -> EvidenceParameters:
         """These parameters with the first ones taken from ``vector``."""
-        full = np.concatenate([self.scales, self.level_logits, self.deviations])
+        full = np.concatenate(self)
         full[: len(vector)] = vector
-        first, second = len(self.scales), len(self.scales) + len(self.level_logits)
-        return EvidenceParameters(full[:first], full[first:second], full[second:])
+        ends = np.cumsum([len(part) for part in self[:2]])
+        return EvidenceParameters(*np.split(full, ends))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,20 +129,8 @@ class EvidenceProblem:
     def n_free(self, learned: str) -> int:
         """How many parameters are searched: the scales, with the levels', with all weights."""
         groups, patterns = self.hierarchy.n_groups, self.hierarchy.n_free
-        return (
-            len(self.usual_scales)
-            + {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
-        )
-
-    def group_weights(self, parameters: EvidenceParameters) -> np.ndarray:
-        """The weight of a pattern of each group that does not deviate, shape (n_groups,).
-
-        Groups without patterns have none.
-        """
-        hierarchy, found = self.hierarchy, np.zeros(self.hierarchy.n_groups)
-        filled = np.diff(hierarchy.level_offsets) > 0
-        found[hierarchy.groups[filled]] = hierarchy.level_weights(parameters.level_logits)[filled]
-        return found
+        weights = {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
+        return len(self.usual_scales) + weights
 
     def weights(self, parameters: EvidenceParameters) -> np.ndarray:
         """The weight of every pattern, shape (n_patterns,)."""
@@ -218,9 +143,7 @@ class EvidenceProblem:
         """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
         counted = self.features.diagonal()
         if self.levels is not None:
-            used = np.zeros(self.hierarchy.n_groups + 1, dtype=bool)  # the last stands for -1
-            used[self.hierarchy.group_of] = True
-            counted = used[self.levels.groups] @ self.levels.diagonals
+            counted = (self.hierarchy.group_shares > 0)[self.levels.groups] @ self.levels.diagonals
         size = float(np.mean(counted)) or 1.0
         usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
         if self.covariates is not None:  # two graphs differ by some sqrt(2 d)
@@ -233,29 +156,21 @@ class EvidenceProblem:
         assert self.covariates is not None
         return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
 
-    def covariate_distances(
-        self, parameters: EvidenceParameters
-    ) -> tuple[CovariateScales, np.ndarray] | None:
+    def covariate_distances(self, parameters: EvidenceParameters) -> Covariates | None:
         """Scales and squared distances of the covariates, where there are any."""
         scales = parameters.covariate_scales()
         return None if scales is None else (scales, self.squares)
 
     def kernel_matrix(self, parameters: EvidenceParameters) -> np.ndarray:
         """Kernel values among the graphs, shape (n_graphs, n_graphs)."""
-        layout = SplitSums.of(self, bool(parameters.deviations.any()), False)
-        sums = np.zeros((self.n_graphs, self.n_graphs))
-        layout.sum_into(sums, self.weights(parameters), self.group_weights(parameters))
+        sums, deviating = np.zeros((self.n_graphs, self.n_graphs)), parameters.deviations.any()
+        layout = SplitSums.of(self, bool(deviating), False)
+        layout.sum_into(sums, self.weights(parameters), parameters.level_logits)
         own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
         return mixture_kernel(
             parameters.kernel_scales(), mirrored(sums), own, own, covariates=covariates,
             n_jobs=self.n_jobs,
         )  # fmt: skip
-
-
-def softmax_weights(logits: np.ndarray) -> np.ndarray:
-    """``n_groups * softmax(b)``: positive, one on average, and all ones for ``b = 0``."""
-    shifted = np.exp(logits - logits.max())
-    return len(logits) * shifted / shifted.sum()
 
 
 class Evidence:
@@ -265,21 +180,15 @@ class Evidence:
         self.problem = problem
         self._sums = np.zeros((problem.n_graphs, problem.n_graphs))  # upper triangle
         self._matrix = np.empty_like(self._sums)
-        self._weights: np.ndarray | None = None  # that sums and diagonal are made with
-        self._diagonal = np.empty(problem.n_graphs)
+        self._weights = np.empty(0)  # that sums and diagonal are made with
+        self._diagonal = np.zeros(problem.n_graphs)
         self._layouts: dict[tuple[bool, bool], SplitSums] = {}
         self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
-        """Return the objective ``J`` and its gradient in the parameters that are learned.
-
-        ``learned`` is ``"uniform"`` (the scales), ``"depths"`` (also the levels' logits) or
-        ``"branches"`` (also all deviations).
-        """
+        """Return the objective ``J`` and its gradient in the parameters that are learned."""
         problem = self.problem
         value, factor, alpha = self._factored(parameters, learned)
-        weights = self._weights
-        assert weights is not None
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
@@ -290,9 +199,9 @@ class Evidence:
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
         if learned != "uniform":
-            by_weight, by_group = self._sums_for(learned, parameters).slopes(inverse, slopes.own)
-            by_group *= problem.group_weights(parameters)
-            by_weight *= weights[: len(by_weight)]
+            by_weight, by_group = self._sums_for(learned, parameters).slopes(
+                inverse, slopes.own, self._weights, parameters.level_logits
+            )
             parts += weight_slopes(problem, parameters, by_weight, learned, by_group)
         return value, np.concatenate(parts)
 
@@ -312,9 +221,9 @@ class Evidence:
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
         problem, weights = self.problem, self.problem.weights(parameters)
-        if self._weights is None or not np.array_equal(weights, self._weights):
+        if not np.array_equal(weights, self._weights):
             layout = self._sums_for(learned, parameters)
-            layout.sum_into(self._sums, weights, problem.group_weights(parameters))
+            layout.sum_into(self._sums, weights, parameters.level_logits)
             self._weights, self._diagonal = weights, np.diagonal(self._sums).copy()
         factor = cholesky_in_place(self._covariance(parameters), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
@@ -344,15 +253,10 @@ def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> flo
 
 
 def scale_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    slopes: MixtureSlopes,
+    problem: EvidenceProblem, parameters: EvidenceParameters, slopes: MixtureSlopes,
     on_diagonal: np.ndarray,
-) -> np.ndarray:
-    """Slopes in the scales, the prior's included.
-
-    ``on_diagonal`` (n_graphs,) are the slopes in the entries of the matrix's diagonal.
-    """
+) -> np.ndarray:  # fmt: skip
+    """Slopes in the scales, from those in the entries of the diagonal, (n_graphs,), and others."""
     scales, own = parameters.kernel_scales(), parameters.covariate_scales()
     gamma, rho, amplitude, share = slopes.scales.tolist()
     amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
@@ -365,12 +269,9 @@ def scale_slopes(
 
 
 def weight_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    by_log_weight: np.ndarray,
-    learned: str,
-    by_group: np.ndarray | float = 0.0,
-) -> list[np.ndarray]:
+    problem: EvidenceProblem, parameters: EvidenceParameters, by_log_weight: np.ndarray,
+    learned: str, by_group: np.ndarray | float = 0.0,
+) -> list[np.ndarray]:  # fmt: skip
     """Slopes in the groups' logits and, for branches, in the deviations.
 
     ``by_log_weight`` are those in the logarithms of the weights of the first patterns,
@@ -378,7 +279,7 @@ def weight_slopes(
     """
     hierarchy, n = problem.hierarchy, len(by_log_weight)
     by_group = by_group + np.bincount(hierarchy.group_of[:n], by_log_weight, hierarchy.n_groups)
-    share = softmax_weights(parameters.level_logits) / hierarchy.n_groups  # softmax(b)
+    share = special.softmax(parameters.level_logits)
     by_logit = by_group - share * by_group.sum() + parameters.level_logits / LOGIT_SPREAD**2
     if learned == "depths":
         return [by_logit]
@@ -386,3 +287,136 @@ def weight_slopes(
     by_pattern[: hierarchy.n_free] = by_log_weight[: hierarchy.n_free]
     by_deviation = hierarchy.sum_up(by_pattern) / np.sqrt(problem.strength)
     return [by_logit, (by_deviation + parameters.deviations)[: hierarchy.n_free]]
+
+
+@dataclass(frozen=True)
+class EvidenceStep:
+    """One iteration of the search."""
+
+    stage: str
+    objective: float  # minus the log posterior, up to a constant: what is minimised
+    gradient_norm: float  # the largest entry of its gradient, those aside that a bound stops
+    n_evaluations: int  # of objective and gradient, since the stage began
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """Where a stage of the search ended."""
+
+    parameters: EvidenceParameters
+    history: tuple[EvidenceStep, ...]
+    converged: bool  # whether it ended because iterations no longer gained anything
+
+    @property
+    def objective(self) -> float:
+        return self.history[-1].objective
+
+
+def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
+    """Uniform weights, and scales at which neither part of the kernel is flat."""
+    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
+    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
+
+
+def maximise_evidence(
+    problem: EvidenceProblem, stage: str, start: EvidenceParameters | None = None, *,
+    max_steps: int = 100, check_noise: bool = False, device: str = "cpu",
+    tick: Tick = lambda what: None,
+) -> EvidenceFit:  # fmt: skip
+    """Run one stage; ``check_noise``: that of the start may be too small, found on fewer graphs."""
+    evaluate: Any
+    if device != "cpu":
+        from treelens.gp.device import DeviceEvidence
+
+        evaluate = DeviceEvidence(problem, device)
+    elif problem.limits is not None:
+        from treelens.gp.censoring import CensoredEvidence
+
+        evaluate = CensoredEvidence(problem)
+    else:
+        evaluate = Evidence(problem)
+    start = start or starting_parameters(problem)
+    return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
+
+
+@dataclass
+class _Stage:
+    """One run of L-BFGS over the first so many parameters."""
+
+    problem: EvidenceProblem
+    stage: str
+    start: EvidenceParameters
+    evaluate: Any  # Evidence, CensoredEvidence or DeviceEvidence
+    tick: Tick
+    history: list[EvidenceStep] = field(default_factory=list)
+    _n_evaluations: int = 0
+    _first: tuple[float, np.ndarray] | None = None
+    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
+
+    def run(self, max_steps: int, check_noise: bool = False) -> EvidenceFit:
+        start = self._inside(self.start.vector(self.problem.n_free(self.stage)))
+        with one_blas_thread():  # but where large matrices are factored
+            if check_noise:
+                start = self._with_likely_noise(start)
+            result = optimize.minimize(
+                self._evaluate, start, jac=True, method="L-BFGS-B", callback=self._note,
+                options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
+            )  # fmt: skip
+        if not self.history:  # it began at a stationary point
+            self._record(float(result.fun))
+        converged = bool(self._has_converged() or result.success)
+        found = self.start.replaced(self._inside(result.x))
+        return EvidenceFit(found, tuple(self.history), converged)
+
+    def _inside(self, vector: np.ndarray) -> np.ndarray:
+        """The nearest parameters within the bounds of the scales."""
+        inside, n_scales = vector.copy(), len(self.start.scales)
+        inside[:n_scales] = np.clip(vector[:n_scales], *_SCALE_BOUNDS[:n_scales].T)
+        return inside
+
+    def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
+        """Return the start, with the most likely of a few noise variances where its is too small.
+
+        Graphs that contradict each other are rarer in part of the data than in all of it; with too
+        little noise, the first step of the search ends where noise explains everything.
+        """
+        self._first = self._evaluate(start)
+        if self._first[1][3] > -_STEEP * self.problem.n_graphs:
+            return start
+        least, best = self._first[0], start
+        for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
+            tried = np.concatenate([start[:3], [log_noise], start[4:]])
+            value = self.evaluate.value(self.start.replaced(tried))
+            if value < least:
+                least, best, self._first = value, tried, None
+        return best
+
+    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._first is not None:  # the search begins where the noise was checked
+            first, self._first = self._first, None
+            return first
+        inside = self._inside(vector)
+        value, gradient = self.evaluate(self.start.replaced(inside), self.stage)
+        self._n_evaluations += 1
+        norm = float(np.abs(inside - self._inside(inside - gradient)).max())  # within the bounds
+        # Beyond bounds the objective goes on as a parabola: SciPy's bounds would cost 2 µs for each
+        # of many thousand parameters that have none.
+        beyond = vector - inside
+        value += float(gradient @ beyond + 0.5 * self.problem.n_graphs * beyond @ beyond)
+        self._norms[value] = norm
+        return value, gradient + self.problem.n_graphs * beyond
+
+    def _record(self, value: float) -> None:
+        norm = self._norms.get(value, np.nan)
+        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
+
+    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
+        self._record(float(intermediate_result.fun))
+        self.tick(f"{self.stage}, iteration {len(self.history)}")
+        if self._has_converged():
+            raise StopIteration
+
+    def _has_converged(self) -> bool:
+        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
+        least = _SMALL_GAIN * self.problem.n_graphs
+        return len(values) > _PATIENCE and values[0] - values[-1] < least

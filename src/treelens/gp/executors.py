@@ -1,37 +1,27 @@
 """Gaussian processes on more graphs than fit into memory, here, in processes or on a Dask cluster.
 
-Patterns, weights and landmarks come from a sample; the posterior is that of all graphs, through
-sums over landmarks (:class:`treelens.gp.landmarks.LandmarkSums`), whose size does not depend on
-how many graphs there are. The sample is drawn by a hash of each graph's number, so it does not
-depend on how blocks are cut.
-
-An executor has one method: ``map(function, parts, *shared)`` yields ``function(*part, *shared)`` in
-the order of the parts.
+Patterns, weights and landmarks come from a sample, which is drawn by a hash of each graph's number;
+the posterior is that of all graphs, through sums over landmarks, whose size does not depend on how
+many graphs there are. An executor has one method: ``map(function, parts, *shared)`` yields
+``function(*part, *shared)`` in the order of the parts.
 """
 
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from itertools import chain, islice, zip_longest
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from treelens.gp.landmarks import (
-    BLOCK,
-    LandmarkPosterior,
-    LandmarkSums,
-    block_slices,
-    block_sums,
-    factor_landmarks,
-    projections,
-)
+from treelens.gp import landmarks
+from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkPosterior, LandmarkSums
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
@@ -42,10 +32,11 @@ from treelens.kernels.gram import MixtureKernel
 from treelens.patterns.histograms import Features
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
-# The position of the first target that cannot be learned from, and words about it; None: all can.
-FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
+# The position of the first target that cannot be learned from, and words about it; None: all can.
+FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
+Task = Callable[..., Any]
 
 
 class BlockSample(NamedTuple):
@@ -58,17 +49,13 @@ class BlockSample(NamedTuple):
 
 
 def sample_of_blocks(
-    blocks: Any,
-    size: int,
-    seed: int,
-    first_wrong: FirstWrong = lambda y: None,
+    blocks: Any, size: int, seed: int, first_wrong: FirstWrong = lambda y: None,
     executor: Any = None,
-) -> BlockSample:
+) -> BlockSample:  # fmt: skip
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
-    Blocks are parts, or pairs ``(graphs, y)``. They are read by the executor, unless they are in
-    memory here; all graphs come by here once, some at a time, as which of them are drawn depends on
-    how many came before.
+    Blocks are read by the executor, unless they are in memory here; all graphs come by here once,
+    as which of them are drawn depends on how many came before.
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
     targets: list[np.ndarray] = []
@@ -78,7 +65,7 @@ def sample_of_blocks(
     head = list(islice(parts, 1))
     if executor is None or (head and isinstance(head[0], Block)):
         executor = SerialExecutor()
-    read = executor.map(_load, ((part,) for part in chain(head, parts)))
+    read = executor.map(methodcaller("load"), ((part,) for part in chain(head, parts)))
     for number, block in enumerate(read):
         repeat_messages(block.messages)
         n = 0 if block.graphs is None else len(block.graphs)
@@ -107,25 +94,16 @@ def sample_of_blocks(
     if first < 2:
         raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
     if len({y.dtype.kind in "biuf" for y in targets}) > 1:  # NumPy would make texts of all
-        raise GraphDataError(
-            "Some blocks hold numbers as targets, others texts: give all of them one kind."
-        )
+        raise GraphDataError("Some blocks hold numbers, others texts: give all of them one kind.")
     y = np.concatenate(targets)
     kept.sort(key=lambda each: each[1])
     graphs = as_graph_collection([graph for _, _, graph in kept])
     return BlockSample(graphs, y[[number for _, number, _ in kept]], y, sizes)
 
 
-def _load(part: Part) -> Block:
-    return part.load()
-
-
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
-    """A hash of each number under a seed, as uint64.
-
-    Seeds are mixed by themselves first: a seed that is only added shifts the keys of all graphs,
-    and samples of neighbouring seeds would be shifted copies of each other.
-    """
+    """A hash of each number under a seed, as uint64."""
+    # Were seeds only added, samples of neighbouring seeds would be shifted copies of each other.
     own = _scattered(np.array([seed], dtype=np.uint64))
     return _scattered(_scattered(numbers.astype(np.uint64)) ^ own)
 
@@ -149,30 +127,25 @@ class LandmarkView(NamedTuple):
 
 
 def posterior_of_blocks(
-    model: FittedGP,
-    blocks: Any,
-    sample: BlockSample,
-    targets: Targets,
-    sample_targets: Targets,
-    n_jobs: int = 1,
-    executor: Any = None,
-) -> tuple[LandmarkPosterior, LeaveOneOut]:
+    model: FittedGP, blocks: Any, sample: BlockSample, targets: Targets, sample_targets: Targets,
+    n_jobs: int = 1, executor: Any = None,
+) -> tuple[LandmarkPosterior, LeaveOneOut]:  # fmt: skip
     """Return the posterior given all graphs, and leave-one-out predictions of the sample.
 
-    ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all
-    graphs. An executor works on blocks with one thread each.
+    ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all.
     """
-    factor = factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
+    factor = landmarks.factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
     view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
     alone = executor is None
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
     sums = LandmarkSums.added(factor, found, targets.values.shape[1])
-    own = projections(factor, model.kernel, model.training_graphs, model.basis_graphs, n_jobs)
-    return LandmarkPosterior.of_sums(
-        sums, model.basis_indices, model.kernel.variance, own, model.noise / sample_targets.weights,
+    fit = LandmarkFit(
+        model.kernel, model.training_graphs, model.noise / sample_targets.weights,
         sample_targets.values, n_jobs,
     )  # fmt: skip
+    own = fit.projections(factor, model.basis_graphs)
+    return fit.conditioned(sums, model.basis_indices, own)
 
 
 def _runs(
@@ -180,22 +153,19 @@ def _runs(
 ) -> Iterator[tuple[tuple[Part, ...], int, Targets]]:
     """Yield neighbouring parts with the number of their first graph and their targets.
 
-    One part at a time, or ``together`` until a task is worth sending. ``sizes`` are the numbers of
-    graphs that the parts held when they were read before.
+    One part at a time, or ``together`` until a task is worth sending; ``sizes`` are of all parts.
     """
     least = _TASK_SIZE if together else 1
     waiting: list[Part] = []
     first = last = 0
-    for part, size in zip_longest(parts, sizes):
+    for k, (part, size) in enumerate(zip_longest(parts, sizes), 1):
         if part is None or size is None:
             raise _changed(f"There were {len(sizes)} blocks at first, and another number")
         waiting.append(part)
         last += size
-        if last - first >= least:
+        if last - first >= least or (k == len(sizes) and last > first):
             yield tuple(waiting), first, targets.select(slice(first, last))
             waiting, first = [], last
-    if last > first:
-        yield tuple(waiting), first, targets.select(slice(first, last))
 
 
 def _changed(what: str) -> GraphDataError:
@@ -213,15 +183,16 @@ def _sums_of_run(
     start = 0
     for part in parts:
         graphs = part.load().graphs
-        if graphs is None:
+        if graphs is None or not len(graphs):
             continue
         n = len(graphs)
-        for where in block_slices(n) if start + n <= len(targets.values) else ():
+        for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
             features = view.weighted.refine(graphs[where], n_jobs).features
             rows = view.kernel.matrix(features, view.landmarks, n_jobs)
             projected = solve_upper(view.factor, rows.T, transposed=True, n_jobs=n_jobs)
-            found = block_sums(projected, view.noise / own.weights, own.values, n_jobs)
+            noise = view.noise / own.weights
+            found = landmarks.block_sums(projected, noise, own.values, n_jobs)
             inner += found[0]
             right += found[1]
         start += n
@@ -235,9 +206,7 @@ def _sums_of_run(
 class SerialExecutor:
     """One part after the other: never more than one in memory."""
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         return (function(*part, *shared) for part in parts)
 
 
@@ -247,9 +216,7 @@ class JoblibExecutor(SerialExecutor):
     def __init__(self, n_jobs: int = 2) -> None:
         self.n_jobs = n_jobs
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         from joblib import Parallel, delayed
 
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator", pre_dispatch="2*n_jobs")
@@ -260,17 +227,13 @@ class DaskExecutor(SerialExecutor):
     """On the workers of a Dask cluster.
 
     Tasks carry their part and name their shared inputs; nothing lives on one worker alone. So when
-    a worker dies the scheduler runs its tasks again elsewhere; and when the scheduler itself goes
-    and another one comes up at its address, unfinished tasks are sent again. The result is the
-    same.
+    a worker dies the scheduler runs its tasks again elsewhere, and the result is the same.
 
     Parameters
     ----------
     client : dask.distributed.Client
-        Of a scheduler whose workers have treelens installed.
-    patience : float, default=300
-        For how many seconds a scheduler may be gone before an error is raised. Without workers,
-        tasks wait for some to come, as long as it takes.
+        Of a scheduler whose workers have treelens installed. Without workers, tasks wait for some
+        to come, as long as it takes.
 
     Examples
     --------
@@ -278,94 +241,26 @@ class DaskExecutor(SerialExecutor):
     >>> model.fit(blocks, executor=DaskExecutor(Client("scheduler:8786")))  # doctest: +SKIP
     """
 
-    def __init__(self, client: Any, patience: float = 300.0) -> None:
-        if not (hasattr(client, "submit") and hasattr(client, "nthreads")):
-            raise TypeError(
-                "client must be a dask.distributed.Client (Client('scheduler:8786')), got "
-                f"{type(client).__name__} {client!r:.60}."
-            )
+    def __init__(self, client: Any) -> None:
         self.client = client
-        self.patience = patience
-        # A client that gave up has forgotten where its scheduler was.
-        self._address = getattr(getattr(client, "scheduler", None), "address", None)
 
-    def map(
-        self, function: Callable[..., Any], parts: Iterable[tuple[Any, ...]], *shared: Any
-    ) -> Iterator[Any]:
+    def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield results in the order of the parts; a few tasks are always ahead."""
-        waiting: deque[tuple[tuple[Any, ...], Any]] = deque()  # parts with their futures
-        inputs: list[Any] = []
-
-        def begin(part: tuple[Any, ...]) -> None:
-            if self._status in ("closing", "closed"):
-                begin_again()
-            waiting.append((part, self.submit(function, *part, *inputs)))
-
-        def begin_again() -> None:
-            self._connect()
-            inputs[:] = [self.submit(_itself, value) for value in shared]
-            unfinished = [part for part, _ in waiting]
-            waiting.clear()
-            for part in unfinished:
-                begin(part)
-
-        def first_result() -> Any:
-            while True:
-                future = waiting[0][1]
-                try:
-                    result = future.result()
-                except CancelledError:
-                    if future.status not in ("cancelled", "lost"):  # raised by the task itself
-                        raise
-                    begin_again()  # nobody else holds these tasks: their scheduler is gone
-                else:
-                    waiting.popleft()
-                    return result
-
-        begin_again()
+        inputs = [self._submit(_itself, value) for value in shared]
+        waiting: deque[Any] = deque()
         for part in parts:
-            begin(part)
-            if len(waiting) >= self._window():
-                yield first_result()
+            waiting.append(self._submit(function, *part, *inputs))
+            if len(waiting) >= _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values())):
+                yield waiting.popleft().result()
         while waiting:
-            yield first_result()
+            yield waiting.popleft().result()
 
-    def submit(self, function: Callable[..., Any], *inputs: Any) -> Any:
+    def _submit(self, function: Task, *inputs: Any) -> Any:
         """Begin one task and return its future."""
         with warnings.catch_warnings():
             # Dask advises to scatter a large input; a scattered one would die with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
             return self.client.submit(function, *inputs, pure=False)
-
-    @property
-    def _status(self) -> str:
-        return getattr(self.client, "status", "running")
-
-    def _window(self) -> int:
-        try:
-            threads = sum(self.client.nthreads().values())
-        except (OSError, AttributeError):  # the scheduler is gone, as the next result will show
-            threads = 1
-        return _TASKS_PER_THREAD * max(1, threads)
-
-    def _connect(self) -> None:
-        """Wait until there is a scheduler at the client's address; it may take a new client."""
-        deadline = time.monotonic() + self.patience
-        while self._status == "connecting" and time.monotonic() < deadline:
-            time.sleep(0.1)
-        if self._status == "running":
-            return
-        try:  # a client gives up before our patience ends
-            left = max(deadline - time.monotonic(), 0.1)
-            self.client = type(self.client)(
-                self._address, timeout=left, security=self.client.security, set_as_default=False
-            )
-        except OSError as error:
-            raise ConnectionError(
-                f"The Dask scheduler at {self._address} went away and did not come back within "
-                f"{self.patience:g} seconds. Start it again at that address and fit again, or give "
-                "DaskExecutor more patience."
-            ) from error
 
 
 def _itself(value: Any) -> Any:
@@ -375,8 +270,7 @@ def _itself(value: Any) -> Any:
 def check_executor(executor: Any) -> None:
     if executor is not None and (isinstance(executor, type) or not hasattr(executor, "map")):
         raise TypeError(
-            "executor must be one of treelens.gp.executors, such as "
-            "treelens.gp.executors.JoblibExecutor(2) or "
+            "executor must be one of treelens.gp.executors.JoblibExecutor(2) and "
             f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."
         )
 
@@ -408,19 +302,10 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
         )
     with ExitStack() as stack:
         if client is None or isinstance(client, str):
-            try:
-                from dask.distributed import Client, LocalCluster
-            except ImportError as error:
-                raise ImportError(
-                    "Working on several machines needs Dask: pip install dask distributed."
-                ) from error
+            from dask.distributed import Client, LocalCluster
+
             client = client or stack.enter_context(
                 LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
             )
             client = stack.enter_context(Client(client))
-        executor = DaskExecutor(client)
-        try:
-            return model.fit(blocks, executor=executor)
-        finally:
-            if executor.client is not client:  # one that took the place of a client that gave up
-                executor.client.close()
+        return model.fit(blocks, executor=DaskExecutor(client))

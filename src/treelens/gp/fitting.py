@@ -1,71 +1,102 @@
-"""From counts and targets to a fitted Gaussian process; and one given more graphs, or known noise.
-
-With noise that is known of each graph, the variance of a target around the Gaussian process is
-``known_i + learned``: the error of the measurement, and what patterns cannot explain. Weights of
-patterns are learned with variances in these proportions, where the latter is taken to be a
-twentieth of the variance of the targets; given the kernel, it then maximises the marginal
-likelihood.
-"""
+"""From counts and targets to a fitted Gaussian process; and one that is given more graphs."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from treelens.gp.censoring import Conditioned, of_measurements, through_landmarks
+from treelens.gp.censoring import through_landmarks
 from treelens.gp.choice import (
     FEWEST,
     Candidate,
-    EvidenceFit,
+    LearningSample,
     Part,
     TrainingData,
+    draw_by_group,
     fit_learned,
     fit_uniform,
-    maximise_evidence,
     parts_of_graphs,
     preferred,
     with_descriptors,
 )
 from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import EvidenceParameters
-from treelens.gp.landmarks import (
-    LandmarkFit,
-    LandmarkPlan,
-    LandmarkPosterior,
-    LearningSample,
-    posterior_through_landmarks,
-)
-from treelens.gp.levels import SharedSums
+from treelens.gp.evidence import EvidenceFit, EvidenceParameters, maximise_evidence
+from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
+from treelens.gp.levels import LevelSums, fit_in_memory
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import ExactPosterior, LeaveOneOut, MeanPosterior, Targets
+from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, Targets
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels.gram import MixtureKernel
 from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.histograms import (
+    PairFeatures,
     PatternHistograms,
     SparseRows,
     replicate_numbers,
-    select_features,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, REFINE_MANY, _MANY = 15, 6, 1000
 # With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
 _SMALLEST_GAIN = 0.01
+# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
+# a class is rare, most of the chosen are of it, and chance has to speak for the others.
+_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
 _MANY_COPIES = 0.2  # a larger share of replicates than this gets a warning
-_MOST = 1500  # graphs, a random sample, that the learned part of the noise is estimated from
-_USUAL = 0.05  # of the variance of the targets, that patterns do not explain
-_LEAST, _LARGEST = 1e-4, 2.0  # of it, relative to the variance of the targets
+
+
+class LandmarkPlan(NamedTuple):
+    """Landmarks that are drawn by chance, and how many there shall be in all."""
+
+    first: np.ndarray
+    n_landmarks: int
+
+
+def landmarks_for(
+    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int, rare: bool = False
+) -> LandmarkPlan | None:
+    """Landmarks where there are too many graphs for all of them to be used, else None."""
+    if len(groups) <= exact_size:
+        return None
+    total = min(n_landmarks, len(groups))
+    by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
+    return LandmarkPlan(draw_by_group(groups, max(1, by_chance), seed + 1), total)
+
+
+def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
+    """Refuse, before any work, what the available memory cannot hold."""
+    conditioning = 3 * n_graphs**2
+    if n_landmarks is not None:  # of graphs by landmarks while these are chosen, then of a block
+        kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
+        conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
+    needed, available = 8 * max(2 * n_learning**2, conditioning), available_bytes()
+    if needed > available:
+        raise MemoryError(
+            f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
+            f"{available / 2**30:.1f} GiB are free. Lower exact_size (beyond it predictions go "
+            "through landmarks), n_landmarks or learning_size."
+        )
+
+
+def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the memory that is free, within the limit of a container where there is one."""
+    import psutil
+
+    available = int(psutil.virtual_memory().available)
+    try:
+        used = int((cgroups / "memory.current").read_text())
+        return min(available, max(int((cgroups / "memory.max").read_text()) - used, 0))
+    except (OSError, ValueError):  # no such group, or no limit ("max")
+        return available
 
 
 class Described(NamedTuple):
@@ -90,24 +121,16 @@ class FittedEvidence:
 
 
 def fit_gaussian_process(
-    data: TrainingData,
-    *,
-    covariates: CovariateTable | None = None,
-    described: Described | None = None,
-    descriptors: bool | str = False,
-    weights: str,
-    depth: int | None,
-    sample: LearningSample,
-    groups: np.ndarray,
-    landmarks: LandmarkPlan | None,
+    data: TrainingData, *, covariates: CovariateTable | None = None,
+    described: Described | None = None, descriptors: bool | str = False, weights: str,
+    depth: int | None, sample: LearningSample, groups: np.ndarray, landmarks: LandmarkPlan | None,
     seed: int,
-) -> FittedEvidence:
+) -> FittedEvidence:  # fmt: skip
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
     ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
-    is exact. Without ``depth`` it is, of uniform weights, that with the largest marginal
-    likelihood, else that of ``data``.
+    is exact, without ``depth`` that of uniform weights is chosen.
     """
     deepest = data.forest.depth
     if described is not None and descriptors is True:
@@ -115,12 +138,10 @@ def fit_gaussian_process(
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
     if weights == "uniform" and (described is None or descriptors != "auto"):
-        # nothing to compare: one part settles the depth
-        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]
+        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]  # which settles the depth
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        shared = SharedSums.of(data.histograms, data.hierarchy, some, data.n_jobs)
-        data = replace(data, shared=shared)
+        data = _sharing(data, some)
     depths = list(range(deepest + 1)) if depth is None else [depth]
     candidates = [fit_uniform(data, parts, depths)]
     chosen = candidates[0]
@@ -150,16 +171,19 @@ def fit_gaussian_process(
     )
 
 
+def _sharing(data: TrainingData, positions: np.ndarray) -> TrainingData:
+    """Return the data with sums by groups of some graphs, where memory has room for them."""
+    if not fit_in_memory(data.hierarchy.n_groups, len(positions)):
+        return data
+    features = PairFeatures.of_counts(data.histograms.select_graphs(positions))
+    sums = LevelSums.of(features, data.hierarchy.group_of, data.n_jobs, positions)
+    return replace(data, shared=sums)
+
+
 def _truncated(data: TrainingData, depth: int) -> TrainingData:
     """Return the data without patterns beyond a depth."""
-    forest = data.forest
-    kept = forest.level_depths <= depth
-    groups = np.zeros(forest.level_groups.max() + 1, dtype=bool)
-    groups[forest.level_groups[kept]] = True
-    return replace(
-        data, forest=forest.truncated(depth), histograms=data.histograms.select_levels(kept),
-        shared=None if data.shared is None else data.shared.restricted(groups),
-    )  # fmt: skip
+    histograms = data.histograms.select_levels(data.forest.level_depths <= depth)
+    return replace(data, forest=data.forest.truncated(depth), histograms=histograms, shared=None)
 
 
 def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
@@ -191,36 +215,28 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
 
 
 def _given_all(
-    data: TrainingData,
-    parameters: EvidenceParameters,
-    plan: LandmarkPlan | None,
+    data: TrainingData, parameters: EvidenceParameters, plan: LandmarkPlan | None,
     table: CovariateTable | None,
-) -> tuple[FittedGP, LeaveOneOut]:
+) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
-    weighted = WeightedForest(
-        data.forest,
-        data.log_weights(parameters),
-        data.hierarchy.level_weights(parameters.level_logits),
-    )
-    kernel, noise = data.kernel(parameters), parameters.noise / targets.weights
-    used = noise  # but where limits are
+    level_weights = data.hierarchy.level_weights(parameters.level_logits)
+    log_weights = data.hierarchy.sum_down(parameters.deviations / np.sqrt(data.strength))
+    weighted = WeightedForest(data.forest, log_weights, level_weights)
+    noise = used = parameters.noise / targets.weights
+    scales, beside = parameters.covariate_scales(), None
+    kernel = MixtureKernel(weighted.weights, parameters.kernel_scales(), scales)
     everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
-    beside: FittedCovariates | None = None
-    if table is not None and kernel.covariates is not None and data.covariates is not None:
-        beside = FittedCovariates(table, kernel.covariates, data.covariates)
+    if table is not None and scales is not None and data.covariates is not None:
+        beside = FittedCovariates(table, scales, data.covariates)
     basis, positions = histograms, np.arange(histograms.n_graphs)
-    posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
+    posterior: Any
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
-        positions, posterior, left_out = posterior_through_landmarks(
-            fit, plan.first, plan.n_landmarks
-        )
+        positions, posterior, left_out = posterior_through_landmarks(fit, *plan)
         basis = histograms.select_graphs(positions)
         if targets.limits is not None:
-            fit = through_landmarks(fit, positions, targets)
-            posterior, left_out = fit.through(positions)
-            left_out = of_measurements(left_out, fit.noise, noise)
+            posterior, left_out = through_landmarks(fit, positions, targets)
     elif data.device != "cpu":
         from treelens.gp.device import condition_on_device
 
@@ -236,9 +252,8 @@ def _given_all(
     n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))
     if plan is None and n - n_kinds > _MANY_COPIES * n:
         warnings.warn(
-            f"{n - n_kinds} of {n} training graphs are copies of others. Leave-one-out scores "
-            "leave all copies of a graph out together; merge replicates (their mean, with "
-            "sample_weight their number) to fit faster.",
+            f"{n - n_kinds} of {n} training graphs are copies of others, which leave-one-out "
+            "scores leave out together; merge replicates (sample_weight: how many) to fit faster.",
             UserWarning,
             stacklevel=2,
         )
@@ -252,8 +267,6 @@ def _given_all(
 
 def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
     """Return the iterations of a search on so many graphs, with the log evidence after each."""
-    import pandas as pd
-
     history = pd.DataFrame([vars(step) for step in search.history])
     history["objective"] = -history["objective"] - 0.5 * n_graphs * np.log(2.0 * np.pi)
     return history.rename(columns={"objective": "evidence"})
@@ -297,8 +310,7 @@ def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGai
     }[chosen.weights]  # fmt: skip
     if all(candidate.weights == "uniform" for candidate in candidates):
         sentence = f"Used: {used}; no weights were learned."
-    elif len(uniform.scores) < FEWEST:
-        n = len(uniform.scores)
+    elif (n := len(uniform.scores)) < FEWEST:
         sentence = f"Used: {used}; {n} graphs are too few to compare weights ({size})."
     else:
         verdict = f"learned weights and {baseline} predict about equally well"
@@ -314,12 +326,9 @@ def _mean_score(candidate: Candidate) -> float:
 
 
 def condition(
-    model: FittedGP,
-    graphs: GraphCollection,
-    training: TrainingGraphs,
-    targets: Targets,
+    model: FittedGP, graphs: GraphCollection, training: TrainingGraphs, targets: Targets,
     n_jobs: int = 1,
-) -> tuple[FittedGP, LeaveOneOut]:
+) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
     """Return the model given more graphs, and leave-one-out predictions of all.
 
     Patterns that training never saw join the vocabulary with the weights that they inherit, which
@@ -329,32 +338,29 @@ def condition(
     posterior = model._full_posterior(n_jobs)
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
-            "condition needs an exact posterior, and this model predicts through landmarks, which "
-            "were chosen for its training graphs: fit again, with a larger exact_size if possible."
+            "condition needs an exact posterior, and this model predicts through landmarks: fit "
+            "again, with a larger exact_size if possible."
         )
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
     weighted, colors = model.weighted.extended(graphs, n_jobs)
     more = weighted.forest.count(colors)
-    histograms = joined_histograms(model.basis, more)
-    covariates = model.covariates
-    if covariates is not None:
-        encoded = covariates.table.encode(graphs)
-        covariates = replace(covariates, training=np.vstack([covariates.training, encoded]))
-    n, n_all = model.basis.n_graphs, histograms.n_graphs
+    new = model._beside(weighted.weighed(more), graphs)
+    histograms, covariates = joined_histograms(model.basis, more), model.covariates
+    if covariates is not None and new.covariates is not None:
+        both = np.vstack([covariates.training, new.covariates])
+        covariates = replace(covariates, training=both)
     extended = replace(
-        model, weighted=weighted, basis=histograms, basis_indices=np.arange(n_all),
+        model, weighted=weighted, basis=histograms, basis_indices=np.arange(histograms.n_graphs),
         sample_weights=targets.weights, covariates=covariates,
         training=replace(training, histograms=histograms),
     )  # fmt: skip
-    new = model._beside(weighted.weighed(more), graphs)
-    noise = model.noise / targets.weights[n:]
-    among = extended.kernel.matrix(new, new, n_jobs)
-    posterior = posterior.extended(rows, among, noise, targets.values, n_jobs)
+    used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
+    posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
     copies = replicate_numbers(histograms.rows, None if covariates is None else covariates.training)
     left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
-        used = model.noise / targets.weights
-        left_out = of_measurements(left_out, used, np.where(targets.limits == 0, used, model.noise))
+        noise = np.where(targets.limits == 0, used, model.noise)
+        left_out = left_out.of_measurements(used, noise)
     return replace(extended, posterior=posterior), left_out
 
 
@@ -372,56 +378,3 @@ def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> Pattern
         n_nodes=np.concatenate([old.n_nodes, new.n_nodes]),
         unseen=np.concatenate([old.unseen, new.unseen]),
     )  # fmt: skip
-
-
-def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Weights of graphs with these variances of noise, and a usual share that is not known."""
-    return 1.0 / (max(_USUAL * float(np.var(targets)), np.finfo(float).tiny) + known)
-
-
-def with_known_noise(
-    fitted: FittedEvidence, known: np.ndarray, targets: Targets, n_jobs: int = 1
-) -> tuple[FittedEvidence, Targets]:
-    """Return the model with noise variances ``known + learned``, and targets of these weights.
-
-    ``known`` (n,) is on the scale of the standardised targets. ``noise`` of the model is that of
-    a measurement of median error, which is what predictions of new measurements include.
-    """
-    model, graphs = fitted.model, fitted.model.training_graphs
-    measured = np.arange(len(known))
-    if targets.limits is not None:
-        measured = measured[targets.limits == 0]
-    some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
-    part = select_features(graphs, some)
-    kernel = model.kernel.matrix(part, part, n_jobs)
-    learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
-    variances, typical = known + learned, learned + float(np.median(known))
-    weights = typical / variances
-    targets = replace(targets, weights=weights)
-    if isinstance(model.posterior, ExactPosterior):
-        among = model.kernel.matrix(graphs, graphs, n_jobs)
-        found = Conditioned.fit(targets, among, typical, n_jobs)
-        copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
-        left_out = found.leave_one_out(n_jobs, copies)
-        used = weights * (found.measured / found.noise)
-        model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)
-    else:
-        through = LandmarkFit(model.kernel, graphs, variances, targets.values, n_jobs)
-        through = through_landmarks(through, model.basis_indices, targets)
-        landmarks, left_out = through.through(model.basis_indices)
-        left_out = of_measurements(left_out, through.noise, variances)
-        model = replace(model, noise=typical, posterior=landmarks)
-    return replace(fitted, model=model, left_out=left_out), targets
-
-
-def most_likely_noise(
-    kernel: np.ndarray, known: np.ndarray, targets: np.ndarray, n_jobs: int = 1
-) -> float:
-    """Return the variance that, added to the known ones, makes the targets most likely."""
-
-    def objective(log_noise: float) -> float:
-        found = ExactPosterior.fit(kernel.copy(), known + np.exp(log_noise), targets, n_jobs)
-        return -found.log_evidence(targets)
-
-    bounds = (np.log(_LEAST), np.log(_LARGEST))
-    return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))

@@ -1,4 +1,4 @@
-"""Draws of training graphs, and the posterior through landmarks where there are too many for all.
+"""The posterior through landmarks, where there are too many training graphs for an exact one.
 
 The covariance is replaced by its projection on m of the training graphs (the deterministic training
 conditional; Quiñonero-Candela and Rasmussen 2005), ``Q = K_nm inv(K_mm) K_mn``. Time is ``n m²``
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from pathlib import Path
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import blas, lapack
+from sklearn.utils import gen_batches
 
 from treelens.gp.posterior import (
     LeaveOneOut,
@@ -32,44 +31,17 @@ from treelens.patterns.histograms import Features, select_features
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7
 BLOCK = 2048  # graphs that are worked on at a time
-TRIANGLE_BLOCK = 256  # columns
 _LEAST_LEFT = 1e-9  # keeps the sign of one minus a leverage where rounding might turn it
 _ROUNDS = 3  # in which landmarks are added to those drawn at random
 # Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
 MOST_KEPT = 2**27
-# Some graphs, and ``V`` of them, shape (m, b).
-Projected = tuple[slice, np.ndarray]
-_FEWEST = 200  # fewer graphs than this tell too little about the scales of a kernel
-_RATIO = 3  # of a commoner class, at most so many graphs for one of the rarest
-# One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
-# a class is rare, most of the chosen are of it, and chance has to speak for the others.
-_BY_CHANCE, _BY_CHANCE_IF_RARE = 4, 2
-_BYTES = 8  # of a number in double precision
-# Limit and use of the control group of this process, of versions 2 and 1.
-_CGROUPS = (
-    ("memory.max", "memory.current"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-)
-
-
-def block_slices(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+Projected = tuple[slice, np.ndarray]  # some graphs, and ``V`` of them, shape (m, b)
 
 
 def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Return the Cholesky factor ``U`` of the kernel among landmarks, which is overwritten."""
     among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
     return np.triu(cholesky_in_place(among, n_jobs))
-
-
-def projections(
-    factor: np.ndarray, kernel: MixtureKernel, graphs: Features, anchors: Features, n_jobs: int = 1
-) -> Iterator[Projected]:
-    """Yield ``V`` of graphs, block by block; ``anchors`` are the landmarks."""
-    for where in block_slices(graphs.pairs.n_graphs):
-        block = select_features(graphs, np.arange(where.start, where.stop))
-        rows = kernel.matrix(block, anchors, n_jobs)
-        yield where, solve_upper(factor, rows.T, transposed=True, n_jobs=n_jobs)
 
 
 def block_sums(
@@ -95,11 +67,11 @@ class LandmarkSums:
         cls, factor: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray]], n_columns: int
     ) -> LandmarkSums:
         """Add up the sums of all blocks of graphs, wherever these were computed."""
-        total = cls(factor, np.eye(len(factor)), np.zeros((len(factor), n_columns)))
-        for inner, right in blocks:
-            np.add(total.inner, inner, out=total.inner)
-            np.add(total.right, right, out=total.right)
-        return total
+        inner, right = np.eye(len(factor)), np.zeros((len(factor), n_columns))
+        for more_inner, more_right in blocks:
+            inner += more_inner
+            right += more_right
+        return cls(factor, inner, right)
 
     @cached_property
     def inner_factor(self) -> np.ndarray:
@@ -119,42 +91,6 @@ class LandmarkPosterior:
     coefficients: np.ndarray  # (m, n_columns)
     precision_gain: np.ndarray  # (m, m) inv(K_mm) - inv(K_mm + K_mn inv(noise) K_nm)
 
-    @classmethod
-    def of_sums(
-        cls,
-        sums: LandmarkSums,
-        landmarks: np.ndarray,
-        amplitude: float,
-        projected: Iterable[Projected],
-        noise: np.ndarray,
-        targets: np.ndarray,
-        n_jobs: int = 1,
-    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """Return the posterior of some sums, and predictions of each graph from all others.
-
-        ``landmarks`` (m,) are positions among these graphs, ``amplitude`` is the kernel of a graph
-        with itself.
-        """
-        mean, variance = np.empty_like(targets), np.empty(len(targets))
-        for where, half in projected:  # in closed form, with the landmarks unchanged
-            inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
-            # Of the inverse of Q + N: its diagonal, and its product with the targets.
-            diagonal = 1.0 / noise[where] - column_squares(inner) / noise[where] ** 2
-            alpha = (targets[where] - half.T @ sums.inner_solution) / noise[where, None]
-            mean[where] = targets[where] - alpha / diagonal[:, None]
-            # The variance that landmarks leave unexplained, as in predictions.
-            unexplained = np.maximum(amplitude - column_squares(half), 0.0)
-            variance[where] = 1.0 / diagonal + unexplained
-        coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
-        with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
-            outer = lapack.dtrtri(sums.factor.T, lower=1)[0]  # inv(U')
-            inner = _solve_triangle(sums.inner_factor, outer)  # inv(R') inv(U')
-            gain = lapack.dlauum(outer, lower=1)[0] - lapack.dlauum(inner, lower=1)[0]
-        mean[landmarks], variance[landmarks] = _without_landmark(
-            sums, outer, inner, coefficients, noise[landmarks], targets[landmarks], n_jobs
-        )
-        return cls(coefficients, mirrored(gain.T)), LeaveOneOut(mean, variance)
-
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
         return np.maximum(quadratic_forms(self.precision_gain, kernel, n_jobs), 0.0)
@@ -165,45 +101,9 @@ class LandmarkPosterior:
             return kernel @ self.precision_gain @ kernel.T
 
 
-def _solve_triangle(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """``inv(U') @ right``, where both are lower triangles: zeros are left out, block by block."""
-    found = np.zeros_like(right, order="F")
-    for start in range(0, len(factor), TRIANGLE_BLOCK):
-        columns = slice(start, start + TRIANGLE_BLOCK)
-        found[start:, columns] = blas.dtrsm(
-            1.0, factor[start:, start:].T, right[start:, columns], lower=1
-        )
-    return found
-
-
 def column_squares(matrix: np.ndarray) -> np.ndarray:
     """Sum of the squares of each column, without a matrix of them."""
     return np.einsum("ij,ij->j", matrix, matrix)
-
-
-def _without_landmark(
-    sums: LandmarkSums,
-    outer: np.ndarray,
-    inner: np.ndarray,
-    coefficients: np.ndarray,
-    noise: np.ndarray,
-    targets: np.ndarray,
-    n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Leave-one-out predictions of landmarks, each left out as a landmark, too.
-
-    A new graph is no landmark; as one it would still bend the mean towards the graphs around it.
-    From ``J = inv(K_mm + K_mn inv(noise) K_nm)`` its row and column go, which is the same as
-    subtracting the outer product of its column. With ``M = R'R``, ``outer`` is ``inv(U')`` and
-    ``inner`` ``inv(R') inv(U')``; squares of the latter sum to the diagonal of ``J``.
-    """
-    through = solve_upper(sums.inner_factor, sums.factor, transposed=True, n_jobs=n_jobs)  # (m, m)
-    own, cross = column_squares(inner), np.einsum("ij,ij->j", inner, through)  # of J, of K_mm J
-    mean = sums.factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
-    leverage = (column_squares(through) - cross**2 / own) / noise
-    left = np.maximum(1.0 - leverage, _LEAST_LEFT)
-    unexplained = 1.0 / column_squares(outer)  # given the other landmarks
-    return (mean - leverage[:, None] * targets) / left[:, None], noise / left + unexplained
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,24 +117,59 @@ class LandmarkFit:
     n_jobs: int = 1
 
     def through(self, landmarks: np.ndarray) -> tuple[LandmarkPosterior, LeaveOneOut]:
-        """Return the posterior through the graphs at some positions."""
-        kernel, n_jobs = self.kernel, self.n_jobs
-        anchors = select_features(self.graphs, landmarks)
-        factor = factor_landmarks(kernel.matrix(anchors, anchors, n_jobs), n_jobs)
-        noise, targets = self.noise, self.targets
-        projected = partial(projections, factor, kernel, self.graphs, anchors, n_jobs)
-        blocks = (block_sums(half, noise[w], targets[w], n_jobs) for w, half in projected())
-        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
-        return LandmarkPosterior.of_sums(
-            sums, landmarks, kernel.variance, projected(), noise, targets, n_jobs
+        """Return the posterior through the graphs at some positions, and each graph left out."""
+        anchors, noise, targets = select_features(self.graphs, landmarks), self.noise, self.targets
+        factor = factor_landmarks(self.kernel.matrix(anchors, anchors, self.n_jobs), self.n_jobs)
+        blocks = (
+            block_sums(half, noise[where], targets[where], self.n_jobs)
+            for where, half in self.projections(factor, anchors)
         )
+        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
+        return self.conditioned(sums, landmarks, self.projections(factor, anchors))
+
+    def projections(self, factor: np.ndarray, anchors: Features) -> Iterator[Projected]:
+        """Yield ``V`` of the graphs, block by block; ``anchors`` are the landmarks."""
+        for where in gen_batches(len(self.targets), BLOCK):
+            block = select_features(self.graphs, np.arange(where.start, where.stop))
+            rows = self.kernel.matrix(block, anchors, self.n_jobs)
+            yield where, solve_upper(factor, rows.T, transposed=True, n_jobs=self.n_jobs)
+
+    def conditioned(
+        self, sums: LandmarkSums, landmarks: np.ndarray, projected: Iterable[Projected]
+    ) -> tuple[LandmarkPosterior, LeaveOneOut]:
+        """Return the posterior of some sums, and predictions of each graph from all others."""
+        targets, noise, n_jobs = self.targets, self.noise, self.n_jobs
+        mean, variance = np.empty_like(targets), np.empty(len(targets))
+        for where, half in projected:  # in closed form, with the landmarks unchanged
+            inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
+            # Of the inverse of Q + N: its diagonal, and its product with the targets.
+            diagonal = 1.0 / noise[where] - column_squares(inner) / noise[where] ** 2
+            alpha = (targets[where] - half.T @ sums.inner_solution) / noise[where, None]
+            mean[where] = targets[where] - alpha / diagonal[:, None]
+            # The variance that landmarks leave unexplained, as in predictions.
+            unexplained = np.maximum(self.kernel.variance - column_squares(half), 0.0)
+            variance[where] = 1.0 / diagonal + unexplained
+        coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
+        with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
+            outer = lapack.dtrtri(sums.factor.T, lower=1)[0]  # inv(U')
+            inner = blas.dtrsm(1.0, sums.inner_factor.T, outer, lower=1)  # inv(R') inv(U')
+            gain = lapack.dlauum(outer, lower=1)[0] - lapack.dlauum(inner, lower=1)[0]
+        # A new graph is no landmark, so landmarks are left out as such, too: else each would still
+        # bend the mean towards the graphs around it. From J = inv(K_mm + K_mn inv(N) K_nm), whose
+        # diagonal is the squared columns of ``inner``, its row and column go: the same as
+        # subtracting the outer product of its column.
+        through = solve_upper(sums.inner_factor, sums.factor, transposed=True, n_jobs=n_jobs)
+        own, cross = column_squares(inner), np.einsum("ij,ij->j", inner, through)  # of J, K_mm J
+        without = sums.factor.T @ sums.inner_solution - (cross / own)[:, None] * coefficients
+        leverage = (column_squares(through) - cross**2 / own) / noise[landmarks]
+        left = np.maximum(1.0 - leverage, _LEAST_LEFT)
+        mean[landmarks] = (without - leverage[:, None] * targets[landmarks]) / left[:, None]
+        variance[landmarks] = noise[landmarks] / left + 1.0 / column_squares(outer)
+        return LandmarkPosterior(coefficients, mirrored(gain.T)), LeaveOneOut(mean, variance)
 
 
 class LandmarkBasis:
-    """At most ``n_landmarks`` that are added in rounds, with ``V`` of all graphs.
-
-    What was computed for the landmarks so far stays as it is.
-    """
+    """At most ``n_landmarks`` that are added in rounds, with ``V`` of all graphs."""
 
     def __init__(self, fit: LandmarkFit, n_landmarks: int) -> None:
         self.fit, self.landmarks = fit, np.empty(0, dtype=np.int64)
@@ -242,24 +177,20 @@ class LandmarkBasis:
         self._factor, self._inner = np.zeros((n_landmarks, n_landmarks)), np.eye(n_landmarks)
 
     def add(self, new: np.ndarray) -> None:
-        """Add landmarks at some positions."""
+        """Add landmarks at some positions; what was computed for those before stays as it is."""
         fit, start, stop = self.fit, len(self.landmarks), len(self.landmarks) + len(new)
-        before, rows = self._projections[:start], self._projections[start:stop]
-        rows[:] = fit.kernel.matrix(select_features(fit.graphs, new), fit.graphs, fit.n_jobs)
+        before = self._projections[:start]
+        rows = fit.kernel.matrix(fit.graphs, select_features(fit.graphs, new), fit.n_jobs)
         across = before.take(new, axis=1)  # of the factor
-        among = rows.take(new, axis=1)
-        among[np.diag_indices_from(among)] *= 1.0 + LANDMARK_JITTER
         with blas_threads(fit.n_jobs):
-            among -= across.T @ across
+            rows -= before.T @ across
+            among = rows[new]
+            among[np.diag_indices_from(among)] += LANDMARK_JITTER * fit.kernel.variance
             factor = np.triu(cholesky_in_place(among, fit.n_jobs))
-            if start:
-                blas.dgemm(-1.0, before.T, across, beta=1.0, c=rows.T, overwrite_c=1)
-            # rows := inv(factor.T) @ rows, in place: BLAS takes the transpose of each
-            blas.dtrsm(1.0, factor.T, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1)
-            scaled = rows / np.sqrt(fit.noise)
-            self._inner[start:stop, start:stop] += blas.dsyrk(1.0, scaled.T, trans=1)
-            scaled /= np.sqrt(fit.noise)
-            self._inner[:start, start:stop] += before @ scaled.T
+            added = solve_upper(factor, rows.T, transposed=True, n_jobs=fit.n_jobs)
+            self._projections[start:stop] = added
+            added /= fit.noise
+            self._inner[:stop, start:stop] += self._projections[:stop] @ added.T
         self._factor[:start, start:stop], self._factor[start:stop, start:stop] = across, factor
         self.landmarks = np.concatenate([self.landmarks, new])
 
@@ -275,12 +206,9 @@ class LandmarkBasis:
 
     def posterior(self) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
         """Return the landmarks, ascending, the posterior, and leave-one-out predictions."""
-        fit = self.fit
-        blocks = ((where, self.projections[:, where]) for where in block_slices(len(fit.targets)))
-        found, left_out = LandmarkPosterior.of_sums(
-            self.sums(), self.landmarks, fit.kernel.variance, blocks, fit.noise, fit.targets,
-            fit.n_jobs,
-        )  # fmt: skip
+        batches = gen_batches(len(self.fit.targets), BLOCK)
+        blocks = ((where, self.projections[:, where]) for where in batches)
+        found, left_out = self.fit.conditioned(self.sums(), self.landmarks, blocks)
         order = np.argsort(self.landmarks)
         gain = found.precision_gain[np.ix_(order, order)]
         return self.landmarks[order], LandmarkPosterior(found.coefficients[order], gain), left_out
@@ -291,9 +219,8 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> L
 
     They are added in rounds, each time the graphs with the largest product of squared residual and
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
-    alone, landmarks would gather around wrong labels; spread out by the variance alone (a pivoted
-    factor, leverage) they gain little, as under these kernels nearly every graph adds a direction
-    of its own.
+    alone they would gather around wrong labels; by the variance alone (a pivoted factor, leverage)
+    they gain little, as nearly every graph adds a direction of its own.
     """
     basis = LandmarkBasis(fit, n_landmarks)
     basis.add(first)
@@ -311,137 +238,13 @@ def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> L
 def posterior_through_landmarks(
     fit: LandmarkFit, first: np.ndarray, n_landmarks: int
 ) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
-    """Choose landmarks and condition through them; see :func:`choose_landmarks`.
-
-    Returns their positions, ascending, the posterior, and leave-one-out predictions.
-    """
+    """Choose landmarks; return their positions, ascending, the posterior, and each left out."""
     n, most = len(fit.targets), max(MOST_KEPT // n_landmarks, 2 * n_landmarks)
     if n <= most:
         return choose_landmarks(fit, first, n_landmarks).posterior()
     some = np.union1d(first, np.arange(0, n, -(-n // most)))
-    part = replace(
-        fit, graphs=select_features(fit.graphs, some), noise=fit.noise[some],
-        targets=fit.targets[some],
-    )  # fmt: skip
+    graphs, noise, targets = select_features(fit.graphs, some), fit.noise[some], fit.targets[some]
+    part = replace(fit, graphs=graphs, noise=noise, targets=targets)
     chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
     landmarks = np.sort(some[chosen.landmarks])
     return landmarks, *fit.through(landmarks)
-
-
-def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Return ``size`` positions, or all, in proportion to the groups' sizes, ascending."""
-    n = len(groups)
-    if size >= n:
-        return np.arange(n)
-    shuffled = np.random.default_rng(seed).permutation(n)
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    # Every n / size-th position of the list sorted by group, so that each has its share.
-    picks = (np.arange(size) * n) // size
-    return np.sort(by_group[picks])
-
-
-def tenths_by_rank(values: np.ndarray) -> np.ndarray:
-    """Groups of values: a sample drawn from each tenth keeps the spread of the whole."""
-    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-    return rank * 10 // len(values)
-
-
-def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """The rarest class whole, and at most three times as many graphs of each other one, ascending.
-
-    Where most targets are the same number, a Gaussian process can say them without any noise and
-    at any weights, and evidence rewards weights that do: they rank worse than uniform ones. So the
-    weights of rare classes are learned from classes of nearer sizes, 200 graphs in all or more; if
-    there are more than ``size`` of them, from an even share of that.
-    """
-    counts = np.bincount(codes)
-    share = size // len(counts)
-    rarest = max(1, min(int(counts.min()), share))
-    others = max(_RATIO * rarest, _FEWEST - rarest)
-    others = max(1, min(others, (size - rarest) // max(1, len(counts) - 1)))
-    shuffled = np.random.default_rng(seed).permutation(len(codes))
-    by_class = [
-        shuffled[codes[shuffled] == code][: rarest if code == counts.argmin() else others]
-        for code in range(len(counts))
-    ]
-    return np.sort(np.concatenate(by_class))
-
-
-class LearningSample(NamedTuple):
-    """Which graphs weights are learned on, and which ones scales are then fitted to again."""
-
-    weights: np.ndarray
-    scales: np.ndarray | None = None  # None: those that were found with the weights stay
-
-    @property
-    def positions(self) -> np.ndarray:
-        """All graphs that are used, ascending."""
-        return self.weights if self.scales is None else np.union1d(self.weights, self.scales)
-
-    @property
-    def largest(self) -> int:
-        return max(len(part) for part in self if part is not None)
-
-
-def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> LearningSample:
-    """Graphs in proportion or, where a class is ``rare``, more of it than its share.
-
-    Noise and amplitude that suit one proportion do not suit another: those of the rare are fitted
-    again to graphs in the proportions that predictions will meet.
-    """
-    in_proportion = draw_by_group(groups, size, seed)
-    if not rare:
-        return LearningSample(in_proportion)
-    return LearningSample(draw_rare(groups, size, seed), in_proportion)
-
-
-class LandmarkPlan(NamedTuple):
-    """How many landmarks there shall be, and those of them that are drawn by chance."""
-
-    n_landmarks: int
-    first: np.ndarray
-
-
-def landmarks_for(
-    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int, rare: bool = False
-) -> LandmarkPlan | None:
-    """Landmarks where there are too many graphs for all of them to be used, else None."""
-    if len(groups) <= exact_size:
-        return None
-    total = min(n_landmarks, len(groups))
-    by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
-    return LandmarkPlan(total, draw_by_group(groups, max(1, by_chance), seed + 1))
-
-
-def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
-    """Refuse, before any work, what the available memory cannot hold.
-
-    Learning takes two matrices of the graphs that weights are learned from; the exact posterior
-    three of all graphs; landmarks eight matrices of landmarks and four of a block by landmarks, or
-    two of graphs by landmarks while they are chosen.
-    """
-    conditioning = 3 * n_graphs**2
-    if n_landmarks is not None:
-        kept = 2 * min(MOST_KEPT, n_graphs * n_landmarks)
-        conditioning = 8 * n_landmarks**2 + max(kept, 4 * min(BLOCK, n_graphs) * n_landmarks)
-    needed, available = _BYTES * max(2 * n_learning**2, conditioning), available_bytes()
-    if needed > available:
-        raise MemoryError(
-            f"Fitting {n_graphs} graphs would take about {needed / 2**30:.1f} GiB, and "
-            f"{available / 2**30:.1f} GiB are free. Lower exact_size (beyond it predictions go "
-            "through landmarks), n_landmarks or learning_size."
-        )
-
-
-def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return the memory that is free, within the limit of a container where there is one."""
-    import psutil
-
-    available = int(psutil.virtual_memory().available)
-    for limit_file, use_file in _CGROUPS:
-        try:
-            limit = int((cgroups / limit_file).read_text())
-            available = min(available, max(limit - int((cgroups / use_file).read_text()), 0))
-        except (OSError, ValueError):  # no such group, or no limit ("max")
-            continue
-    return available

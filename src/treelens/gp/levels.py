@@ -1,4 +1,4 @@
-"""Sums over pairs of graphs: by lists where patterns deviate, else by one matrix per group.
+"""Weights of patterns by levels and branches, and sums over pairs of graphs with such weights.
 
 All patterns of a group (a level, or the levels of cells that share a weight) have one weight unless
 they deviate from it. The sum of their minima over each pair of graphs is then computed once, for
@@ -7,21 +7,182 @@ all weights, and for all parts of the graphs that candidates are fitted to and c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
+from sklearn.utils import gen_batches
 
-from treelens.kernels.gram import PairLists, gather_pairs, pair_sums, row_blocks
+from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
 from treelens.parallel import in_threads
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
 
 if TYPE_CHECKING:
-    from treelens.gp.evidence import EvidenceProblem, PatternHierarchy
-    from treelens.patterns.histograms import PatternHistograms
+    from treelens.gp.evidence import EvidenceProblem
 
+_BATCH = 1 << 16  # pairs that a thread works on at a time, whatever the number of threads
 _MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
+
+
+@dataclass(frozen=True, eq=False)
+class PatternHierarchy:
+    """Which patterns share a level, and which pattern each one refines."""
+
+    level_offsets: np.ndarray  # (n_levels + 1,): patterns of one level are neighbours
+    parents: np.ndarray  # (n_patterns,) the pattern of an earlier level that each refines, or -1
+    groups: np.ndarray  # (n_levels,): those of one group share a weight
+    shares: np.ndarray  # (n_levels,) the part of that weight that each level has
+    # So many patterns, the first ones, may deviate from the weight of their level. Cells of
+    # attributes do not: it would cost much, and was not better.
+    n_free: int
+
+    @classmethod
+    def of(cls, forest: PatternForest) -> PatternHierarchy:
+        return cls(
+            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
+            forest.n_deviating,
+        )  # fmt: skip
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.groups.max()) + 1
+
+    @property
+    def n_patterns(self) -> int:
+        return len(self.parents)
+
+    def level_weights(self, logits: np.ndarray) -> np.ndarray:
+        """``n_groups * softmax(b)`` shared by the levels of each group, shape (n_levels,)."""
+        return self.n_groups * special.softmax(logits)[self.groups] * self.shares
+
+    def group_weights(self, logits: np.ndarray) -> np.ndarray:
+        """The weight of a pattern of each group that does not deviate, shape (n_groups,)."""
+        return self.n_groups * special.softmax(logits) * self.group_shares
+
+    @cached_property
+    def group_shares(self) -> np.ndarray:
+        """The share of each group's levels, zero where it has no patterns, shape (n_groups,)."""
+        found, filled = np.zeros(self.n_groups), np.diff(self.level_offsets) > 0
+        found[self.groups[filled]] = self.shares[filled]
+        return found
+
+    @cached_property
+    def group_of(self) -> np.ndarray:
+        """Group of each pattern, shape (n_patterns,)."""
+        return self.groups[self.level_of]
+
+    @cached_property
+    def level_of(self) -> np.ndarray:
+        """Level of each pattern, shape (n_patterns,)."""
+        return np.repeat(np.arange(len(self.groups)), np.diff(self.level_offsets))
+
+    def restricted(self, kept: np.ndarray) -> PatternHierarchy:
+        """The patterns of a boolean mask, which holds the ancestors of all that it holds."""
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+        parents = self.parents[kept]
+        return PatternHierarchy(
+            before[self.level_offsets], np.where(parents >= 0, before[parents], -1), self.groups,
+            self.shares, int(before[self.n_free]),
+        )  # fmt: skip
+
+    def _levels(self) -> list[slice]:
+        """Of the patterns that may deviate."""
+        return [slice(a, b) for a, b in pairwise(self.level_offsets) if a < self.n_free]
+
+    def sum_down(self, deviations: np.ndarray) -> np.ndarray:
+        """Each pattern's deviation plus those of all its ancestors, shape (n_patterns,)."""
+        totals = deviations.copy()
+        for level in self._levels():
+            parents = self.parents[level]
+            totals[level] += np.where(parents >= 0, totals[parents], 0.0)
+        return totals
+
+    def sum_up(self, slopes: np.ndarray) -> np.ndarray:
+        """Each pattern's slope plus those of its whole branch: the transpose of the above."""
+        totals = slopes.copy()
+        for level in reversed(self._levels()):
+            known = self.parents[level] >= 0
+            totals += np.bincount(self.parents[level][known], totals[level][known], len(totals))
+        return totals
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSums:
+    """The sums of minima over the patterns of each group, for all pairs of graphs."""
+
+    groups: np.ndarray  # (n_kept,) ascending
+    table: np.ndarray  # (n_kept, n_graphs (n_graphs + 1) / 2), rows of upper triangles
+    positions: np.ndarray  # (n_graphs,) of these graphs among all, ascending
+    _parts: dict[bytes, LevelSums] = field(default_factory=dict)  # sums of some of them
+
+    @classmethod
+    def of(
+        cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1,
+        positions: np.ndarray | None = None,
+    ) -> LevelSums:  # fmt: skip
+        """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
+        n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
+        positions = np.arange(n) if positions is None else positions
+        found = cls(groups, np.empty((len(groups), n * (n + 1) // 2)), positions)
+        sums = np.zeros((n, n))
+        for row, group in zip(found.table, groups, strict=True):
+            some = features.select_patterns(group_of == group)
+            pair_sums(some, n_jobs=n_jobs, out=sums, upper=True)
+            row[:] = sums.ravel()[found.upper]
+        return found
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """Where the entries of a row are in a flattened matrix (n_graphs, n_graphs)."""
+        rows, columns = np.triu_indices(len(self.positions))
+        return rows * len(self.positions) + columns
+
+    @cached_property
+    def diagonals(self) -> np.ndarray:
+        """Sums of each graph with itself, shape (n_kept, n_graphs)."""
+        own = np.arange(len(self.positions))
+        return self.table.take(self._places(own, own), axis=1)
+
+    def _places(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Where pairs of graphs are in the table; ``rows`` are not beyond ``columns``."""
+        return rows * (2 * len(self.positions) - rows - 1) // 2 + columns
+
+    def among(self, positions: np.ndarray) -> LevelSums | None:
+        """Return the sums of some graphs, which ascend; None where not all of them are known."""
+        if np.array_equal(positions, self.positions):
+            return self
+        key = positions.tobytes()
+        if key not in self._parts:
+            if not np.isin(positions, self.positions).all():
+                return None
+            some = np.searchsorted(self.positions, positions)
+            rows, columns = np.triu_indices(len(some))
+            table = self.table.take(self._places(some[rows], some[columns]), axis=1)
+            self._parts[key] = LevelSums(self.groups, table, positions)
+        return self._parts[key]
+
+    def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
+        """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
+        weights, flat = weights[self.groups], sums.reshape(-1)
+
+        def add(part: slice) -> None:
+            flat[self.upper[part]] += weights @ self.table[:, part]
+
+        in_threads(add, gen_batches(len(self.upper), _BATCH), n_jobs)
+
+    def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Slopes in the weights of the groups that are kept; see :meth:`SplitSums.slopes`."""
+        flat = matrix.reshape(-1)
+
+        def slope(part: slice) -> np.ndarray:
+            return self.table[:, part] @ flat[self.upper[part]]
+
+        found = in_threads(slope, gen_batches(len(self.upper), _BATCH), n_jobs)
+        return np.sum(found, axis=0) + self.diagonals @ own_slopes
 
 
 def fit_in_memory(n_groups: int, n_graphs: int) -> bool:
@@ -30,132 +191,12 @@ def fit_in_memory(n_groups: int, n_graphs: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSums:
-    """One matrix of sums per group, its upper triangle in blocks of rows."""
-
-    groups: np.ndarray  # (n_kept,) ascending, but -1 where a group is not in use
-    rows: list[slice]
-    blocks: list[np.ndarray]  # (n_kept, n_rows * (n_graphs - first row))
-    diagonals: np.ndarray  # (n_kept, n_graphs)
-
-    @classmethod
-    def of(cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1) -> LevelSums:
-        """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
-        n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
-        found, sums = cls._empty(groups, n), np.zeros((n, n))
-        for k, group in enumerate(groups):
-            some = features.select_patterns(group_of == group)
-            pair_sums(some, n_jobs=n_jobs, out=sums, upper=True)
-            found.diagonals[k] = np.diagonal(sums)
-            for part, block in zip(found.rows, found.blocks, strict=True):
-                block[k] = sums[part, part.start :].ravel()
-        return found
-
-    @classmethod
-    def _empty(cls, groups: np.ndarray, n: int) -> LevelSums:
-        rows, k = row_blocks(n, n), len(groups)
-        blocks = [np.zeros((k, (part.stop - part.start) * (n - part.start))) for part in rows]
-        return cls(groups, rows, blocks, np.empty((k, n)))
-
-    @property
-    def n_graphs(self) -> int:
-        return self.diagonals.shape[1]
-
-    def select(self, places: np.ndarray) -> LevelSums:
-        """Return the sums of some graphs, which ascend."""
-        found = self._empty(self.groups, len(places))
-        found.diagonals[:] = self.diagonals[:, places]
-        n_rows = self.rows[0].stop  # of all blocks but the last
-        for part, block in zip(found.rows, found.blocks, strict=True):
-            table = block.reshape(len(block), part.stop - part.start, -1)
-            for k, row in enumerate(range(part.start, part.stop)):
-                old, inside = divmod(int(places[row]), n_rows)
-                start = self.rows[old].start
-                columns = places[row:] - start + inside * (self.n_graphs - start)
-                table[:, k, k:] = self.blocks[old].take(columns, axis=1)
-        return found
-
-    def since(self, group: int) -> LevelSums | None:
-        """Return the sums of a group and of all later ones; None where there are none."""
-        later = self.groups >= group
-        if not later.any():
-            return None
-        first = int(later.argmax())
-        blocks = [block[first:] for block in self.blocks]
-        return LevelSums(self.groups[first:], self.rows, blocks, self.diagonals[first:])
-
-    def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
-        """Add the weighted matrices to the upper triangle of ``sums`` (n_graphs, n_graphs).
-
-        ``weights`` (n_groups,) are those of all groups.
-        """
-        weights = np.where(self.groups < 0, 0.0, weights[self.groups])
-
-        def add(k: int) -> None:
-            here = sums[self.rows[k], self.rows[k].start :]
-            here += (weights @ self.blocks[k]).reshape(here.shape)
-
-        in_threads(add, range(len(self.rows)), n_jobs)
-
-    def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return the slope in the weight of each group that is kept, shape (n_kept,).
-
-        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal, and
-        zeros in the rest of the blocks; ``own_slopes`` (n_graphs,) those in graphs' own sums.
-        """
-
-        def slope(k: int) -> np.ndarray:
-            return self.blocks[k] @ matrix[self.rows[k], self.rows[k].start :].ravel()
-
-        found = in_threads(slope, range(len(self.rows)), n_jobs)
-        return np.sum(found, axis=0) + self.diagonals @ own_slopes
-
-
-@dataclass(frozen=True, eq=False)
-class SharedSums:
-    """Sums by groups of the graphs that candidates are fitted to and compared on."""
-
-    positions: np.ndarray  # (n,) of these graphs among all, ascending
-    levels: LevelSums
-    _parts: dict[bytes, LevelSums] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, histograms: PatternHistograms, hierarchy: PatternHierarchy, positions: np.ndarray,
-        n_jobs: int = 1,
-    ) -> SharedSums | None:  # fmt: skip
-        """Sum the patterns of each group over some graphs; None where memory is too small."""
-        if not fit_in_memory(hierarchy.n_groups, len(positions)):
-            return None
-        features = PairFeatures.of_counts(histograms.select_graphs(positions))
-        return cls(positions, LevelSums.of(features, hierarchy.group_of, n_jobs))
-
-    def among(self, positions: np.ndarray) -> LevelSums | None:
-        """Return the sums of some graphs, which ascend; None where not all of them are known."""
-        if np.array_equal(positions, self.positions):
-            return self.levels
-        key = positions.tobytes()
-        if key not in self._parts:
-            places = np.searchsorted(self.positions, positions)
-            if (self.positions.take(places, mode="clip") != positions).any():
-                return None
-            self._parts[key] = self.levels.select(places)
-        return self._parts[key]
-
-    def restricted(self, kept: np.ndarray) -> SharedSums:
-        """Return those of the groups of a boolean mask, numbered anew."""
-        numbers = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last of no group
-        groups = numbers[self.levels.groups]
-        return SharedSums(self.positions, replace(self.levels, groups=groups))
-
-
-@dataclass(frozen=True, eq=False)
 class SplitSums:
     """The first patterns, summed by their lists, and the others, summed by groups."""
 
     features: PairFeatures | None  # of the first; None where there are none
     levels: LevelSums | None
-    n_groups: int
+    hierarchy: PatternHierarchy
     n_jobs: int
 
     @classmethod
@@ -165,9 +206,8 @@ class SplitSums:
         Without ``several`` weights to sum with, one matrix per group is not worth while.
         """
         hierarchy, features = problem.hierarchy, problem.features
-        levels, n_groups = problem.levels, hierarchy.n_groups
-        n_listed = hierarchy.n_free if deviating else 0
-        if levels is None and not (several and fit_in_memory(n_groups, problem.n_graphs)):
+        levels, n_listed = problem.levels, hierarchy.n_free if deviating else 0
+        if levels is None and not (several and fit_in_memory(hierarchy.n_groups, problem.n_graphs)):
             n_listed = hierarchy.n_patterns
         if n_listed == hierarchy.n_patterns:
             levels = None
@@ -177,8 +217,9 @@ class SplitSums:
             levels = LevelSums.of(features, group_of, problem.n_jobs)
             features = features.select_patterns(listed)
         elif n_listed:
-            levels = levels.since(int(hierarchy.group_of[n_listed]))
-        return cls(features if n_listed else None, levels, n_groups, problem.n_jobs)
+            rest = slice(np.searchsorted(levels.groups, hierarchy.group_of[n_listed]), None)
+            levels = LevelSums(levels.groups[rest], levels.table[rest], levels.positions)
+        return cls(features if n_listed else None, levels, hierarchy, problem.n_jobs)
 
     @cached_property
     def _lists(self) -> PairLists:
@@ -186,7 +227,7 @@ class SplitSums:
         assert self.features is not None
         return PairLists.of(self.features, self.features)
 
-    def sum_into(self, sums: np.ndarray, weights: np.ndarray, group_weights: np.ndarray) -> None:
+    def sum_into(self, sums: np.ndarray, weights: np.ndarray, logits: np.ndarray) -> None:
         """Fill the upper triangle of ``sums`` (n_graphs, n_graphs), which begin as zeros."""
         if self.features is None:
             sums.fill(0.0)
@@ -194,23 +235,24 @@ class SplitSums:
             own = weights[: self.features.n_patterns]
             pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=sums, upper=True)
         if self.levels is not None:
-            self.levels.add_to(sums, group_weights, self.n_jobs)
+            self.levels.add_to(sums, self.hierarchy.group_weights(logits), self.n_jobs)
 
-    def slopes(self, matrix: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes in the weights of the listed patterns, and of the groups through the others.
+    def slopes(
+        self, matrix: np.ndarray, own: np.ndarray, weights: np.ndarray, logits: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes in the log weights of the listed patterns, and of the groups through the others.
 
-        ``matrix`` (n_graphs, n_graphs) are the slopes in the sums of pairs, above the diagonal;
-        ``own`` (n_graphs,) those in the sums of graphs with themselves.
+        ``matrix`` (n_graphs, n_graphs) has the slopes in the sums of pairs above its diagonal,
+        where it is zero; ``own`` (n_graphs,) are those in the sums of graphs with themselves.
         """
-        by_weight, by_group = np.empty(0), np.zeros(self.n_groups)
+        by_weight, by_group = np.empty(0), np.zeros(self.hierarchy.n_groups)
         if self.features is not None:
             by_weight = gather_pairs(matrix, self._lists, self.n_jobs)
             by_weight += own_gradient(self.features, own)
         if self.levels is not None:
-            kept = self.levels.groups >= 0
-            found = self.levels.slopes(matrix, own, self.n_jobs)
-            by_group[self.levels.groups[kept]] = found[kept]
-        return by_weight, by_group
+            by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)
+        by_group *= self.hierarchy.group_weights(logits)
+        return weights[: len(by_weight)] * by_weight, by_group
 
 
 def own_gradient(features: PairFeatures, own_slopes: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from treelens.array_checks import (
     LARGEST,
@@ -34,8 +35,13 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.gram import MixtureKernel, MixtureScales, mirrored
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
-from treelens.models.thresholds import Threshold, calibrated
+from treelens.models.predictions import (
+    KernelExpansion,
+    Predictions,
+    Threshold,
+    TrainingGraphs,
+    calibrated,
+)
 from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms, select_features
 from treelens.patterns.vocabulary import NodeColors
@@ -88,7 +94,7 @@ class WeightedForest:
     ) -> tuple[WeightedForest, NodeColors]:
         """Return the forest with the patterns of these graphs added, and their colours.
 
-        A new pattern has the weight of its deepest known ancestor, at its own level, as in
+        A new pattern has the weight of its deepest known ancestor, as in
         :meth:`PatternForest.unseen_sums`: the kernel with graphs seen before does not change.
         """
         forest, colors = self.forest.extend(graphs, n_jobs)
@@ -159,12 +165,11 @@ class FittedGP:
         if self.training is None or self.record is None:
             raise ValueError("training and record must be there")
         histograms, forest = self.training.histograms, self.weighted.forest
-        depths, n_graphs = histograms.level_depths, histograms.n_graphs
+        n_graphs, n_basis = histograms.n_graphs, len(self.basis_indices)
         check_positions(self.basis_indices, "basis_indices", n_graphs)
-        n_basis = len(self.basis_indices)
-        same = np.array_equal(histograms.level_offsets, forest.level_offsets)
-        if not same or not np.array_equal(depths, forest.level_depths):
-            raise ValueError("the histograms must count the patterns of the forest")
+        for name in ("level_offsets", "level_depths"):
+            if not np.array_equal(getattr(histograms, name), getattr(forest, name)):
+                raise ValueError("the histograms must count the patterns of the forest")
         if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
             raise ValueError("there must be two training graphs or more, and some in the basis")
         if self.covariates is not None and len(self.covariates.training) != n_graphs:
@@ -301,39 +306,26 @@ class FittedGP:
         return self.record.left_out.threshold
 
     def decide(
-        self,
-        graphs: GraphCollection,
-        *,
-        variance: bool = False,
-        n_jobs: int = 1,
+        self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1,
         device: str = "cpu",
-    ) -> Predictions:
+    ) -> Predictions:  # fmt: skip
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
-        means, spreads = [], []
+        found = []  # means and variances
         for block in feature_blocks(seen.features, len(graphs)):
-            if device == "cpu" or self.covariates is not None:
-                rows = self.kernel_rows(block, n_jobs)
-                means.append(self.target_offset + rows @ self.coefficients.T)
-                if variance:
-                    reduction = self._full_posterior(n_jobs).reduction(rows, n_jobs)
-                    spreads.append(self.variances(reduction))
-            else:
-                found = self._on_device(device).decide(block, variance)
-                means.append(found[0])
-                spreads.append(found[1])
-        mean = np.concatenate(means)
+            if device != "cpu" and self.covariates is None:
+                found.append(self._on_device(device).decide(block, variance))
+                continue
+            rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
+            if variance:
+                spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
+            found.append((self.target_offset + rows @ self.coefficients.T, spread))
+        mean, spread = map(np.concatenate, zip(*found, strict=True))
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         return Predictions(
-            mean,
-            seen.histograms.out_of_vocabulary(),
-            seen,
-            mean,
-            probabilities,
-            np.concatenate(spreads) if variance else None,
-            self.threshold,
-            self.from_covariates(seen.features),
-        ).checked()
+            mean, seen.histograms.out_of_vocabulary(), seen, mean, probabilities,
+            spread if variance else None, self.threshold, self.from_covariates(seen.features),
+        ).checked()  # fmt: skip
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
@@ -343,8 +335,8 @@ class FittedGP:
     def targets_with(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
         """Targets of all training graphs and more: ``raw`` of all, ``weights`` of those added."""
         before = np.empty(0) if self.sample_weights is None else self.sample_weights
-        offset, scale = self.target_offset, self.target_scale
-        values, limits = (raw - offset) / scale, None
+        offset, scale, limits = self.target_offset, self.target_scale, None
+        values = (raw - offset) / scale
         if self.training is not None and self.training.limits is not None:
             posterior = self._full_posterior(1)
             assert isinstance(posterior, ExactPosterior)
@@ -358,17 +350,13 @@ class FittedGP:
         among = self.kernel_among(graphs, n_jobs=n_jobs)
         covariance = among - self._full_posterior(n_jobs).joint_reduction(rows, n_jobs)
         covariance = 0.5 * (covariance + covariance.T)
-        own = np.diag_indices_from(covariance)
-        covariance[own] = np.maximum(covariance[own], 0.0)
+        np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), 0.0))
         return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
 
     def kernel_among(
         self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Kernel values among any graphs, patterns that training never saw included.
-
-        On the scale of the standardised targets, shape (n_graphs, n_others).
-        """
+        """Kernel values among any graphs, patterns that training never saw included."""
         weighted, colors = self.weighted.extended(graphs, n_jobs)
         sides = [(graphs, colors)]
         if others is not None:
@@ -387,18 +375,17 @@ class FittedGP:
 
         kept = self.__dict__.get("_predictor")
         if kept is None or kept.device.name != device:
-            kept = DevicePredictor(self, device)
-            object.__setattr__(self, "_predictor", kept)
+            kept = self.__dict__["_predictor"] = DevicePredictor(self, device)
         return kept
 
 
 def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
-    """Graphs a block at a time: their kernel rows are what takes memory."""
+    """Yield graphs, a block at a time."""
     if n_graphs <= _BLOCK:
         yield features
         return
-    for start in range(0, n_graphs, _BLOCK):
-        yield select_features(features, np.arange(start, min(start + _BLOCK, n_graphs)))
+    for where in gen_batches(n_graphs, _BLOCK):
+        yield select_features(features, np.arange(where.start, where.stop))
 
 
 class Neighbourhood(NamedTuple):

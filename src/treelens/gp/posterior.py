@@ -17,7 +17,7 @@ from scipy.linalg import blas, lapack
 
 from treelens.evaluation.metrics import NINETY, number_scores
 from treelens.kernels.gram import mirrored
-from treelens.models.thresholds import Threshold, calibrated, choose_threshold
+from treelens.models.predictions import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
 JITTER = 1e-9
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
+_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 # Targets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
@@ -39,10 +40,7 @@ class NotPositiveDefiniteError(ValueError):
     """The matrix has no Cholesky factor: rounding left it without full rank."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The covariance matrix is not positive definite: the noise is too small for how "
-            "similar some graphs are."
-        )
+        super().__init__("The covariance is not positive definite: the noise is too small.")
 
 
 def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -70,10 +68,7 @@ def solve_factored(factor: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np
 def solve_upper(
     factor: np.ndarray, right: np.ndarray, *, transposed: bool, n_jobs: int = 1
 ) -> np.ndarray:
-    """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``.
-
-    The squared columns of the first sum to the quadratic forms of ``right`` (n, p).
-    """
+    """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``."""
     with _threads(factor, n_jobs):
         return blas.dtrsm(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
 
@@ -113,10 +108,29 @@ class Targets:
 
     def select(self, indices: np.ndarray | slice) -> Targets:
         limits = None if self.limits is None else self.limits[indices]
-        if limits is not None and not limits.any():
-            limits = None
+        limits = limits if limits is not None and limits.any() else None
         values, weights = self.values[indices], self.weights[indices]
         return Targets(values, self.offset, self.scale, weights, limits)
+
+
+def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
+    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None if all are exact."""
+    if limits is None:
+        return None
+    given = np.asarray(limits)
+    if given.shape != (n_graphs,):
+        raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
+    signs = [_SIGNS.get(x) for x in given.tolist()]
+    if None in signs:
+        wrong = signs.index(None)
+        raise ValueError(
+            "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
+            f"{given.tolist()[wrong]!r} at position {wrong}."
+        )
+    n_exact = signs.count(0)
+    if n_exact < 2:
+        raise ValueError(f"{n_exact} of {n_graphs} values are exact: a regressor needs at least 2.")
+    return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
 
 
 def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -133,6 +147,11 @@ class LeaveOneOut(NamedTuple):
 
     mean: np.ndarray  # (n, n_columns)
     variance: np.ndarray  # (n,) of the target, noise included
+
+    def of_measurements(self, used: np.ndarray, noise: np.ndarray) -> LeaveOneOut:
+        """The same with the noise of measurements (n,) instead of that of sites that was used."""
+        variance = np.maximum(self.variance - (used - noise), noise)
+        return self._replace(variance=np.where(used == noise, self.variance, variance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +192,9 @@ class ExactPosterior:
             return half.T @ half
 
     def extended(
-        self,
-        kernel: np.ndarray,
-        among: np.ndarray,
-        noise: np.ndarray,
-        targets: np.ndarray,
+        self, kernel: np.ndarray, among: np.ndarray, noise: np.ndarray, targets: np.ndarray,
         n_jobs: int = 1,
-    ) -> ExactPosterior:
+    ) -> ExactPosterior:  # fmt: skip
         """Condition on more graphs by adding rows to the Cholesky factor.
 
         ``kernel`` (n_more, n) is between these and those conditioned on before, ``among``
@@ -199,11 +214,7 @@ class ExactPosterior:
     def leave_one_out(
         self, targets: np.ndarray, n_jobs: int = 1, copies: np.ndarray | None = None
     ) -> LeaveOneOut:
-        """Return means and variances of each training graph given all others.
-
-        ``copies`` (n,) numbers graphs so that replicates share a number: these are left out
-        together, else each would be predicted from its own copies.
-        """
+        """Each training graph given all others but those that share its number in ``copies``."""
         inverse = inverse_in_place(self.factor.copy(), n_jobs)
 
         def block(group: np.ndarray) -> np.ndarray:
@@ -214,15 +225,13 @@ class ExactPosterior:
 
 
 def left_out_given(
-    targets: np.ndarray,
-    coefficients: np.ndarray,
-    precision: np.ndarray,
-    block: Callable[[np.ndarray], np.ndarray],
-    copies: np.ndarray | None,
-) -> LeaveOneOut:
+    targets: np.ndarray, coefficients: np.ndarray, precision: np.ndarray,
+    block: Callable[[np.ndarray], np.ndarray], copies: np.ndarray | None,
+) -> LeaveOneOut:  # fmt: skip
     """Leave-one-out predictions from the inverse covariance of the targets.
 
     ``precision`` (n,) is its diagonal, ``block(group)`` its rows and columns of some graphs.
+    Replicates, which share a number in ``copies`` (n,), are left out together.
     """
     mean, variance = targets - coefficients / precision[:, None], 1.0 / precision
     if copies is None:
@@ -234,6 +243,40 @@ def left_out_given(
         mean[group] = targets[group] - covariance @ coefficients[group]
         variance[group] = np.diagonal(covariance)
     return LeaveOneOut(mean, variance)
+
+
+class Conditioned(NamedTuple):
+    """The exact posterior of targets, sites in the place of those that are limits."""
+
+    posterior: ExactPosterior
+    values: np.ndarray  # (n, n_columns) targets, or means of sites
+    noise: np.ndarray  # (n,) variances, or those of sites
+    measured: np.ndarray  # (n,) variances of the noise of measurements
+    log_ratio: float  # to be added to the log marginal likelihood of the values
+
+    @classmethod
+    def fit(
+        cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1
+    ) -> Conditioned:
+        """Condition on targets; ``kernel`` (n, n) is overwritten."""
+        measured, log_ratio = noise / targets.weights, 0.0
+        values, used = targets.values, measured
+        if targets.limits is not None:
+            from treelens.gp.censoring import conditioned_on_limits
+
+            values, used, log_ratio = conditioned_on_limits(targets, kernel, measured, n_jobs)
+        posterior = ExactPosterior.fit(kernel, used, values, n_jobs)
+        return cls(posterior, values, used, measured, log_ratio)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the marginal likelihood, up to a constant."""
+        return self.posterior.log_evidence(self.values) + self.log_ratio
+
+    def leave_one_out(self, n_jobs: int = 1, copies: np.ndarray | None = None) -> LeaveOneOut:
+        """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
+        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
+        return left_out.of_measurements(self.noise, self.measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,16 +352,13 @@ def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray
 
 
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
-    """Leave whole groups of training graphs out, in closed form: a block of the inverse each.
-
-    ``groups`` (n_graphs,) has a text for each, equal for graphs of one group, empty without one.
-    """
+    """Leave whole groups out; ``groups`` (n_graphs,) are texts, empty where a graph has none."""
     assert model.training is not None
     posterior, values = model._full_posterior(n_jobs), model.training.targets
     limits = model.training.limits
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
-            "Groups are left out of an exact posterior only, and this model predicts through "
+            "Scaffolds are left out of an exact posterior only, and this model predicts through "
             "landmarks: use intervals='posterior', or fit with a larger exact_size."
         )
     inside = groups != ""
@@ -330,9 +370,9 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
         )
     together = len(names) + np.arange(len(groups))
     together[inside] = numbers
-    offset, scale = model.target_offset[0], model.target_scale
     found = posterior.leave_one_out(posterior.targets, n_jobs, together)
-    mean, std = offset + scale * found.mean[:, 0], scale * np.sqrt(found.variance)
+    mean = model.target_offset[0] + model.target_scale * found.mean[:, 0]
+    std = model.target_scale * np.sqrt(found.variance)
     scored = inside if limits is None else inside & (limits == 0)
     scores = number_scores(values[scored], mean[scored], std[scored])
     largest = float(np.quantile((np.abs(values - mean) / std)[scored], 0.9))
@@ -348,11 +388,8 @@ def left_out_classes(
     threshold = choose_threshold(asked, probabilities, codes)
     predicted = probabilities.argmax(axis=1) if threshold is None else threshold.name(probabilities)
     own = probabilities[np.arange(len(codes)), codes]
+    log_loss = max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300)))))
     return LeftOutClasses(
-        decisions[:, 0] if decisions.shape[1] == 1 else decisions,
-        probabilities,
-        classes[predicted],
-        float(np.mean(predicted == codes)),
-        max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300))))),
-        threshold,
-    )
+        decisions[:, 0] if decisions.shape[1] == 1 else decisions, probabilities,
+        classes[predicted], float(np.mean(predicted == codes)), log_loss, threshold,
+    )  # fmt: skip

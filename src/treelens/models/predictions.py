@@ -1,14 +1,25 @@
-"""What all fitted models have in common: the graphs they were fitted to, and their predictions."""
+"""What all fitted models have in common: training graphs, targets, predictions, probabilities.
+
+The sign of a decision value is the likelier class, so probabilities need a slope and nothing else:
+``softmax(slope * decisions)``, fitted to held-out predictions. A class of 3 % is hardly ever the
+likelier one, however well a model ranks. So with two classes, one of them rare, the threshold on
+its probability is chosen on held-out predictions.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import optimize, special
+from sklearn.utils.class_weight import compute_class_weight
 
+from treelens._sklearn_compat import check_sample_weight
+from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
@@ -16,7 +27,8 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
-from treelens.models.thresholds import Threshold
+from treelens.graphs.targets import check_kind
+from treelens.models.predictions import Threshold
 from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import (
     Features,
@@ -24,6 +36,9 @@ from treelens.patterns.histograms import (
     graph_keys,
     usual_out_of_vocabulary,
 )
+
+# Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
+_NEARLY = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +48,7 @@ class TrainingGraphs:
     histograms: PatternHistograms  # of the depths in use
     targets: np.ndarray  # (n_graphs,) class codes, or values
     n_in_all: int | None = None  # that the model was fitted to, where these are a sample
-    # Of the training graphs, empty where one has none; None where none has any, or where they were
-    # left out on purpose.
+    # Empty where a graph has none; None where none has any, or where they were left out on purpose.
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
     limits: np.ndarray | None = None  # (n_graphs,) 1: a lower limit, -1: an upper one, 0: exact
@@ -54,10 +68,8 @@ class TrainingGraphs:
 
     def called(self, index: int) -> str | None:
         """Return the name of a training graph, else its SMILES, else None."""
-        for texts in (self.names, self.smiles):
-            if texts is not None and texts[index]:
-                return texts[index]
-        return None
+        known = (texts[index] for texts in (self.names, self.smiles) if texts is not None)
+        return next(filter(None, known), None)
 
     def restored(self, recipe: GraphRecipe | None) -> GraphCollection | None:
         """Return the training molecules, read again; None where the model does not keep them."""
@@ -73,14 +85,13 @@ class TrainingGraphs:
 
     def extended(self, graphs: GraphCollection, targets: np.ndarray) -> TrainingGraphs:
         """Return targets, names and SMILES with those of more graphs; ``targets`` are of all."""
-        none = ("",) * len(graphs)
-        names, smiles = self.names, self.smiles
+        n, names, smiles, limits = len(graphs), self.names, self.smiles, self.limits
         return replace(
             self,
             targets=targets,
-            names=None if names is None else names + (names_of(graphs) or none),
-            smiles=None if smiles is None else smiles + (smiles_of(graphs) or none),
-            limits=None if self.limits is None else np.append(self.limits, [0] * len(graphs)),
+            names=names and names + (names_of(graphs) or ("",) * n),
+            smiles=smiles and smiles + (smiles_of(graphs) or ("",) * n),
+            limits=None if limits is None else np.append(limits, [0] * n),
         )
 
     @property
@@ -111,9 +122,7 @@ def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
         return tuple(str(text or "") for text in graphs.graph_data["smiles"].tolist())
     if "mol" not in graphs.graph_data:
         return None
-    from rdkit import Chem
-
-    return tuple(Chem.MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())
+    return tuple(rdkit().MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())
 
 
 def known_graphs(
@@ -127,8 +136,8 @@ def known_graphs(
     training, own = model.training, smiles_of(graphs)
     unseen = seen.histograms.unseen.sum(axis=1).tolist()
     covariates = getattr(model, "covariates", None)
-    names = [] if covariates is None else covariates.table.names
-    plain = all(name.startswith(PREFIX) for name in names)  # nothing but descriptors
+    named = [] if covariates is None else covariates.table.names
+    plain = all(name.startswith(PREFIX) for name in named)  # nothing but descriptors
     same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
     for side, features in ((-1, model.training_graphs), (1, seen.features)):
         features = features._replace(covariates=None) if plain else features
@@ -202,8 +211,7 @@ class FittedModel(Protocol):
     def weights(self) -> np.ndarray: ...  # (n_patterns,) one per pattern in use
     @property
     def expansion(self) -> KernelExpansion: ...  # sums that explanations divide among patterns
-    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
-        """Return the predictions of graphs, each refined once."""
+    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +248,8 @@ class Predictions:
             if values is not None and not np.isfinite(values).all():
                 row = int(np.argwhere(~np.isfinite(values))[0, 0])
                 raise ValueError(
-                    f"The decision value of graph {row} is not a finite number: the model's "
-                    "weights, gamma or coefficients are out of any sensible range. Fit the model "
-                    "again, with a smaller gamma; if it came from a file, get the file from a "
-                    "source you trust."
+                    f"The decision value of graph {row} is not a finite number: weights, gamma or "
+                    "coefficients of the model are out of any sensible range. Fit it again."
                 )
         return self
 
@@ -253,3 +259,196 @@ def predicted_codes(decisions: np.ndarray) -> np.ndarray:
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(int)
     return decisions.argmax(axis=1)
+
+
+def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    """Return the slope that makes held-out classes (n,) most probable, given (n, n_outputs)."""
+    n_classes = max(2, decisions.shape[1])
+    # As Platt (1999): where the classes separate, no finite slope would be the best. A class of n
+    # graphs is certain to (n + 1) / (n + 2) only.
+    certain = 1.0 - 1.0 / (np.bincount(codes, minlength=n_classes) + 2.0)[codes]  # (n,)
+    wanted = np.tile(((1.0 - certain) / (n_classes - 1))[:, None], n_classes)
+    wanted[np.arange(len(codes)), codes] = certain
+
+    def log_loss(log_slope: float) -> float:
+        probability = calibrated(decisions, float(np.exp(log_slope)))
+        missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
+        return float(np.average(missed, weights=weights))
+
+    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=np.log([1e-2, 1e3])).x))
+
+
+def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
+    """Return class probabilities, shape (n, n_classes)."""
+    if decisions.shape[1] == 1:
+        decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
+    return special.softmax(slope * decisions, axis=1)
+
+
+class Threshold(NamedTuple):
+    """Name the class ``code`` where its probability is at least ``value``."""
+
+    value: float
+    code: int
+
+    def validate(self) -> None:
+        if not 0.0 < self.value <= 1.0 or self.code not in (0, 1):
+            raise ValueError("a threshold is above 0 and at most 1, of the class 0 or 1")
+
+    def name(self, probabilities: np.ndarray) -> np.ndarray:
+        """Classes 0 and 1 from probabilities (n, 2): shape (n,)."""
+        named = probabilities[:, self.code] >= self.value
+        return np.where(named, self.code, 1 - self.code)
+
+
+def has_rare_class(codes: np.ndarray) -> bool:
+    """Whether some class has less than half of an even share: of two classes, below 25 %."""
+    counts = np.bincount(codes)
+    return bool(counts.min() < 0.5 * len(codes) / len(counts))
+
+
+def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -> Threshold | None:
+    """Return the threshold that was asked for, from held-out probabilities.
+
+    Parameters
+    ----------
+    asked : float or str
+        ``"auto"``: where one of two classes is rare (below 25 %) the one with the largest Matthews
+        correlation, else None. A number between 0 and 1: that. ``"recall=0.9"``: the highest that
+        finds nine tenths of the rarer class. ``"precision=0.8"``: the lowest with eight of ten
+        named rightly. ``"cost=10"``: the cheapest if missing one costs as much as ten false alarms.
+    probabilities, codes : ndarray, shape (n, n_classes) and (n,)
+
+    Returns
+    -------
+    Threshold or None
+        On the probability of the rarer class; None: the most probable class is named.
+
+    Examples
+    --------
+    >>> chances = np.array([[0.9, 0.1], [0.7, 0.3], [0.95, 0.05], [0.8, 0.2]])
+    >>> choose_threshold("recall=1", chances, np.array([0, 1, 0, 1])).value
+    0.2
+    """
+    kind, number = parse_threshold(asked)
+    if probabilities.shape[1] != 2:
+        if kind not in ("auto", "number") or (kind == "number" and number != 0.5):
+            raise ValueError(
+                f"threshold={asked!r} is for two classes, and there are {probabilities.shape[1]}: "
+                "leave it out, or learn one class against the others."
+            )
+        return None
+    if kind == "auto" and not has_rare_class(codes):
+        return None
+    code = rarer_code(codes)
+    if kind == "number":
+        return None if number == 0.5 else Threshold(number, code)
+    value = _best(kind, number, probabilities[:, code], codes == code)
+    return None if value is None else Threshold(value, code)
+
+
+def parse_threshold(asked: Any) -> tuple[str, float]:
+    """Return what a threshold asks for: ``("recall", 0.9)``, ``("number", 0.5)``, ..."""
+    if isinstance(asked, str) and asked == "auto":
+        return "auto", 0.0
+    kind, _, text = asked.rpartition("=") if isinstance(asked, str) else ("", "", asked)
+    try:
+        number = float(text)
+    except (TypeError, ValueError):
+        number = -1.0
+    most = np.finfo(float).max if kind == "cost" else 1.0
+    if kind not in ("", "recall", "precision", "cost") or not 0.0 < number <= most:
+        raise ValueError(
+            f"threshold must be 'auto', a number between 0 and 1, 'recall=0.9', 'precision=0.8' or "
+            f"'cost=10'; got {asked!r}."
+        )
+    return kind or "number", number
+
+
+def _best(kind: str, number: float, chance: np.ndarray, true: np.ndarray) -> float | None:
+    """The threshold among the probabilities said; None where nothing can be told apart."""
+    order = np.argsort(-chance, kind="stable")
+    # A threshold names all graphs of its probability, so only the last of equals counts.
+    ends = np.append(np.flatnonzero(np.diff(chance[order])), len(order) - 1)
+    hits = np.cumsum(true[order])[ends].astype(float)
+    named = ends + 1.0
+    n, n_true, values = float(len(true)), float(true.sum()), chance[order][ends]
+    if not 0 < n_true < n:
+        return None
+    if kind == "recall":
+        return float(values[np.argmax(hits >= number * n_true)])
+    if kind == "precision":
+        enough = np.flatnonzero(hits >= number * named)
+        return float(values[enough[-1] if len(enough) else 0])
+    if kind == "cost":
+        return float(values[np.argmin(number * (n_true - hits) + (named - hits))])
+    # Matthews correlations; where all graphs are named, the numerator is zero, too.
+    spread = np.sqrt(np.maximum(named * (n - named), 1.0) * n_true * (n - n_true))
+    correlation = (n * hits - named * n_true) / spread
+    best = float(correlation.max())
+    return float(values[np.flatnonzero(correlation >= _NEARLY * best)[-1]]) if best > 0 else None
+
+
+def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
+    """Return regression targets as floats."""
+    if y is None:
+        raise ValueError("A regressor needs values: call fit(graphs, y).")
+    check_kind(y)
+    given = np.asarray(y)
+    if given.shape != (n_graphs,):
+        raise ValueError(
+            f"There are {n_graphs} graphs but {given.size} values in y, of shape {given.shape}: "
+            "give one each, one-dimensional."
+        )
+    wrong = first_no_number(given)
+    if wrong is not None:
+        raise ValueError(f"{wrong[1]}, at position {wrong[0]}: correct it, or drop the graph.")
+    return given.astype(np.float64)
+
+
+def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
+    """Position of the first value that is no finite number, and words; an error for classes."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if not len(wrong):
+        return None
+    values = y.tolist()
+    if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
+        raise ValueError("The values of y are not numbers: for classes, use GraphClassifier.")
+    return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
+
+
+def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+    """Sample weights scaled to a mean of one; a ``ValueError`` describes what is wrong."""
+    if n_graphs < 2:
+        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
+    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
+    if not (weights > 0).all():
+        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
+    if weights.max() / weights.min() > 1e6:
+        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
+    return weights / weights.mean()
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """One weight per training graph from ``None``, ``"balanced"`` or a dict by class."""
+    if isinstance(class_weight, dict) and set(class_weight) - set(classes.tolist()):
+        raise ValueError(f"class_weight names classes that are not in y: {class_weight!r}.")
+    weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError(f"class_weight must be finite numbers above 0, got {class_weight!r}.")
+    return weights[codes]
+
+
+def warn_if_one_class(held_out: np.ndarray, classes: np.ndarray) -> None:
+    """Warn where one class was predicted for all held-out graphs; ``held_out`` are codes."""
+    if len(np.unique(held_out)) == 1:
+        warnings.warn(
+            f"The model predicts the class {classes.tolist()[held_out[0]]!r} for every held-out "
+            "graph. Its decision values may still rank graphs (see the ROC AUC); "
+            "class_weight='balanced' weights rare classes up.",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -20,8 +20,14 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.targets import LIMITS
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import Predictions, known_graphs, predicted_codes, smiles_of
-from treelens.models.thresholds import Threshold, check_numbers
+from treelens.models.predictions import (
+    Predictions,
+    Threshold,
+    check_numbers,
+    known_graphs,
+    predicted_codes,
+    smiles_of,
+)
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.

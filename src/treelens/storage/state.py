@@ -39,8 +39,7 @@ from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.kernels.gram import CovariateScales, MixtureScales
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import TrainingGraphs
-from treelens.models.thresholds import Threshold
+from treelens.models.predictions import Threshold, TrainingGraphs
 from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells

@@ -14,8 +14,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import TrainingGraphs, predicted_codes
-from treelens.models.thresholds import class_weights, has_rare_class, warn_if_one_class
+from treelens.models.predictions import (
+    TrainingGraphs,
+    class_weights,
+    has_rare_class,
+    predicted_codes,
+    warn_if_one_class,
+)
 from treelens.parallel import progress_ticks
 from treelens.patterns.forest import PatternExtractor
 from treelens.patterns.histograms import Features, PatternHistograms
