@@ -8,9 +8,9 @@ from scipy.stats import multivariate_normal
 import treelens as tl
 from strategies import random_collection
 from treelens.gp.fitting import joined_histograms, most_likely_noise
-from treelens.graphs.duplicates import noise_of_means
+from treelens.graphs.convert import NOISE
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.targets import NOISE
+from treelens.graphs.molecule_table import noise_of_means
 
 
 @pytest.fixture(scope="module")

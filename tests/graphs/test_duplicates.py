@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from treelens.graphs.duplicates import same_molecules
-from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
+from treelens.graphs.molecules import molecules_to_collection, same_molecules, smiles_to_collection
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 

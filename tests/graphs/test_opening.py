@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from graphs.test_damaged_files import TU_FILES, zipped
 from graphs.test_tudataset import write_set
 from treelens import read_smiles, read_tudataset
-from treelens.graphs import opening
+from treelens.graphs import tables
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import is_integer, is_number, number_table
+from treelens.graphs.targets import is_integer, is_number
+from treelens.graphs.tudataset import number_table
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
 
@@ -116,14 +117,14 @@ def test_the_limit_can_be_set(tmp_path, monkeypatch) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(SWOLLEN))
     monkeypatch.setenv("TREELENS_MAX_UNPACKED", str(len(SWOLLEN)))
-    assert opening.read_bytes(path) == SWOLLEN
+    assert tables.read_bytes(path) == SWOLLEN
     monkeypatch.setenv("TREELENS_MAX_UNPACKED", str(len(SWOLLEN) - 1))
     with pytest.raises(GraphDataError, match="was refused"):
-        opening.read_bytes(path)
+        tables.read_bytes(path)
     for wrong in ("2G", "-1", "1_000", "9" * 30):
         monkeypatch.setenv("TREELENS_MAX_UNPACKED", wrong)
         with pytest.raises(GraphDataError, match="must be a number of bytes; got"):
-            opening.read_bytes(path)
+            tables.read_bytes(path)
     archive = tmp_path / "X.zip"
     archive.write_bytes(zipped({**TU_FILES, "graph_attributes": SWOLLEN}))
     monkeypatch.delenv("TREELENS_MAX_UNPACKED")
@@ -166,7 +167,7 @@ def test_zips_packed_in_unusual_ways_are_refused(tmp_path, method) -> None:
 
 def test_lines_are_those_that_python_reads(tmp_path) -> None:
     for text in ("", "a", "a\n", "a\r\nb\rc\n\n\r\r\nd", "\r", "aaa\r\n", "aa\r\nb", "x\u2028y\n"):
-        lines = list(opening.bounded_lines(io.StringIO(text, newline=""), tmp_path))
+        lines = list(tables.bounded_lines(io.StringIO(text, newline=""), tmp_path))
         assert lines == list(io.StringIO(text, newline="")), repr(text)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from treelens import read_smiles
-from treelens.graphs import opening
+from treelens.graphs import tables
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
 from treelens.graphs.tables import read_table_blocks, read_text_table
@@ -34,7 +34,7 @@ def test_letters_as_programs_save_them(tmp_path, encoding, separator, recwarn) -
 
 
 def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(opening, "LONGEST_LINE", 100)
+    monkeypatch.setattr(tables, "LONGEST_LINE", 100)
     for before in (0, 1, 5, 90, 200):
         head = "smiles,label\n" + "C,1\n" * before
         (tmp_path / "x.csv").write_text(head + "C" * 98 + ",1\nC,1\n")
@@ -119,7 +119,7 @@ def test_what_is_no_workbook(tmp_path, monkeypatch) -> None:
         read_text_table(workbook(tmp_path / "y.xlsx", []))
     with pytest.raises(FileNotFoundError):
         read_text_table(tmp_path / "none.xlsx")
-    monkeypatch.setenv(opening.LIMIT_VARIABLE, "100")
+    monkeypatch.setenv(tables.LIMIT_VARIABLE, "100")
     with pytest.raises(GraphDataError, match="was refused"):
         read_text_table(tmp_path / "y.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)

@@ -8,8 +8,8 @@ import pytest
 
 import treelens as tl
 from graphs.test_molecule_table import write
+from treelens.graphs.convert import LIMITS, check_classes
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.targets import LIMITS, check_classes
 from treelens.models.thresholds import check_numbers
 
 

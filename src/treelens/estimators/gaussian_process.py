@@ -28,8 +28,7 @@ from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs, holds_blocks
-from treelens.graphs.targets import LIMITS
+from treelens.graphs.convert import LIMITS, check_graphs, holds_blocks
 from treelens.models.predictions import TrainingGraphs
 from treelens.models.thresholds import has_rare_class
 from treelens.parallel import progress_ticks

@@ -16,7 +16,7 @@ import numpy as np
 
 from treelens.graphs.chem import AtomAttributes, AtomLabel
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_graph_collection, described, is_block
+from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -24,6 +24,7 @@ from treelens.graphs.errors import (
     NotGraphsError,
     check_choice,
 )
+from treelens.graphs.foreign import described
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.recipe import GraphRecipe
 
@@ -205,42 +205,6 @@ def _mean_of_runs(table: np.ndarray, first: np.ndarray) -> np.ndarray:
         return np.add.reduceat(np.where(there, table, 0.0), starts) / np.add.reduceat(
             there, starts, dtype=np.int64
         )
-
-
-def encode_labels(
-    labels: Sequence[Hashable] | np.ndarray,
-    place: Callable[[int], str] = lambda position: f"label {position}",
-) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return a code for every label, and the different labels; ``place`` is for messages."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
-        values, codes = np.unique(labels, return_inverse=True)
-        return codes.astype(np.int32), tuple(values.tolist())
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    try:
-        alphabet = list(dict.fromkeys(labels))
-        good = all(map(_is_label, alphabet))
-    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
-        good = False
-    if not good:
-        bad = next(i for i, label in enumerate(labels) if not _is_label(label))
-        raise GraphDataError(
-            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
-            "must be hashable, and equal to themselves. Turn lists into tuples, and give missing "
-            "labels one of their own, such as 'unknown'."
-        )
-    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
-        alphabet = sorted(alphabet)
-    code_of = {label: code for code, label in enumerate(alphabet)}
-    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
-    return codes, tuple(alphabet)
-
-
-def _is_label(value: Any) -> bool:
-    try:
-        hash(value)
-        return value is not None and bool(value == value)
-    except (TypeError, ValueError):
-        return False
 
 
 # --- plain graphs: how graphs of other libraries are read -----------------------------------

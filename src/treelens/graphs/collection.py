@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -439,6 +440,42 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
     flat = np.arange(new_offsets[-1], dtype=np.int64)
     flat += np.repeat(offsets[picks] - new_offsets[:-1], lengths)
     return new_offsets, flat
+
+
+def encode_labels(
+    labels: Sequence[Hashable] | np.ndarray,
+    place: Callable[[int], str] = lambda position: f"label {position}",
+) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Return a code for every label, and the different labels; ``place`` is for messages."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
+        values, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int32), tuple(values.tolist())
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    try:
+        alphabet = list(dict.fromkeys(labels))
+        good = all(map(_is_label, alphabet))
+    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
+        good = False
+    if not good:
+        bad = next(i for i, label in enumerate(labels) if not _is_label(label))
+        raise GraphDataError(
+            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
+            "must be hashable, and equal to themselves. Turn lists into tuples, and give missing "
+            "labels one of their own, such as 'unknown'."
+        )
+    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
+        alphabet = sorted(alphabet)
+    code_of = {label: code for code, label in enumerate(alphabet)}
+    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
+    return codes, tuple(alphabet)
+
+
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        return value is not None and bool(value == value)
+    except (TypeError, ValueError):
+        return False
 
 
 def translate_codes(

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.duplicates import mixed, run_sums
-from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX
+from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX, mixed, run_sums
 
 PREFIX = "rdkit:"
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of

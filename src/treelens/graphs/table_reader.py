@@ -11,10 +11,9 @@ import numpy as np
 from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.duplicates import same_molecules
 from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import Molecules, smiles_by_recipe
+from treelens.graphs.molecules import Molecules, same_molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import (
     Table,

@@ -10,25 +10,22 @@ import codecs
 import csv
 import datetime
 import difflib
+import gzip
 import io
+import os
 import re
+import stat
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from treelens.graphs.chem import quiet, rdkit
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import (
-    bounded_lines,
-    check_regular,
-    check_unpacked,
-    open_unpacked,
-    read_bytes,
-)
+from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -43,6 +40,92 @@ _DAMAGES = (
     zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, OSError, SyntaxError,
     IndexError, AttributeError, EOFError, NotImplementedError,
 )  # fmt: skip
+
+
+# --- files: regular ones only, unpacked within bounds ---------------------------------------------
+
+# Files of graphs and molecules shrink to between a third and a hundredth. What claims more than
+# this is something else, and is refused before memory is spent on it.
+MAX_UNPACKED_BYTES = 2 * 2**30
+MAX_RATIO = 100
+SMALL_ENOUGH_BYTES = 8 * 2**20  # the ratio does not matter below this
+LIMIT_VARIABLE = "TREELENS_MAX_UNPACKED"
+LONGEST_LINE = 10 * 2**20  # one endless line would fill memory
+
+
+def check_regular(path: Path) -> None:
+    """Raise unless this is a regular file, or a link to one: reading a pipe may never end."""
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        raise  # the system's message names the path and says what is wrong
+    except (OSError, ValueError) as error:  # not there, a loop of links, an impossible name
+        raise GraphFileNotFoundError(f"{path} is not a file that exists.") from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        raise GraphDataError(
+            f"{path} is {kind}; expected a regular file. Write the data to one and give its path."
+        )
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, unpacked within bounds if its name ends in ``.gz``."""
+    data = bytearray()
+    with open_unpacked(path) as file:
+        while part := file.read(2**20):
+            data += part
+            if path.suffix.lower() == ".gz":
+                check_unpacked(path, len(data))
+    return bytes(data)
+
+
+def bounded_lines(stream: Any, path: Path) -> Iterator[Any]:
+    """Yield the lines of a stream with their ends; one too long to be a line is an error."""
+    n_lines = 0
+    while line := stream.readline(LONGEST_LINE + 2):
+        n_lines += 1
+        if len(line) > LONGEST_LINE and len(line.rstrip()) > LONGEST_LINE:
+            raise GraphDataError(
+                f"{path}, line {n_lines}: the line is longer than {LONGEST_LINE:,} characters, so "
+                "its line ends were lost, or it is no such file. Save it with one row a line."
+            )
+        yield line
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read bytes, unpacked where its name ends in ``.gz``."""
+    check_regular(path)
+    if path.suffix.lower() != ".gz":
+        with path.open("rb") as plain:
+            yield plain
+        return
+    try:
+        with gzip.open(path) as packed:
+            yield cast("IO[bytes]", packed)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise GraphDataError(
+            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
+        ) from error
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Raise where a packed file gives too many bytes; ``TREELENS_MAX_UNPACKED`` sets the limit."""
+    packed, chosen = path.stat().st_size, os.environ.get(LIMIT_VARIABLE)
+    limit = min(MAX_UNPACKED_BYTES, max(SMALL_ENOUGH_BYTES, MAX_RATIO * packed))
+    if chosen:
+        if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 20):
+            raise GraphDataError(f"{LIMIT_VARIABLE} must be a number of bytes; got {chosen!r:.9}.")
+        limit = int(chosen)
+    if n_bytes > limit:
+        raise GraphDataError(
+            f"{path} was refused: its {packed:,} bytes would unpack to more than {limit:,} bytes. "
+            "If you trust it, unpack it yourself, or set the environment variable "
+            f"{LIMIT_VARIABLE}=BYTES."
+        )
+
+
+# --- tables ---------------------------------------------------------------------------------------
 
 
 class Table(NamedTuple):
@@ -268,7 +351,7 @@ def _read_parquet(path: Path) -> Table:
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 
-# --- SDF ----------------------------------------------------------------------------------------
+# --- SDF ---------------------------------------------------------------------------------------
 
 
 def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError, first_few
-from treelens.graphs.opening import is_integer, is_number
 from treelens.graphs.tables import Table
 
-LIMITS = "target_limit"  # in ``graph_data``: 1 for lower limits, -1 for upper ones, 0 for values
-NOISE = "noise std"  # in ``graph_data``: standard deviation of each target, in its units
 TASKS = ("auto", "classification", "regression")
 MOST_CLASSES = 100
 # From this many different numbers on, a column of floats is taken for a measurement.
@@ -44,6 +38,30 @@ MISSING = frozenset(
 )
 
 
+# Python's ``int`` reads ``1_0`` as 10, ``01`` as 1, and the digits of every script: none of these
+# is a number here.
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+    r"|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII,
+)  # fmt: skip
+_MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
+
+
+def is_integer(field: str) -> bool:
+    """Whether a text is an integer that fits into 64 bits."""
+    if len(field) > _MOST_DIGITS or _INTEGER.fullmatch(field) is None:
+        return False
+    return -(2**63) <= int(field) < 2**63
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number whose digits a float can represent."""
+    if _NUMBER.fullmatch(text) is None:
+        return False
+    return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
+
+
 def is_missing(text: str) -> bool:
     """Whether a cell says that there is no value."""
     return text.lower() in MISSING
@@ -58,116 +76,6 @@ def as_target(values: Sequence[str]) -> np.ndarray:
     numbers = np.array([float(x) for x in values], dtype=np.float64)
     whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()
     return numbers.astype(np.int64) if whole and abs(numbers).max() < 2**53 else numbers
-
-
-# --- targets given with graphs ----------------------------------------------------------------
-
-
-def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct classes and a code per graph, or raise an error about ``y``."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
-    if y is None:
-        raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
-    check_kind(y)
-    array = np.asarray(y)
-    if array.shape != (n_graphs,):
-        raise GraphDataError(
-            f"y must be one class for each of {n_graphs} graphs, one-dimensional; got shape "
-            f"{array.shape}."
-        )
-    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
-    values = y if isinstance(y, (list, tuple)) else array.tolist()
-    missing = [i for i, value in enumerate(values) if _is_nothing(value)]
-    if missing:
-        raise GraphDataError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
-            f"position {missing[0]}: drop those graphs or give them a class."
-        )
-    if type_of_target(array) == "continuous":
-        raise GraphDataError(
-            "y holds numbers that are no classes: a classifier needs one class per graph. For "
-            "numbers, use GraphRegressor."
-        )
-    check_classification_targets(array)
-    classes, codes = np.unique(array, return_inverse=True)
-    texts = {value for value in values if isinstance(value, str)}
-    both = texts and texts & {str(value) for value in values if not isinstance(value, str)}
-    if both:  # numpy makes one class of them
-        one = min(both)
-        raise GraphDataError(
-            f"y holds {one} and {one!r}, a number and a text, which would be one class. Convert "
-            "all classes to one kind."
-        )
-    by_name: dict[str, str] = {}
-    for name in map(str, classes.tolist()):
-        other = by_name.setdefault(name.strip().casefold(), name)
-        if other != name:
-            warnings.warn(
-                f"The classes {other!r} and {name!r} differ in capitals or blanks only: they are "
-                "learned as two classes.",
-                UserWarning,
-                stacklevel=3,
-            )
-    if len(classes) < 2:
-        raise GraphDataError(
-            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
-        )
-    return classes, codes
-
-
-def check_kind(y: Any) -> None:
-    """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
-    if isinstance(y, (set, frozenset, dict)):
-        raise GraphDataError(
-            f"y is a {type(y).__name__}, which has no order: use a list or an array, one target "
-            "for each graph."
-        )
-    if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(
-            f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
-        )
-    kind = None
-    with suppress(ValueError):  # no array: another check says so
-        kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
-    if kind in ("c", "M", "m"):
-        what = "complex numbers" if kind == "c" else "dates or time spans"
-        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
-
-
-def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
-    """Return the position of the first graph without a class, and words about it."""
-    if y.dtype.kind in "iubU":  # which have no word for nothing
-        return None
-    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if _is_nothing(x))
-    return next(missing, None)
-
-
-def _is_nothing(value: Any) -> bool:
-    from treelens._sklearn_compat import is_pandas_na
-
-    return value is None or is_pandas_na(value) or bool(value != value)
-
-
-def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
-    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
-    values = np.full(len(noise), np.nan)
-    for k, value in enumerate(noise):
-        try:
-            values[k] = np.nan if value is None or value == "" else float(value)
-            wrong = np.isinf(values[k]) or values[k] < 0
-        except (TypeError, ValueError):
-            wrong = True
-        if wrong:
-            raise GraphDataError(
-                f"noise: a standard deviation is a number, 0 or more, but {place(k)} has "
-                f"{value!r:.40}. Correct it, or leave it empty."
-            )
-    if len(values) != n_graphs:
-        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
-    if np.isnan(values).all():
-        raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
-    return values
 
 
 # --- a column of a table ------------------------------------------------------------------------

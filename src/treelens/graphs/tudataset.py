@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import difflib
 import io
+import re
 import struct
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
@@ -25,8 +27,9 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.opening import check_regular, check_unpacked, number_table, read_bytes
 from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.tables import check_regular, check_unpacked, read_bytes
+from treelens.graphs.targets import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
@@ -355,3 +358,55 @@ def _damages(
     if len(open_ended) == 1:
         found.append(f"{places[open_ended[0]]} ends within a line, the other files do not")
     return found
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+_FLOAT = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|nan", re.IGNORECASE | re.ASCII
+)
+_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+_OF_INTEGERS = b"0123456789+-, \t\r\n"
+
+
+def number_table(
+    data: bytes, place: str, dtype: type = np.int64, columns: int | None = None
+) -> np.ndarray:
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
+    import pandas as pd
+
+    whole, table = dtype is np.int64, np.empty((0, 0))
+    with suppress(ValueError, OverflowError):  # also lines of different lengths
+        if not whole:
+            table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
+        elif not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
+            table = pd.read_csv(
+                io.BytesIO(data), header=None, dtype=dtype, skipinitialspace=True, na_filter=False,
+                skip_blank_lines=False, quoting=csv.QUOTE_NONE,
+            ).to_numpy()  # fmt: skip
+    complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out
+    if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
+        return table
+    # What fast parsers read too kindly, or not at all: here, blanks and tabs may separate numbers.
+    what, good = ("integer", is_integer) if whole else ("number", _FLOAT.fullmatch)
+    rows: list[list[float]] = []
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
+        fields = _SEPARATOR.split(line.strip())
+        columns = columns or len(fields)
+        bad = next((repr(field[:80]) for field in fields if not good(field)), None)
+        if bad is not None or len(fields) != columns:
+            wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
+            raise GraphDataError(
+                f"{place}, line {number}: expected {wanted}, found {bad or len(fields)} in "
+                f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line, or fetch the file "
+                "again."
+            )
+        rows.append([int(x) if whole else float(x) for x in fields])
+    return np.array(rows, dtype=dtype)
+
+
+def _has_leading_zero(data: bytes) -> bool:
+    """Whether a number begins with a zero, where all that is no digit lies below the digits."""
+    zero = np.frombuffer(data, dtype=np.uint8) == ord("0")
+    digit = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8) >= ord("0")
+    return bool((zero & ~digit[:-2] & digit[2:]).any())

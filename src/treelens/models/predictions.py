@@ -13,8 +13,8 @@ from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
 from treelens.patterns.features import Features, RefinedGraphs, graph_keys

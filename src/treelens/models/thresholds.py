@@ -18,7 +18,7 @@ from scipy import optimize
 
 from treelens._sklearn_compat import check_sample_weight
 from treelens.evaluation.metrics import rarer_code
-from treelens.graphs.targets import check_kind
+from treelens.graphs.convert import check_kind
 
 # A class is rare with less than this part of an even share.
 _RARE = 0.5
