@@ -74,16 +74,32 @@ def build_collection(
             f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
             f"the nodes 0 to {n_nodes - 1}."
         )
-    arcs, directions, order, first = _canonical_arcs(edges, directed)
+    # Every edge at both ends, sorted by (start, end, direction), equal ones merged.
+    there, back = (2 * (pairs @ [n_nodes, 1]) for pairs in (edges, edges[:, ::-1]))
+    arcs, first, which = np.unique(
+        np.concatenate([there, back + directed]), return_index=True, return_inverse=True
+    )
+    start, end = np.divmod(arcs // 2, max(1, n_nodes))
     edge_codes, edge_alphabet = None, None
     if edge_labels is not None:
-        edge_codes, edge_alphabet = _labels_of_arcs(edge_labels, edges, order, first, node_offsets)
+        _check_count("edge labels", len(edge_labels), "edges", len(edges))
+        codes, edge_alphabet = encode_labels(
+            edge_labels, lambda i: f"The label of edge {_place(edges[i], node_offsets)}"
+        )
+        edge_codes = np.tile(codes, 2)[first]
+        conflict = codes != edge_codes[which[: len(edges)]]
+        conflict |= codes != edge_codes[which[len(edges) :]]
+        if conflict.any():
+            edge, known = conflict.argmax(), edge_codes[which[conflict.argmax()]]
+            raise GraphDataError(
+                f"Edge {_place(edges[edge], node_offsets)} is listed with two labels, "
+                f"{edge_alphabet[known]!r} and {edge_alphabet[codes[edge]]!r}. Merge the two (a "
+                "tuple is a fine label) or leave the edge labels out."
+            )
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
-        # Arcs of one edge in the order of the lines, so that both directions have the same mean.
-        by_line = order[np.lexsort((order, np.cumsum(first)))]
-        edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[by_line], first)
-    degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
+        edge_attributes = _means(np.asarray(edge_attributes), which.reshape(2, -1), len(arcs))
+    degrees = np.bincount(start, minlength=n_nodes)
     degree_labels = node_labels is None
     if node_labels is None:
         node_labels = degrees
@@ -98,13 +114,13 @@ def build_collection(
     node_codes, node_alphabet = encode_labels(
         node_labels, lambda i: f"The label of node {_place(i, node_offsets)}"
     )
-    first_node = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]  # of the graph of each arc
+    first_node = np.repeat(node_offsets[:-1], sizes)[start]  # of the graph of each arc
     return GraphCollection(
-        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - first_node,
-        node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
-        recipe, node_attributes=node_attributes, attribute_names=tuple(attribute_names),
+        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), end - first_node, node_codes,
+        node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels, recipe,
+        node_attributes=node_attributes, attribute_names=tuple(attribute_names),
         edge_attributes=edge_attributes, edge_attribute_names=tuple(edge_attribute_names),
-        directions=directions,
+        directions=arcs % 2 if directed else None,
     )  # fmt: skip
 
 
@@ -156,55 +172,19 @@ def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
         raise GraphDataError(f"There are {count} {what} for {expected} {of_what}: give one each.")
 
 
-def _canonical_arcs(
-    edges: np.ndarray, directed: bool
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-    """Return every edge at both ends, sorted by (start, end, direction).
+def _means(table: np.ndarray, arcs_of: np.ndarray, n_arcs: int) -> np.ndarray:
+    """Return the mean of the rows (n_edges, n_columns) of each arc, without missing values.
 
-    Returned are the different arcs (n_arcs, 2) with their directions; and of the 2 n_edges arcs
-    before equal ones were merged, the edge of each and whether it differs from the one before.
+    Both directions of an edge add up in the order of the lines, so that they have the same mean.
     """
-    arcs = np.concatenate([edges, edges[:, ::-1]])
-    incoming = np.repeat([False, directed], len(edges))
-    order = np.lexsort((*([incoming] if directed else []), arcs[:, 1], arcs[:, 0]))
-    arcs, incoming = arcs[order], incoming[order]
-    first = np.ones(len(arcs), dtype=bool)
-    first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1) | (incoming[1:] != incoming[:-1])
-    directions = incoming[first].astype(np.int8) if directed else None
-    return arcs[first], directions, order % max(1, len(edges)), first
-
-
-def _labels_of_arcs(
-    labels: Sequence[Any] | np.ndarray, edges: np.ndarray, order: np.ndarray, first: np.ndarray,
-    offsets: np.ndarray,
-) -> tuple[np.ndarray, tuple[Any, ...]]:  # fmt: skip
-    """Return the codes of the different arcs, and the alphabet; raise where an arc has two."""
-    _check_count("edge labels", len(labels), "edges", len(edges))
-    codes, alphabet = encode_labels(
-        labels, lambda i: f"The label of edge {_place(edges[i], offsets)}"
-    )
-    codes = codes[order]
-    known = codes[first][np.cumsum(first) - 1]  # the code of the first arc with the same ends
-    conflict = codes != known
-    if conflict.any():
-        arc = conflict.argmax()
-        raise GraphDataError(
-            f"Edge {_place(edges[order[arc]], offsets)} is listed with two labels, "
-            f"{alphabet[known[arc]]!r} and {alphabet[codes[arc]]!r}. Merge the two (a tuple is a "
-            "fine label) or leave the edge labels out."
-        )
-    return codes[first], alphabet
-
-
-def _mean_of_runs(table: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the means of runs of rows, without missing values."""
-    if not len(table) or first.all():
-        return table
-    starts, there = np.flatnonzero(first), ~np.isnan(table)
-    with np.errstate(invalid="ignore"):  # nothing but missing values: their mean is missing
-        return np.add.reduceat(np.where(there, table, 0.0), starts) / np.add.reduceat(
-            there, starts, dtype=np.int64
-        )
+    by_line = arcs_of.T.ravel()
+    means = np.empty((n_arcs, table.shape[1]))
+    for k, column in enumerate(np.repeat(table, 2, axis=0).T):
+        there = ~np.isnan(column)
+        sums = np.bincount(by_line, np.where(there, column, 0.0), n_arcs)
+        with np.errstate(invalid="ignore"):  # nothing but missing values: their mean is missing
+            means[:, k] = sums / np.bincount(by_line, there, n_arcs)
+    return means
 
 
 # --- plain graphs: how graphs of other libraries are read -----------------------------------
@@ -247,16 +227,16 @@ def join(
         ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
     pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
-    for i, edges in enumerate(pairs):
-        outside = ((edges < 0) | (edges >= sizes[i])).any(axis=1)
-        if outside.any():
-            u, v = edges[outside.argmax()].tolist()
-            raise GraphDataError(
-                f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {sizes[i]} nodes, "
-                "numbered from 0."
-            )
-    n_edges = [len(edges) for edges in pairs]
-    edges = np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
+    n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
+    graph_of = np.repeat(np.arange(len(graphs)), n_edges)
+    outside = ((edges < 0) | (edges >= np.array(sizes)[graph_of, None])).any(axis=1)
+    if outside.any():
+        (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
+        raise GraphDataError(
+            f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {sizes[i]} nodes, "
+            "numbered from 0."
+        )
+    edges = edges + (np.cumsum(sizes) - sizes)[graph_of, None]
     nodes = _columns("node", graphs, sizes, asked, required, notes)
     arcs = _columns("edge", graphs, n_edges, asked, required, notes)
     if directed and not all(kinds):
