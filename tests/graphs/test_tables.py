@@ -33,18 +33,6 @@ def test_letters_as_programs_save_them(tmp_path, encoding, separator, recwarn) -
     assert block == table
 
 
-def test_a_line_without_an_end_is_found_before_all_is_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(tables, "LONGEST_LINE", 100)
-    for before in (0, 1, 5, 90, 200):
-        head = "smiles,label\n" + "C,1\n" * before
-        (tmp_path / "x.csv").write_text(head + "C" * 98 + ",1\nC,1\n")
-        read_text_table(tmp_path / "x.csv")  # a hundred letters are a line
-        (tmp_path / "x.csv").write_text(head + "C" * 99 + ",1\nC,1\n")
-        for read in (read_text_table, lambda path: list(read_table_blocks(path, 10))):
-            with pytest.raises(GraphDataError, match=rf"line {before + 2}: .* longer than 10"):
-                read(tmp_path / "x.csv")
-
-
 @pytest.mark.parametrize("name", ["x.smi", "x.csv"])
 def test_only_line_ends_end_lines(tmp_path, name) -> None:
     """Not the separators of Unicode, which Python's splitlines takes for line ends."""
