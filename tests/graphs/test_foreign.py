@@ -161,7 +161,7 @@ def test_geometric_mistakes(parts, words) -> None:
     tensors = {name: FakeTensor(values) for name, values in parts.items()}
     with pytest.raises(GraphDataError, match=words):
         as_graph_collection([data(**tensors)])
-    with pytest.raises(GraphDataError, match=r"Graph 0: edge_index must have shape \(2, n_edges\)"):
+    with pytest.raises(GraphDataError, match="Graph 0, edge_index transposed: expected pairs"):
         as_graph_collection([SimpleNamespace(edge_index=np.zeros((4, 3)), num_nodes=3)])
 
 

@@ -115,7 +115,7 @@ BAD = [
     ({"node_labels": "4\n5\n4\n6\n"}, r"has 4 lines.* has 5"),
 
     ({"edge_labels": "0\n0\n9\n"}, r"edge_labels.txt has 3 lines.* has 4"),
-    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 2 - 1 of graph 0 .*two labels"),
+    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 1 - 2 of graph 0 .*two labels, 8 and 9"),
 ]  # fmt: skip
 
 

@@ -86,15 +86,16 @@ def build_collection(
         codes, edge_alphabet = encode_labels(
             edge_labels, lambda i: f"The label of edge {_place(edges[i], node_offsets)}"
         )
-        edge_codes = np.tile(codes, 2)[first]
-        conflict = codes != edge_codes[which[: len(edges)]]
-        conflict |= codes != edge_codes[which[len(edges) :]]
+        codes = np.tile(codes, 2)
+        edge_codes = codes[first]
+        conflict = codes != edge_codes[which]
         if conflict.any():
-            edge, known = conflict.argmax(), edge_codes[which[conflict.argmax()]]
+            arc = conflict.argmax()
+            one, other = (edge_alphabet[code] for code in (edge_codes[which[arc]], codes[arc]))
             raise GraphDataError(
-                f"Edge {_place(edges[edge], node_offsets)} is listed with two labels, "
-                f"{edge_alphabet[known]!r} and {edge_alphabet[codes[edge]]!r}. Merge the two (a "
-                "tuple is a fine label) or leave the edge labels out."
+                f"Edge {_place(edges[arc % len(edges)], node_offsets)} is listed with two labels, "
+                f"{one!r} and {other!r}. Merge the two (a tuple is a fine label) or leave the edge "
+                "labels out."
             )
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))

@@ -17,7 +17,6 @@ from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.foreign import (
     EXPECTED,
     NAMES,
-    VALUES,
     Kind,
     common_kind,
     described,
@@ -112,17 +111,18 @@ def as_graph_collection(
                 f"{parameter}={value!r:.80} is for graphs of other libraries; got {kind.name}. "
                 f"Leave {parameter} out."
             )
-        if isinstance(value, str) and parameter in VALUES:
+        if value is None or not parameter.endswith("_attributes"):
+            continue
+        names = kind.takes is NAMES
+        if isinstance(value, str):
             given[parameter] = value if value == "all" else [value]
-        elif value is not None and parameter in ("node_attributes", "edge_attributes"):
-            names = kind.takes is NAMES
-            if not isinstance(value, Iterable) or (
-                names and not all(isinstance(name, str) for name in value)
-            ):
-                raise GraphDataError(
-                    f"{parameter} must be a list of {'names' if names else 'values of each graph'}"
-                    f", or 'all', for {kind.name}; got {value!r:.80}."
-                )
+        elif not isinstance(value, Iterable) or (
+            names and not all(isinstance(name, str) for name in value)
+        ):
+            raise GraphDataError(
+                f"{parameter} must be a list of {'names' if names else 'values of each graph'}, or "
+                f"'all', for {kind.name}; got {value!r:.80}."
+            )
     if kind.source is None:
         collection = kind.convert(graphs, recipe)
         if recipe is not None:
@@ -240,14 +240,6 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
         )
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
-    texts = {value for value in values if isinstance(value, str)}
-    both = texts and texts & {str(value) for value in values if not isinstance(value, str)}
-    if both:  # numpy makes one class of them
-        one = min(both)
-        raise GraphDataError(
-            f"y holds {one} and {one!r}, a number and a text, which would be one class. Convert "
-            "all classes to one kind."
-        )
     by_name: dict[str, str] = {}
     for name in map(str, classes.tolist()):
         other = by_name.setdefault(name.strip().casefold(), name)
@@ -267,11 +259,6 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_kind(y: Any) -> None:
     """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
-    if isinstance(y, (set, frozenset, dict)):
-        raise GraphDataError(
-            f"y is a {type(y).__name__}, which has no order: use a list or an array, one target "
-            "for each graph."
-        )
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
         raise GraphDataError(
             f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
@@ -300,18 +287,16 @@ def _is_nothing(value: Any) -> bool:
 
 def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
     """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
-    values = np.full(len(noise), np.nan)
-    for k, value in enumerate(noise):
-        try:
-            values[k] = np.nan if value is None or value == "" else float(value)
-            wrong = np.isinf(values[k]) or values[k] < 0
-        except (TypeError, ValueError):
-            wrong = True
-        if wrong:
-            raise GraphDataError(
-                f"noise: a standard deviation is a number, 0 or more, but {place(k)} has "
-                f"{value!r:.40}. Correct it, or leave it empty."
-            )
+    import pandas as pd
+
+    given = pd.Series(list(noise), dtype=object)
+    values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(given.notna() & (given != "") & ~((values >= 0) & (values < np.inf)))
+    if len(wrong):
+        raise GraphDataError(
+            f"noise: a standard deviation is a number, 0 or more, but {place(int(wrong[0]))} has "
+            f"{given[wrong[0]]!r:.40}. Correct it, or leave it empty."
+        )
     if len(values) != n_graphs:
         raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
     if np.isnan(values).all():

@@ -32,13 +32,6 @@ Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far 
 def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     """Return a collection with the attributes, fine labels, data and recipe of the graphs."""
     first = graphs[0]
-    for index, graph in enumerate(graphs):
-        for what in ("node_attributes", "edge_attributes"):
-            if tuple(getattr(graph, what)) != tuple(getattr(first, what)):
-                raise GraphDataError(
-                    f"Graph 0 has the {what} {list(getattr(first, what))!r}, graph {index} has "
-                    f"{list(getattr(graph, what))!r}: give all graphs the same."
-                )
     plain = [
         PlainGraph(
             range(g.n_nodes), g.edges, {None: g.node_labels, **g.node_attributes},
@@ -97,12 +90,8 @@ def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     edges: list[np.ndarray] = []
     sizes: list[Any] = []
     for index, graph in enumerate(graphs):
-        edge_index = to_array(graph.edge_index)
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-            raise GraphDataError(
-                f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
-            )
-        edges.append(edge_array(edge_index.T, f"Graph {index}, edge_index"))  # (n_edges, 2)
+        transposed = to_array(graph.edge_index).T  # (n_edges, 2)
+        edges.append(edge_array(transposed, f"Graph {index}, edge_index transposed"))
         sizes.append(getattr(graph, "num_nodes", None))
         if not isinstance(sizes[-1], (int, np.integer)) or sizes[-1] < 0:
             raise GraphDataError(f"Graph {index}: num_nodes is {sizes[-1]!r}; expected an integer.")

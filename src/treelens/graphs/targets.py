@@ -1,4 +1,4 @@
-"""Targets: what a column of text holds (numbers, limits or classes), and checks of ``y``."""
+"""Targets: what a column of text holds, numbers, limits or classes."""
 
 from __future__ import annotations
 
@@ -36,30 +36,21 @@ _QUALIFIED = re.compile(r"\s*([<>≤≥~≈=]{1,2})\s*([^\s<>≤≥~≈=].*)")
 MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "nan", "null", "none", "<na>", "#n/a", "nd", "n.d.", "not determined"}
 )
-
-
-# Python's ``int`` reads ``1_0`` as 10, ``01`` as 1, and the digits of every script: none of these
-# is a number here.
-_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+# Python's ``int`` also reads ``1_0``, ``01`` and the digits of every script. Here, integers fit
+# into 64 bits, and no digit of a number is lost in a float.
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(
-    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    r"|[+-]?(?:inf|infinity)", re.IGNORECASE | re.ASCII,
-)  # fmt: skip
-_MOST_DIGITS = 20  # with a sign; more do not fit, and Python refuses to read thousands
+    r"[+-]?(?:(?:(?:0|[1-9][0-9]{0,15})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
-def is_integer(field: str) -> bool:
-    """Whether a text is an integer that fits into 64 bits."""
-    if len(field) > _MOST_DIGITS or _INTEGER.fullmatch(field) is None:
-        return False
-    return -(2**63) <= int(field) < 2**63
+def is_integer(text: str) -> bool:
+    return _INTEGER.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number whose digits a float can represent."""
-    if _NUMBER.fullmatch(text) is None:
-        return False
-    return _INTEGER.fullmatch(text) is None or abs(int(text[:_MOST_DIGITS])) <= 2**53
+    return _NUMBER.fullmatch(text) is not None
 
 
 def is_missing(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import difflib
 import io
 import re
@@ -133,7 +132,7 @@ def _build(
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.argsort(by_graph)
     found: dict[str, np.ndarray] = {}
-    for part in [part for part in OPTIONAL_PARTS if part in files.contents]:
+    for part in (part for part in OPTIONAL_PARTS if part in files.contents):
         table = _table(files, part)
         of_edges = part.startswith("edge")
         count = len(edges) if of_edges else len(graph_of)
@@ -373,17 +372,10 @@ def number_table(
     data: bytes, place: str, dtype: type = np.int64, columns: int | None = None
 ) -> np.ndarray:
     """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
-    import pandas as pd
-
     whole, table = dtype is np.int64, np.empty((0, 0))
     with suppress(ValueError, OverflowError):  # also lines of different lengths
-        if not whole:
-            table = np.loadtxt(io.BytesIO(data), delimiter=",", comments=None, ndmin=2)
-        elif not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
-            table = pd.read_csv(
-                io.BytesIO(data), header=None, dtype=dtype, skipinitialspace=True, na_filter=False,
-                skip_blank_lines=False, quoting=csv.QUOTE_NONE,
-            ).to_numpy()  # fmt: skip
+        if not whole or not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
+            table = np.loadtxt(io.BytesIO(data), dtype, delimiter=",", comments=None, ndmin=2)
     complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out
     if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
         return table
