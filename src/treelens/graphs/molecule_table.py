@@ -26,7 +26,6 @@ from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
 
 DUPLICATES = ("merge", "first", "keep", "error")
-_FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
 _FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 
@@ -165,14 +164,10 @@ class MoleculeTable:
 
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
-        y, groups, limits = (
-            None if x is None else x[keep] for x in (self.y, self.groups, self.limits)
-        )
+        arrays = {name: getattr(self, name) for name in ("graphs", "rows", "y", "groups", "limits")}
+        some: dict[str, Any] = {name: x[keep] for name, x in arrays.items() if x is not None}
         merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
-        return replace(
-            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups,
-            merged=merged, limits=limits,
-        )  # fmt: skip
+        return replace(self, merged=merged, **some)
 
     def column(
         self, name: str, rows: np.ndarray | None = None, parameter: str = "column"
@@ -293,13 +288,6 @@ class MoleculeTable:
     ) -> MoleculeTable:
         """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
         y, target = np.asarray(self.y), self.target_name
-        if learn and task != "regression" and len(y) < _FEWEST_ROWS:
-            why = "; ".join(f"{what}: {n}" for what, n in self.counts.items())
-            raise GraphDataError(
-                f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
-                f"({target!r}){f' ({why})' if why else ''}, too few to learn from. Add rows, or "
-                "name another column with target=COLUMN."
-            )
         measured = targets.looks_measured(y) or scale is not None or self.limits is not None
         if task == "auto" and measured:
             self.notes.append(
@@ -347,20 +335,17 @@ class MoleculeTable:
         data = replace(self, groups=groups)
         if not n_repeats:
             return data
-        found = f"{n_repeats} row{'s repeat' if n_repeats > 1 else ' repeats'} the molecule of "
-        found += "another row"
-        if n_stereo:
-            found += f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label "
-            found += "and bond_label can tell apart)"
+        repeat = "rows repeat" if n_repeats > 1 else "row repeats"
+        stereo = f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label and "
+        stereo += "bond_label can tell apart)"
+        found = f"{n_repeats} {repeat} the molecule of another row{stereo if n_stereo else ''}"
         if how == "error":
             raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
         columns = [c for c in self.covariates if c in self.graphs.graph_data]
         measured = _same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
         data._note_contradictions(measured)
         if how == "keep":
-            self.notes.append(
-                f"{found}. They were kept: on both sides of a split they flatter every score."
-            )
+            self.notes.append(f"{found}. They were kept, and flatter scores across splits.")
             return data
         if how == "first":
             self.notes.append(f"{found}: only the first row of each was kept.")
@@ -417,8 +402,7 @@ class MoleculeTable:
         torn = _contradictions(self._y_learned, measured, numbers, self.limits)
         if not torn:
             return
-        cells = list(map(str, np.asarray(self.y)))
-        cells = cells if self.target is None else self.column(self.target)
+        cells = np.asarray(self.y) if self.target is None else self.column(self.target)
         shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in torn]
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import Molecules, same_molecules, smiles_by_recipe
+from treelens.graphs.molecules import Molecules, leave_out, same_molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import (
     Table,
@@ -213,10 +214,8 @@ def read_table(
         raise GraphDataError(f"{table.source} has column names but no rows to read.")
     known = None if recipe is None else recipe.table
     read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
-    read.notes.extend(about_standardizing(read.graphs))
+    read.notes.extend(about_molecules(read.graphs, chosen=model is not None))
     check_unreadable(read, on_invalid, max_invalid)
-    if model is None:
-        read.notes.extend(about_salts(read.graphs))
     read.notes.extend(about_shared_names(read))
     if target is None:
         return read
@@ -271,15 +270,13 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
     if not len(table.unreadable):
         return
     share, found = len(table.unreadable) / table.n_rows, table.about_unreadable()
-    if on_invalid == "raise":
-        raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
-    if share > max_invalid or share == 1.0:
+    if on_invalid == "skip" and (share > max_invalid or share == 1.0):
         skip = f", or leave them out with max_invalid={share + 0.01:.2f}" if share < 1.0 else ""
         raise GraphDataError(
             f"{found} With so many, the column or the file is probably not the right one. Correct "
             f"them, name another column with smiles=COLUMN{skip}."
         )
-    table.notes.append(f"{found} They were left out.")
+    leave_out(found, "on_invalid", on_invalid, False, table.notes)
 
 
 def recipe_for(
@@ -322,46 +319,40 @@ def covariate_names(
 # --- notes ----------------------------------------------------------------------------------------
 
 
-def about_standardizing(graphs: GraphCollection) -> list[str]:
-    """How many molecules standardising changed."""
-    if "standardized" not in graphs.graph_data:
-        return []
-    changes = graphs.graph_data["standardized"]
-    words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
-    return [f"standardising changed {sum(map(bool, changes))} of {len(graphs)} molecules: {words}."]
-
-
-def about_salts(graphs: GraphCollection) -> list[str]:
-    """That some molecules are salts or solvates, which are read whole by default."""
-    recipe, data = graphs.recipe, graphs.graph_data
-    if recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
-        return []
+def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
+    """What standardising changed; unless that was ``chosen``, that salts and solvates are whole."""
+    recipe, data, notes = graphs.recipe, graphs.graph_data, list[str]()
+    if "standardized" in data:
+        changes = data["standardized"]
+        words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
+        n_changed = sum(map(bool, changes))
+        notes.append(f"standardising changed {n_changed} of {len(graphs)} molecules: {words}.")
+    if chosen or recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
+        return notes
     rows = [row for row, text in zip(data["row"], data["smiles"], strict=True) if "." in text]
-    if not rows:
-        return []
-    return [
-        f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
-        f"first in row {rows[0] + 1}: they are read whole; standardising (--standardize) keeps the "
-        "largest."
-    ]
+    if rows:
+        notes.append(
+            f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
+            f"first in row {rows[0] + 1}: they are read whole; standardising (--standardize) keeps "
+            "the largest."
+        )
+    return notes
 
 
 def about_shared_names(table: MoleculeTable) -> list[str]:
     """That a name stands in several rows with different molecules: one of them may be wrong."""
     column, names = next(iter(table.ids.items()), ("", []))
     by_name: dict[str, list[int]] = {}
-    for graph, row in enumerate(table.rows.tolist()) if names else ():
+    for graph, row in enumerate(table.rows.tolist() if names else ()):
         by_name.setdefault(names[row], []).append(graph)
     several = {name: some for name, some in by_name.items() if name and len(some) > 1}
-    if not several:
-        return []
-    groups = same_molecules(table.graphs[np.concatenate(list(several.values()))]).groups
-    shown, first = [], 0
+    order = np.array([graph for some in several.values() for graph in some], dtype=np.int64)
+    groups = iter(same_molecules(table.graphs[order]).groups.tolist() if several else ())
+    shown = []
     for name, some in several.items():
-        if len(np.unique(groups[first : first + len(some)])) > 1:
+        if len(set(islice(groups, len(some)))) > 1:
             numbers = first_few([str(table.rows[graph] + 1) for graph in some], 4)
             shown.append(f"{name[:40]!r} (rows {numbers})")
-        first += len(some)
     if not shown:
         return []
     return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]
