@@ -154,12 +154,11 @@ _MOST_CIP_STEPS = 200_000  # a cage of rings may take RDKit hours
 class Molecules:
     """Collects atoms and bonds of many molecules and builds one collection from them.
 
-    Visiting every atom is slow, since each becomes a Python object. For molecules that were just
-    parsed, one call returns the connectivity invariants of all atoms (hashes of element, neighbours
-    and hydrogens together, hydrogens, charge, isotope and ring), and only one atom of each
-    invariant is visited; aromatic atoms are those with an aromatic bond. Every atom is visited
-    where this may fail: invariants do not separate hydrogens that are atoms from others, and
-    molecules of the user may be partly kekulised.
+    Visiting every atom is slow. For molecules that were just parsed, one call returns the
+    connectivity invariants of all atoms (hashes of element, neighbours and hydrogens, charge,
+    isotope and ring), and only one atom of each is visited; aromatic atoms are those with an
+    aromatic bond. Invariants do not separate hydrogens that are atoms from others, and molecules of
+    the user may be partly kekulised: there, every atom is visited.
     """
 
     def __init__(self, recipe: GraphRecipe) -> None:
@@ -208,31 +207,28 @@ class Molecules:
                     self._add(position, molecule)
         return self
 
-    def _add(self, position: int, given: Any) -> None:
-        try:
-            molecule = self.chem.AddHs(given) if self.recipe.hydrogens else given
-            if self.needs_stereo:
-                molecule = self.chem.Mol(molecule)
-                with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
-                    self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
-            n_atoms = molecule.GetNumAtoms()
-            if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
-                found = self.invariants(molecule)
-                if not self.key_of.keys() >= set(found):
-                    self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
-            else:  # iterating over GetAtoms() takes twice as long
-                found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
-                if self.by_invariant:
-                    found = [key + _NO_INVARIANT for key in found]
-                    self.key_of |= {number: number - _NO_INVARIANT for number in found}
-            self.atoms += found
-        except RuntimeError as error:
-            if _is_sanitized(given):  # raised by a function of the user's, for example
-                raise
+    def _add(self, position: int, molecule: Any) -> None:
+        if self.recipe.reader == "rdkit" and molecule.NeedsUpdatePropertyCache():
             raise GraphDataError(
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
                 "and rings are unknown. Call Chem.SanitizeMol on it first."
-            ) from error
+            )
+        molecule = self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule
+        if self.needs_stereo:
+            molecule = self.chem.Mol(molecule)
+            with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
+                self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
+        n_atoms = molecule.GetNumAtoms()
+        if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
+            found = self.invariants(molecule)
+            if not self.key_of.keys() >= set(found):
+                self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
+        else:  # iterating over GetAtoms() takes twice as long
+            found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
+            if self.by_invariant:
+                found = [key + _NO_INVARIANT for key in found]
+                self.key_of |= {number: number - _NO_INVARIANT for number in found}
+        self.atoms += found
         if self.attributes is not None:
             self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
@@ -297,14 +293,6 @@ class Molecules:
             "node_codes": codes[which], "node_alphabet": alphabet,
             "fine_codes": fine_codes[which], "fine_alphabet": fine_alphabet,
         }  # fmt: skip
-
-
-def _is_sanitized(molecule: Any) -> bool:
-    try:
-        molecule.GetRingInfo().NumRings()
-    except RuntimeError:
-        return False
-    return not molecule.NeedsUpdatePropertyCache()
 
 
 def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
