@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import socket
-import threading
 import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs.test_damaged_files import TU_FILES, zipped
@@ -31,22 +29,6 @@ def read_blocks(path: Path) -> list:
     return [part.load() for part in SmilesBlocks(path)]
 
 
-def within_seconds(call, seconds: float = 20.0) -> str:
-    """The message of our error from a call that must not hang; a thread that does stays behind."""
-    caught: list[str] = []
-
-    def attempt() -> None:
-        with pytest.raises(GraphDataError) as error:
-            call()
-        caught.append(str(error.value))
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    assert caught, "the call hangs, or gave no error of ours"
-    return caught[0]
-
-
 # --- what is no regular file ----------------------------------------------------------------
 
 
@@ -63,36 +45,21 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> Non
     write_set(tmp_path, "X")
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
-    message = within_seconds(lambda: read(tmp_path / name))
-    assert f"{name} is a pipe, a socket or a device; expected a regular file" in message
+    with pytest.raises(GraphDataError, match=f"{name} is a pipe, a socket or a device; expected"):
+        read(tmp_path / name)
 
 
-def test_folders_sockets_and_devices(tmp_path, monkeypatch) -> None:
+def test_folders_and_devices(tmp_path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(GraphDataError, match=r"folder\.csv is a folder; expected a regular file"):
         read_smiles(tmp_path / "folder.csv")
     (write_set(tmp_path / "set", "X", edge_labels=None) / "X_edge_labels.txt").mkdir()
     with pytest.raises(GraphDataError, match=r"X_edge_labels\.txt is a folder"):
         read_tudataset(tmp_path / "set")
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("x.csv")
-        with pytest.raises(GraphDataError, match="is a pipe, a socket"):
-            read_smiles("x.csv")
     if Path("/dev/zero").exists():
         (tmp_path / "zero.csv").symlink_to("/dev/zero")
         with pytest.raises(GraphDataError, match="or a device"):
             read_smiles(tmp_path / "zero.csv")
-
-
-def test_links_to_files_are_files_and_loops_are_not(tmp_path) -> None:
-    (tmp_path / "real.csv").write_text("smiles,label\nC,1\n")
-    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-    assert len(read_smiles(tmp_path / "link.csv")[0]) == 1
-    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
-    for path in (tmp_path / "loop.csv", "a\0b.csv"):
-        with pytest.raises(FileNotFoundError, match="is not a file that exists"):
-            read_smiles(path)
 
 
 # --- what unpacks to too much ---------------------------------------------------------------
@@ -186,20 +153,3 @@ def test_integers_fit_into_64_bits_and_every_float_is_a_number(whole, number):
 def test_tables_come_back_whatever_separates_the_columns(values, between):
     line = between.join(map(str, values))
     assert number_table(f"{line}\n{line}".encode(), "x").tolist() == [values, values]
-
-
-@settings(max_examples=40)
-@given(st.lists(st.from_regex(r"[+-]?[0-9]{1,4}", fullmatch=True), min_size=1, max_size=6))
-def test_every_leading_zero_is_an_error(fields):
-    data = ", ".join(fields).encode()
-    if all(map(is_integer, fields)):
-        assert number_table(data, "x").tolist() == [list(map(int, fields))]
-    else:
-        with pytest.raises(GraphDataError, match=r"x, line 1: .*leading zero"):
-            number_table(data, "x")
-
-
-@pytest.mark.parametrize("line", ["", "1,,2", "1 02", "1.0", "x", "1_0", "9" * 30, f"1, {2**63}"])
-def test_lines_that_are_no_integers(line):
-    with pytest.raises(GraphDataError, match="file, line 2: expected"):
-        number_table(f"1\n{line}\n1".encode(), "file")
