@@ -190,8 +190,6 @@ def _means(table: np.ndarray, arcs_of: np.ndarray, n_arcs: int) -> np.ndarray:
 
 # --- plain graphs: how graphs of other libraries are read -----------------------------------
 
-_WEIGHTS = ("weight", "edge_weight")
-
 
 class PlainGraph(NamedTuple):
     """One graph with nodes 0, 1, ...; columns are attributes by name, labels are under None."""
@@ -271,9 +269,13 @@ def _columns(
     columns: list[dict[Any, Any]] = [getattr(graph, f"{what}_columns") for graph in graphs]
     wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
     for i, of_graph in enumerate(columns):
-        known = None in of_graph or (label or "label") not in of_graph
-        if not known and (wanted == "all" or (label or "label") not in wanted):
-            of_graph[None] = of_graph.pop(label or "label")
+        source = label or "label"
+        if (
+            None not in of_graph
+            and source in of_graph
+            and (wanted == "all" or source not in wanted)
+        ):
+            of_graph[None] = of_graph.pop(source)
         for name, column in of_graph.items():
             if len(column) != counts[i]:
                 raise GraphDataError(
@@ -318,33 +320,28 @@ def _labels(
     counts: Sequence[int], asked: str | None,
 ) -> list[Any] | None:  # fmt: skip
     """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
-    labelled, bare = list[int](), list[int]()
-    for i, of_graph in enumerate(columns):
-        values = of_graph.get(None, ())
-        lacks = [k for k, value in enumerate(values) if value is None]
-        if 0 < len(lacks) < len(values):
-            ends = [lacks[0]] if what == "node" else graphs[i].edges[lacks[0]]
-            place = f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)}"
-            raise GraphDataError(
-                f"{place} of graph {i} has no {asked or 'label'!r}, while others of the same graph "
-                "have one: give every one a label, such as 'unknown', or none."
-            )
-        if counts[i]:
-            (bare if len(lacks) == len(values) else labelled).append(i)
-    if not labelled and asked is not None:
+    labels: list[Any] = []
+    for of_graph, n in zip(columns, counts, strict=True):
+        labels += list(of_graph[None]) if None in of_graph else [None] * n
+    lacks = [k for k, label in enumerate(labels) if label is None]
+    if not lacks:
+        return labels if labels or what == "node" else None
+    if len(lacks) < len(labels):
+        i = int(np.searchsorted(np.cumsum(counts), lacks[0], side="right"))
+        k = lacks[0] - sum(counts[:i])
+        ends = [k] if what == "node" else graphs[i].edges[k]
+        raise GraphDataError(
+            f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)} of graph {i}"
+            f" has no {asked or 'label'!r}, while others have one ({len(lacks)} of {len(labels)} "
+            "have none): give every one a label, such as 'unknown', or none."
+        )
+    if asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})
         raise GraphDataError(
             f"No {what} of any graph has {asked!r}, which {what}_label={asked!r} asks for. "
             f"Attributes there: {', '.join(known) or 'none'}."
         )
-    if labelled and bare:
-        raise GraphDataError(
-            f"Graph {labelled[0]} has {what} labels, graph {bare[0]} has none ({len(bare)} of "
-            f"{len(graphs)} have none): give {what} labels to all graphs or to none."
-        )
-    if not labelled:
-        return None if bare or what == "edge" else []
-    return [label for i in labelled for label in columns[i][None]]
+    return None
 
 
 def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str) -> np.ndarray:
@@ -378,10 +375,9 @@ def _ignored(
 ) -> list[Warning]:
     """Return warnings about what the graphs have and is not used."""
     ignored: dict[str, str] = {}
-    for name in _WEIGHTS:
+    for name in {"weight", "edge_weight"}.difference(edges.sources):
         values = chain.from_iterable(graph.edge_columns.get(name, ()) for graph in graphs)
-        numbers = (x for x in values if isinstance(x, (int, float, np.number)))
-        if name not in edges.sources and any(x != 1 for x in numbers):
+        if any(isinstance(x, (int, float, np.number)) and x != 1 for x in values):
             ignored["edge weights"] = f"edge_attributes={[name]!r}"
     unused = {
         str(name)
