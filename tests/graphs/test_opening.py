@@ -6,7 +6,6 @@ import gzip
 import os
 import re
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -117,14 +116,6 @@ def test_a_zip_that_lies_about_its_size_is_not_unpacked_whole(tmp_path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * 2**20
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_zips_packed_in_unusual_ways_are_refused(tmp_path, method) -> None:
-    path = tmp_path / "X.zip"
-    path.write_bytes(zipped(TU_FILES, method))
-    with pytest.raises(GraphDataError, match="packed in an unusual way"):
-        read_tudataset(path)
 
 
 # --- numbers written as text: Python is the oracle, where it is not too kind --------------------

@@ -270,11 +270,8 @@ def _columns(
     wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
     for i, of_graph in enumerate(columns):
         source = label or "label"
-        if (
-            None not in of_graph
-            and source in of_graph
-            and (wanted == "all" or source not in wanted)
-        ):
+        free = wanted == "all" or source not in wanted
+        if free and None not in of_graph and source in of_graph:
             of_graph[None] = of_graph.pop(source)
         for name, column in of_graph.items():
             if len(column) != counts[i]:

@@ -64,19 +64,17 @@ def as_graph_collection(
     node_attributes, edge_attributes : list of str, "all" or list of arrays, optional
         Continuous attributes to use beside the labels.
 
-        - *NetworkX*, *igraph*: names of attributes of nodes and edges, such as ``["x", "y"]`` or
-          ``["weight"]``; ``"all"`` takes all whose values are numbers. A value that is an array
-          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing;
+        - *NetworkX*, *igraph*: names such as ``["x", "y"]`` or ``["weight"]``; ``"all"`` takes all
+          whose values are numbers. An array becomes several attributes (``"pos 1"``, ``"pos 2"``);
         - *PyTorch Geometric*: ``"x"``, ``"pos"``, ``"edge_attr"``, ``"edge_weight"``, or others;
         - *tuples and adjacency matrices*: an array of shape (n_nodes, n_attributes) or a dict from
           nodes to values for each graph, in the order of the node labels; for edges a dict from
           pairs to values; ``edge_attributes=["weight"]`` takes the weights of edges, and
           ``node_attributes=["label"]`` node labels that are numbers or vectors, as GraKeL has them.
     directed : bool, optional
-        Whether edges have a direction. None: where one of the NetworkX or igraph graphs is
-        directed (with a warning, unless all are), or ``edge_index`` of one graph is not symmetric.
-        True: every pair is an edge from the first node to the second, an edge of an undirected
-        graph leads both ways.
+        Whether edges have a direction, from the first node to the second; an edge of an undirected
+        graph leads both ways. None: where one of the NetworkX or igraph graphs is directed (with a
+        warning, unless all are), or ``edge_index`` of one graph is not symmetric.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection: molecules are read in
         the same way, and labels taken from the same attributes. A collection whose labels mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -65,10 +66,9 @@ def descriptor_names() -> list[str]:
 
 
 def _number(function: Any, molecule: Any) -> float:
-    try:
+    with suppress(ValueError, ZeroDivisionError, RuntimeError):
         return float(function(molecule))
-    except (ValueError, ZeroDivisionError, RuntimeError):
-        return float("nan")
+    return float("nan")
 
 
 # --- compact descriptors from labels --------------------------------------------------------------

@@ -51,11 +51,10 @@ def read_smiles(
     Parameters
     ----------
     path : str or Path
-        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), a ``.smi``
-        file without one (its columns are ``smiles`` and ``name``), ``.xlsx``, ``.parquet``, or
-        ``.sdf``, where ``target`` and ``names`` are properties of the records (``names="name"``:
-        their first lines). All text files may be ``.gz``, within the limits of
-        :func:`read_tudataset`.
+        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), ``.smi``
+        (columns ``smiles`` and ``name``, no header), ``.xlsx``, ``.parquet``, or ``.sdf``, where
+        columns are properties of the records (``name``: their first lines). Text files may be
+        ``.gz``, within the limits of :func:`read_tudataset`.
     smiles : str, default="smiles"
         The column with the SMILES; not used for ``.sdf``.
     target : str or None, default="label"
@@ -63,8 +62,7 @@ def read_smiles(
     names : str, optional
         A column to take the names of the graphs from.
     on_invalid, on_missing : {"raise", "skip"}, default="raise"
-        What to do about rows that RDKit cannot parse, and about rows without a target: an error
-        or, where they are left out, a warning lists them.
+        Rows that RDKit cannot parse, and rows without a target: an error or a warning lists them.
     hydrogens : bool, default=False
         Whether to add the hydrogens as nodes, after the heavy atoms.
     atom_label : str or callable, default="element"
@@ -74,9 +72,8 @@ def read_smiles(
     bond_label : {"order", "order+stereo"}, default="order"
         Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
     standardize : bool or sequence of str, default=False
-        What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
-        and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
-        True: all of these, in this order.
+        What to do first: ``"fragment"`` keeps the largest one (without counter-ions and solvents),
+        ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical one; True: all of these.
     atom_attributes : list of str or callable, optional
         Numbers of the atoms as node attributes: of ``"gasteiger"`` (partial charges),
         ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and ``"labute"``
@@ -142,8 +139,7 @@ def read_table(
     Parameters
     ----------
     path : str, Path or Table
-        ``.csv``, ``.tsv``, ``.txt``, ``.smi`` (each also with ``.gz``), ``.xlsx``, ``.parquet`` or
-        ``.sdf``; or a table that was read already.
+        A file as in :func:`read_smiles`, or a table that was read already.
     smiles : str, optional
         The column with the SMILES; by default the one that is called so.
     target : str or None
@@ -162,8 +158,7 @@ def read_table(
     task : {"auto", "classification", "regression"}, default="auto"
         ``"auto"``: regression where the target holds many different numbers.
     transform : {"log10", "ln"}, optional
-        The scale to learn numbers on. ``y`` stays in the units of the table: the regressor
-        transforms it in ``fit``, and ``predict`` returns units of the table.
+        The scale to learn numbers on; ``y`` and predictions are in the units of the table.
     unit : str, optional
         Of the target; by default what the name of its column has in brackets.
     duplicates : {"merge", "first", "keep", "error"}, default="merge"
@@ -181,9 +176,8 @@ def read_table(
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
     noise : str, optional
-        The column with standard deviations of the target, in its units; ``fit`` of a regressor uses
-        them. Without it, where at least ten values are replicates and these are merged, their
-        number and their spread (pooled over all molecules) set the noise of each mean.
+        The column with standard deviations of the target, in its units. Without it, where at least
+        ten values are merged replicates, their number and spread set the noise of each mean.
 
     Returns
     -------

@@ -39,8 +39,6 @@ _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
 _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
 _SIMILAR_NAMES = 0.9  # of the letters of two names
-# Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What zipfile raises on damaged archives: a bad offset or name ends in the last four.
 _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
@@ -286,22 +284,12 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
 
 def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, zipfile.ZipInfo]:
     """Return the files in the zip; nothing of them was unpacked yet."""
-    members: dict[PurePosixPath, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        problems = {
-            "is encrypted": info.flag_bits & 0x1,
-            "is packed in an unusual way": info.compress_type not in _COMPRESSIONS,
-            "is there twice": PurePosixPath(info.filename) in members,
-        }
-        if problem := next((words for words, found in problems.items() if found), None):
-            raise GraphDataError(
-                f"{path} was refused, nothing of it was read: its member {info.filename!r} "
-                f"{problem}. Pack it anew as .zip, or give the unpacked folder."
-            )
-        if not info.is_dir():
-            members[PurePosixPath(info.filename)] = info
-    check_unpacked(path, sum(info.file_size for info in members.values()))
-    for info in members.values():  # zipfile compares the names before a member and in the directory
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    check_unpacked(path, sum(info.file_size for info in infos))
+    members = {PurePosixPath(info.filename): info for info in infos}
+    if len(members) < len(infos):
+        raise zipfile.BadZipFile("a member is there twice")
+    for info in infos:  # zipfile compares the names before a member and in the directory
         archive.open(info).close()
     return members
 
