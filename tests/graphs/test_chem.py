@@ -13,7 +13,6 @@ from treelens.graphs.chem import (
     atom_parts,
     changes_in_words,
     checked_steps,
-    ordered_name,
     parsed_smiles,
     smiles_parser,
 )
@@ -117,7 +116,6 @@ def test_names_are_put_in_order_and_checked() -> None:
     assert smiles_to_collection(["C"], atom_label="ring+element").recipe.atom_label == (
         "element+ring"
     )
-    assert ordered_name(frozenset(ATOM_PARTS)) == "+".join(ATOM_PARTS)
     bad = [("atom_label", x) for x in ("", "element+", "element+element", "colour", "Element", 3)]
     others = {"bond_label": "type", "standardize": ["salt"], "atom_attributes": ["mulliken"]}
     for name, value in [*bad, *others.items()]:

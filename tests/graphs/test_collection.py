@@ -175,8 +175,8 @@ def test_translate_marks_unknown_labels() -> None:
 
 EDGES, LABELS, NAN = [[0, 1], [2, 3]], list("abab"), float("nan")
 BAD = [
-    (([[0, 3]], LABELS), r"Edge 0 joins nodes 0 and 3: expected two nodes of one graph"),
-    (([[0, 1], [0, 9]], LABELS), r"Edge 1 joins nodes 0 and 9: .*of the nodes 0 to 3"),
+    (([[0, 3]], LABELS), "Edge 0 joins nodes 0 and 3, not two of one graph"),
+    (([[0, 1], [0, 9]], LABELS), "Edge 1 joins nodes 0 and 9"),
     (([[0, 1], [3, 2], [2, 3]], LABELS, list("xxy")), "of graph 1 .* two labels, '[xy]'"),
     ((EDGES, ["a", "a", "a", None]), r"label of node 1 of graph 1 is None, of type"),
     ((EDGES, np.array([1.0, NAN, 1, 1])), r"node 1 of graph 0 is nan"),

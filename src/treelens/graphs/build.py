@@ -71,8 +71,7 @@ def build_collection(
     if wrong.any():
         u, v = edges[wrong.argmax()].tolist()
         raise GraphDataError(
-            f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
-            f"the nodes 0 to {n_nodes - 1}."
+            f"Edge {wrong.argmax()} joins nodes {u} and {v}, not two of one graph among {n_nodes}."
         )
     # Every edge at both ends, sorted by (start, end, direction), equal ones merged.
     there, back = (2 * (pairs @ [n_nodes, 1]) for pairs in (edges, edges[:, ::-1]))
@@ -94,8 +93,7 @@ def build_collection(
             one, other = (edge_alphabet[code] for code in (edge_codes[which[arc]], codes[arc]))
             raise GraphDataError(
                 f"Edge {_place(edges[arc % len(edges)], node_offsets)} is listed with two labels, "
-                f"{one!r} and {other!r}. Merge the two (a tuple is a fine label) or leave the edge "
-                "labels out."
+                f"{one!r} and {other!r}. Merge the two, or leave edge labels out."
             )
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
@@ -106,8 +104,7 @@ def build_collection(
         node_labels = degrees
         warnings.warn(
             f"These {len(sizes)} graphs have no node labels: each node was labelled with its "
-            "degree. Pass node labels to choose others, or node_label=NAME where they are in an "
-            "attribute of another name.",
+            "degree. Pass others, or node_label=NAME where they are in another attribute.",
             DegreeLabelsWarning,
             stacklevel=2,
         )
@@ -140,8 +137,7 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
         raise GraphDataError(
-            f"{place}: expected pairs of node numbers, as integers; got an array of shape "
-            f"{given.shape} and type {given.dtype}."
+            f"{place}: expected pairs of node numbers; got {given.dtype} of shape {given.shape}."
         )
     with np.errstate(invalid="ignore"):  # NaN, and what is too large: these compare as changed
         pairs = given.astype(np.int64, copy=False)
@@ -221,8 +217,7 @@ def join(
     if mixed := asked.directed is None and len(set(kinds)) > 1:
         notes.append(UserWarning(
             f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all are "
-            "read as directed, and undirected edges lead both ways. Pass directed=True if that is "
-            "what you want, or directed=False to ignore directions."
+            "read as directed, undirected edges lead both ways. Pass directed=True or False."
         ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
     pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
@@ -232,8 +227,7 @@ def join(
     if outside.any():
         (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
         raise GraphDataError(
-            f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {sizes[i]} nodes, "
-            "numbered from 0."
+            f"Graph {i}: an edge joins nodes {u} and {v}, but there are nodes 0 to {sizes[i] - 1}."
         )
     edges = edges + (np.cumsum(sizes) - sizes)[graph_of, None]
     nodes = _columns("node", graphs, sizes, asked, required, notes)
@@ -276,8 +270,7 @@ def _columns(
         for name, column in of_graph.items():
             if len(column) != counts[i]:
                 raise GraphDataError(
-                    f"Graph {i} has {len(column)} {what} {name or 'label'}s for {counts[i]} "
-                    f"{what}s: give one each."
+                    f"Graph {i}: {len(column)} {what} {name or 'label'}s for {counts[i]} {what}s."
                 )
     labels = _labels(what, graphs, columns, counts, label)
     names = sorted({name for of_graph in columns for name in of_graph if isinstance(name, str)})
@@ -395,9 +388,8 @@ def _ignored(
         fraction = next((x for x in alphabet if isinstance(x, float) and not x.is_integer()), None)
         if fraction is not None:
             messages.append(
-                f"The {what} labels are floating-point numbers, of which each ({fraction!r}, ...) "
-                "is a label of its own: how close two of them are is ignored. Round them, or pass "
-                f"{what}_attributes=."
+                f"The {what} labels are floating-point numbers ({fraction!r}, ...), and how close "
+                f"two of them are is ignored. Round them, or pass {what}_attributes=."
             )
     return [IgnoredDataWarning(message) for message in messages]
 

@@ -213,8 +213,7 @@ class GraphCollection:
         if wrong.any():
             graph = int(np.searchsorted(np.cumsum(n_arcs), wrong.argmax(), side="right"))
             raise GraphDataError(
-                f"neighbors of graph {graph} must be nodes of that graph, numbered within it, and "
-                "ascend at each node, each once."
+                f"neighbors of graph {graph} must be nodes of that graph, and ascend at each node."
             )
 
     def _check_attributes(self) -> None:
@@ -227,15 +226,13 @@ class GraphCollection:
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
                 raise GraphDataError(
-                    f"There are {n_columns} {what} attributes: give each a name of its own; got "
-                    f"{', '.join(map(repr, names)) or 'none'}."
+                    f"There are {n_columns} {what} attributes: give each a name of its own."
                 )
             if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
                 row, column = wrong[0].tolist()
                 raise GraphDataError(
                     f"Graph {np.searchsorted(first, row, side='right') - 1}: the {what} attribute "
-                    f"{names[column]!r} has the value {table[row, column]}; attributes must be "
-                    "finite, or NaN where missing."
+                    f"{names[column]!r} has the value {table[row, column]}; NaN is for missing."
                 )
 
     # --- size -----------------------------------------------------------------------------

@@ -106,8 +106,7 @@ def as_graph_collection(
     for parameter, value in given.items():
         if value is not None and parameter not in kind.takes:
             raise GraphDataError(
-                f"{parameter}={value!r:.80} is for graphs of other libraries; got {kind.name}. "
-                f"Leave {parameter} out."
+                f"{parameter}={value!r:.80} is not for {kind.name}. Leave {parameter} out."
             )
         if value is None or not parameter.endswith("_attributes"):
             continue
@@ -133,8 +132,7 @@ def as_graph_collection(
     collection = join(plain, wanted, required)
     if known.is_molecular and collection.degree_labels and collection.n_nodes:
         raise GraphDataError(
-            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels. "
-            "Pass SMILES or RDKit molecules."
+            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels."
         )
     return collection
 
@@ -180,9 +178,8 @@ def _listed(graphs: Any) -> list[Any]:
         raise NotGraphsError(f"Expected {EXPECTED}; got {described(graphs)}.")
     if hasattr(graphs, "load") or holds_blocks(graphs):
         raise NotGraphsError(
-            f"Expected graphs; got blocks of them ({type(graphs).__name__}), which fit, predict, "
-            "predict_proba and decision_function of GraphClassifier and GraphRegressor take. The "
-            "graphs of a block are part.load().graphs."
+            f"Expected graphs; got blocks of them ({type(graphs).__name__}), which only fit and "
+            "predict of some models take. The graphs of a block are part.load().graphs."
         )
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
@@ -220,7 +217,7 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     array = np.asarray(y)
     if array.shape != (n_graphs,):
         raise GraphDataError(
-            f"y must be one class for each of {n_graphs} graphs, one-dimensional; got shape "
+            f"y must be one-dimensional, a class for each of {n_graphs} graphs; got shape "
             f"{array.shape}."
         )
     # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
@@ -233,8 +230,7 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
         )
     if type_of_target(array) == "continuous":
         raise GraphDataError(
-            "y holds numbers that are no classes: a classifier needs one class per graph. For "
-            "numbers, use GraphRegressor."
+            "y holds numbers that are no classes. For numbers, use GraphRegressor."
         )
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
@@ -242,12 +238,8 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     for name in map(str, classes.tolist()):
         other = by_name.setdefault(name.strip().casefold(), name)
         if other != name:
-            warnings.warn(
-                f"The classes {other!r} and {name!r} differ in capitals or blanks only: they are "
-                "learned as two classes.",
-                UserWarning,
-                stacklevel=3,
-            )
+            message = f"The classes {other!r} and {name!r} differ in capitals or blanks only."
+            warnings.warn(message, UserWarning, stacklevel=3)
     if len(classes) < 2:
         raise GraphDataError(
             f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
@@ -338,8 +330,7 @@ class Transform(NamedTuple):
             first = int(wrong[0])
             raise GraphDataError(
                 f"transform={self.name!r} needs values above 0, but {place(first)} is "
-                f"{y[first]:g} ({len(wrong)} such values). Correct or remove them, or leave the "
-                "transform out."
+                f"{y[first]:g} ({len(wrong)} such values). Correct them, or leave it out."
             )
         return self.forward(y)
 

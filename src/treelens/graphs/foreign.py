@@ -158,8 +158,7 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
     if not (np.isfinite(table).all() and (table == np.round(table)).all()):
         raise GraphDataError(
             f"{attribute} has values that are not whole numbers, which cannot serve as labels. "
-            f"Use them as attributes, {what}_attributes=[{attribute!r}], or pass {what}_label= "
-            "with the name of an attribute that has labels."
+            f"Use {what}_attributes=[{attribute!r}], or name labels by {what}_label=."
         )
     rows = table.astype(np.int64).tolist()
     return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
@@ -181,8 +180,7 @@ def from_grakel(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
         named[what] = (_VALUE,)
         if len(given) != len(graphs):
             raise GraphDataError(
-                f"{what} has values for {len(given)} graphs; there are {len(graphs)}. Give an "
-                "array or a dict for each."
+                f"{what} has values for {len(given)} graphs; there are {len(graphs)}."
             )
     asked, plain = replace(asked, **named), []
     for index, (graph, *of_graph) in enumerate(zip(graphs, *values, strict=True)):
@@ -242,8 +240,7 @@ def _read_grakel(
             if name == "label" and lost is not None:
                 place = f"Node {lost!r}" if keys is nodes else f"Edge {lost[::-1]!r}"
                 raise GraphDataError(
-                    f"{place} of graph {index} has no label: give every one a label, or leave the "
-                    "labels out."
+                    f"{place} of graph {index} has no label: give all of them one, or none."
                 )
             values = list(map(values.get, back))
         columns[name] = values
@@ -266,8 +263,7 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
         bad = next((pair for pair in structure if not _is_pair(pair)), None)
         if bad is not None:
             raise GraphDataError(
-                f"Graph {index}: {bad!r} is no edge: expected tuples (node, node) or (node, node, "
-                "weight)."
+                f"Graph {index}: {bad!r} is no edge, (node, node) or (node, node, weight)."
             )
         starts, ends = [pair[0] for pair in structure], [pair[1] for pair in structure]
         weights = [pair[2] if len(pair) == 3 else None for pair in structure]
@@ -296,8 +292,7 @@ def _matrix_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     if not is_square or matrix.dtype.kind not in "iufb":
         raise GraphDataError(
             f"Graph {index}: an adjacency matrix must be square and have numbers; got shape "
-            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples, not as lists or "
-            "rows of an array."
+            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples."
         )
     from scipy.sparse import csr_array
 

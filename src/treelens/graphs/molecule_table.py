@@ -311,8 +311,7 @@ class MoleculeTable:
             low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
             if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
                 self.notes.append(
-                    f"{target!r} runs from {low:g} to {high:g}, most of it near the lower end: "
-                    "transform=log10 probably serves better."
+                    f"{target!r} runs from {low:g} to {high:g}: transform=log10 may serve better."
                 )
         data = replace(self, y=y, task="regression", transform=name)
         if noise is None:
@@ -320,8 +319,7 @@ class MoleculeTable:
         std = check_noise(self.column(noise, parameter="noise"), len(y), self.place)
         if n_empty := int(np.isnan(std).sum()):
             self.notes.append(
-                f"{n_empty} of {len(std)} rows have no standard deviation in {noise!r}: they get "
-                "the median of the others."
+                f"{n_empty} of {len(std)} rows have nothing in {noise!r}, and get the median."
             )
         std[np.isnan(std)] = np.nanmedian(std)
         return replace(data, graphs=self.graphs.with_data({NOISE: std}))
@@ -377,10 +375,7 @@ class MoleculeTable:
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
             counts["rows of repeated molecules under other covariates"] = n_kept
-            words.append(
-                f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept as "
-                "separate measurements"
-            )
+            words.append(f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept")
         if n_merged:
             counts["rows of repeated molecules (merge)"] = n_merged
             what = "the mean of its values" if numbers else "its most frequent class"

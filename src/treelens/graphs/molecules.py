@@ -97,9 +97,8 @@ def molecules_by_recipe(
     collected = Molecules(recipe).extend(molecules)
     if collected.invalid:
         raise GraphDataError(
-            f"{len(collected.invalid)} of {len(molecules)} molecules cannot be read or "
-            f"standardised, or have no atoms: {unreadable_rows(place, None, collected.invalid)}. "
-            "Correct or remove them."
+            f"{len(collected.invalid)} of {len(molecules)} molecules cannot be read or standardised"
+            f", or have no atoms: {unreadable_rows(place, None, collected.invalid)}."
         )
     if recipe.reader == "rdkit" and not recipe.hydrogens and not recipe.standardize:
         collected.recipe = replace(recipe, hydrogens=_hydrogens_in(molecules))

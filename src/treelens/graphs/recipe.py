@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from treelens.graphs.chem import (
+    ATOM_PARTS,
     AtomAttributes,
     AtomLabel,
     atom_parts,
     checked_attributes,
     checked_steps,
-    ordered_name,
 )
 from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.json_values import plain
@@ -110,7 +110,8 @@ class GraphRecipe:
         if callable(atom_label):
             own |= {"atom_function": atom_label, "atom_label": _function_name(atom_label)}
         else:
-            own |= {"atom_label": ordered_name(atom_parts(atom_label))}
+            parts = atom_parts(atom_label)
+            own |= {"atom_label": "+".join(part for part in ATOM_PARTS if part in parts)}
         if callable(atom_attributes):
             own |= {"attribute_function": atom_attributes,
                     "atom_attributes": (_function_name(atom_attributes),)}  # fmt: skip
@@ -160,8 +161,7 @@ class GraphRecipe:
         ):
             raise GraphDataError(
                 f"The training graphs were read from {self}, but a model file does not keep "
-                "functions. Read new molecules with "
-                "treelens.graphs.molecules.smiles_to_collection and the same settings."
+                "functions. Read molecules with graphs.molecules.smiles_to_collection."
             )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
@@ -197,8 +197,7 @@ def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None
         return
     raise GraphDataError(
         f"These graphs were made from {given}, the training graphs from {ours}: labels of the one "
-        f"do not mean what labels of the other mean. Read these molecules with {ours.settings()}, "
-        "or pass the SMILES or RDKit molecules themselves."
+        f"do not mean the same. Pass SMILES, or read them with {ours.settings()}."
     )
 
 

@@ -290,9 +290,8 @@ def recipe_for(
     for name, value in chosen.items():
         if value is not None and getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(
-                f"{name}={value!r}: the model was fitted to graphs made from {known}, and labels "
-                f"read otherwise would mean something else. Leave {name} out: molecules are read "
-                "as the model needs them."
+                f"{name}={value!r}: the model was fitted to graphs made from {known}. Leave "
+                f"{name} out: molecules are read as the model needs them."
             )
     return known.for_new_molecules(reader)
 
@@ -327,8 +326,7 @@ def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
     if rows:
         notes.append(
             f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
-            f"first in row {rows[0] + 1}: they are read whole; standardising (--standardize) keeps "
-            "the largest."
+            f"first in row {rows[0] + 1}: standardising (--standardize) keeps the largest."
         )
     return notes
 

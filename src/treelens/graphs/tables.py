@@ -97,8 +97,7 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
     if n_bytes > (limit := int(os.environ.get(LIMIT_VARIABLE) or limit)):
         raise GraphDataError(
             f"{path} was refused: its {packed:,} bytes would unpack to more than {limit:,} bytes. "
-            "If you trust it, unpack it yourself, or set the environment variable "
-            f"{LIMIT_VARIABLE}=BYTES."
+            f"If you trust it, unpack it, or set the environment variable {LIMIT_VARIABLE}=BYTES."
         )
 
 
@@ -190,12 +189,10 @@ def _text(file: IO[bytes], path: Path) -> io.TextIOWrapper:
             raise GraphDataError(
                 f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8.{zipped}"
             ) from error
-        warnings.warn(
-            f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252). If letters look wrong, "
-            "save it as UTF-8.",
-            UserWarning,
-            stacklevel=3,
+        message = (
+            f"{path} is not UTF-8: it was read as Latin-1. Save it as UTF-8, if that is wrong."
         )
+        warnings.warn(message, UserWarning, stacklevel=3)
         encoding = "cp1252"
     file.seek(0)
     return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
@@ -237,8 +234,7 @@ def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
             if len(fields) != len(columns):
                 raise GraphDataError(
                     f"{path}, line {first_line}: expected {len(columns)} fields "
-                    f"({', '.join(map(str.strip, columns))}), found {len(fields)}. Correct the "
-                    "line, or fetch the file again."
+                    f"({', '.join(map(str.strip, columns))}), found {len(fields)}. Correct it."
                 )
             yield first_line, fields
     except csv.Error as error:
@@ -280,18 +276,13 @@ def _read_excel(path: Path) -> Table:
         raise
     except _DAMAGES as error:
         raise GraphDataError(
-            f"{path} cannot be read as an Excel workbook ({error}): it is damaged or something "
-            "else. Save it again as .xlsx, or as CSV."
+            f"{path} cannot be read as an Excel workbook ({error}). Save it again, or as CSV."
         ) from error
     if not named:
         raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
     if len(sheets) > 1:
-        warnings.warn(
-            f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read. Move another to "
-            "the front, or save it as CSV, to read that.",
-            UserWarning,
-            stacklevel=2,
-        )
+        message = f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read."
+        warnings.warn(message, UserWarning, stacklevel=2)
     return _as_table(path, list(named.values()), rows)
 
 
@@ -315,8 +306,7 @@ def _read_parquet(path: Path) -> Table:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
         raise GraphDataError(
-            f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. Write it anew, or save "
-            "the table as CSV."
+            f"{path} cannot be read as Parquet ({error}). Write it anew, or as CSV."
         ) from error
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame

@@ -107,9 +107,8 @@ def read_target(
     if not len(exact) or (task == "auto" and not looks_measured(exact)):
         raise GraphDataError(
             f"column {column!r} has a qualifier in {int((limits != 0).sum())} of {len(known)} "
-            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: to "
-            "learn numbers from limits, there must be measured ones too. To learn these texts as "
-            "classes: task='classification'."
+            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: there "
+            "must be measured ones too. To learn these texts as classes: task='classification'."
         )
     notes.append(f"column {column!r}: {limits_in_words(known, limits, qualifiers)}")
     return known, labelled, limits
@@ -139,13 +138,11 @@ def _read_qualifiers(table: Table, column: str, rows: np.ndarray, own: list[str]
         if text not in _SIGNS:
             raise GraphDataError(
                 f"column {column!r} should hold qualifiers (=, <, >, <=, >=, ~), but "
-                f"{table.place(row)} holds {text[:20]!r}. Name another column with "
-                "qualifier=COLUMN."
+                f"{table.place(row)} holds {text[:20]!r}. Name another with qualifier=COLUMN."
             )
         if beside and text and _SIGNS[beside] != _SIGNS[text]:
             raise GraphDataError(
-                f"{table.place(row)} has {text!r} in column {column!r}, but {beside!r} beside the "
-                "number. Correct one of them."
+                f"{table.place(row)} has {text!r} in {column!r}, but {beside!r} beside the number."
             )
         found.append(text or beside)
     return found
@@ -214,8 +211,7 @@ def _without_remarks(
     shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
     if not measured:
         raise GraphDataError(
-            f"{found}: {shown}. Write the number alone, in one unit. To learn these texts as "
-            "classes: task='classification'."
+            f"{found}: {shown}. Write the number alone, or learn texts: task='classification'."
         )
     notes.append(f"{found}: {shown}. These count as missing.")
     return numeric
@@ -241,8 +237,7 @@ def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str], learn: b
         classes = ", or learn classes with task='classification'" if learn else ""
         raise GraphDataError(
             f"{target!r} should hold numbers for a regression, but {place(first)} holds "
-            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them, or name another "
-            f"column with target=COLUMN{classes}."
+            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them{classes}."
         )
     return numbers
 
@@ -267,14 +262,13 @@ def check_learnable(
         kind = "a measurement" if numbers else "an identifier"
         hint = "fit a regression (task='regression'), " if numbers else ""
         raise GraphDataError(
-            f"{target!r} has {len(classes)} different values in {len(y)} rows: it looks like "
-            f"{kind}, not like a class. Name another column with target=COLUMN, {hint}or merge "
-            f"classes (at most {MOST_CLASSES})."
+            f"{target!r} has {len(classes)} different values in {len(y)} rows, like {kind}. Name "
+            f"another column with target=COLUMN, {hint}or merge classes (at most {MOST_CLASSES})."
         )
     single = classes[counts == 1]
     if len(single):
         raise GraphDataError(
             f"{target!r}: the class {single[0].item()!r} appears once, in "
-            f"{place(int((y == single[0]).argmax()))} ({len(single)} such classes), and "
-            "cross-validation needs two of each. Correct or remove the row, or merge the class."
+            f"{place(int((y == single[0]).argmax()))} ({len(single)} such classes): there must be "
+            "two of each. Correct or remove the row, or merge the class."
         )

@@ -111,13 +111,11 @@ def collection_from_text(
     graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
     if files.unused:
         notes.append(IgnoredDataWarning(
-            f"Ignored: {files.unused}. Attributes of nodes and edges are read, those of whole "
-            "graphs are not: pass them as covariates."
+            f"Ignored: {files.unused}. Pass attributes of whole graphs as covariates."
         ))  # fmt: skip
     if damages := _damages(files, edges, graph_of, len(y), one_way if few else ()):
         notes.append(DamagedFileWarning(
-            f"{'. '.join(damages)}. The data set was read as it is, but may be damaged: compare it "
-            "with its source."
+            f"{'. '.join(damages)}. The data set may be damaged: compare it with its source."
         ))  # fmt: skip
     for note in notes:
         warnings.warn(note, stacklevel=3)
@@ -137,8 +135,7 @@ def _build(
         if len(table) != count:
             other = files.places["A" if of_edges else "graph_indicator"]
             raise GraphDataError(
-                f"{files.places[part]} has {len(table)} lines, {other} has {count}: they must have "
-                "as many. One of them is cut off or wrong."
+                f"{files.places[part]} has {len(table)} lines, {other} has {count}: one is wrong."
             )
         found[part] = table if of_edges else table[by_graph]
 
@@ -171,8 +168,7 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
         raise GraphDataError(
-            f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
-            "edge. The file is probably cut off."
+            f"{files.places[part]} is empty; a data set has at least a graph, a node and an edge."
         )
     dtype = np.float64 if part.endswith("_attributes") else np.int64
     return number_table(data, files.places[part], dtype, columns)
@@ -276,8 +272,7 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
     found = [file for file in found if file.name == f"{wanted}{_EDGES_ENDING}"] or found
     if len(found) > 1:
         raise GraphDataError(
-            f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): give the path "
-            "of one of them."
+            f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): name one."
         )
     return found[0]
 
@@ -337,10 +332,8 @@ def _damages(
             f"comes after graph {graph_of[falls[0]]}, nearly all others in their order"
         )
     if graph_of.max() < n_graphs:
-        found.append(
-            f"{places['graph_labels']} has {n_graphs} lines, but the last graph with nodes is "
-            f"{graph_of.max()}"
-        )
+        last = f"the last graph with nodes is {graph_of.max()}"
+        found.append(f"{places['graph_labels']} has {n_graphs} lines, but {last}")
     open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]
     if len(open_ended) == 1:
         found.append(f"{places[open_ended[0]]} ends within a line, the other files do not")
@@ -378,8 +371,7 @@ def number_table(
             wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
             raise GraphDataError(
                 f"{place}, line {number}: expected {wanted}, found {bad or len(fields)} in "
-                f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line, or fetch the file "
-                "again."
+                f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line."
             )
         rows.append([int(x) if whole else float(x) for x in fields])
     return np.array(rows, dtype=dtype)
