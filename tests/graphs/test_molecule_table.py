@@ -193,7 +193,7 @@ def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
     [(["a"] * 20, {}, "one class only"), (["1.5"] * 20, {"task": "regression"}, "one value only"),
      ([f"n{i}" for i in range(40)], {}, "identifier"),
      ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
-     (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "appears once"),
+     (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "too few"),
      (["a", "b"] * 20, {"task": "regression"}, r"row 1 \(line 2\) holds 'a'"),
      ([*"12", "0", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
      ([*"12", "-2.5", *"45678"], {"transform": "log10"}, "above 0.*row 3"),

@@ -26,6 +26,7 @@ from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
 
 DUPLICATES = ("merge", "first", "keep", "error")
+_FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
 _FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 
@@ -288,6 +289,12 @@ class MoleculeTable:
     ) -> MoleculeTable:
         """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
         y, target = np.asarray(self.y), self.target_name
+        if learn and task != "regression" and len(y) < _FEWEST_ROWS:
+            why = "".join(f"; {what}: {n}" for what, n in self.counts.items())
+            raise GraphDataError(
+                f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
+                f"({target!r}{why}), too few to learn from. Name another with target=COLUMN."
+            )
         measured = targets.looks_measured(y) or scale is not None or self.limits is not None
         if task == "auto" and measured:
             self.notes.append(
