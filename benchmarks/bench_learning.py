@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, in_fresh_process, load, once
-from treelens.graphs.targets import check_classes
+from treelens.graphs.convert import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins

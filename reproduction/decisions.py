@@ -34,7 +34,7 @@ from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
 from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, PREFIX
-from treelens.graphs.duplicates import same_molecules
+from treelens.graphs.molecules import same_molecules
 from treelens.kernels.fingerprints import folded_counts, molecules_behind
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")

@@ -9,9 +9,9 @@ import treelens as tl
 from strategies import random_collection
 from treelens.gp.censoring import most_likely_noise
 from treelens.gp.fitting import joined_histograms
-from treelens.graphs.duplicates import noise_of_means
+from treelens.graphs.convert import NOISE
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.targets import NOISE
+from treelens.graphs.molecule_table import noise_of_means
 
 
 @pytest.fixture(scope="module")

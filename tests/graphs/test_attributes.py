@@ -15,7 +15,7 @@ from treelens import GraphCollection, as_graph_collection, read_tudataset
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import check_attributes
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import number_table
+from treelens.graphs.tudataset import number_table
 
 
 def random_graphs(rng, n_graphs=6, directed=False) -> GraphCollection:

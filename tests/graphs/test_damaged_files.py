@@ -18,7 +18,8 @@ import pytest
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import is_integer, number_table
+from treelens.graphs.targets import is_integer
+from treelens.graphs.tudataset import number_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 

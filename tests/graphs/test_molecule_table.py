@@ -9,8 +9,8 @@ import pytest
 
 import treelens as tl
 from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
+from treelens.graphs.convert import transform_named
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.recipe import transform_named
 from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column
 
 pytest.importorskip("rdkit")

@@ -2,6 +2,7 @@
 
 import gzip
 import pickle
+import random
 import sys
 import tracemalloc
 from pathlib import Path
@@ -13,7 +14,12 @@ from treelens import as_graph_collection, read_smiles
 from treelens.graphs import molecules
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
-from treelens.graphs.molecules import molecule_of, molecules_to_collection, smiles_to_collection
+from treelens.graphs.molecules import (
+    molecule_of,
+    molecules_to_collection,
+    same_molecules,
+    smiles_to_collection,
+)
 from treelens.graphs.tables import read_sdf, read_text_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
@@ -37,6 +43,8 @@ def test_the_molecule_behind_a_graph_has_atoms_in_node_order() -> None:
         smiles_to_collection(MOLECULES, hydrogens=True),
         molecules_to_collection(parsed),
         pickle.loads(pickle.dumps(molecules_to_collection(parsed, hydrogens=True))),
+        smiles_to_collection(MOLECULES, standardize=True),
+        molecules_to_collection(parsed, standardize=True),
     ]
     for graphs in collections:
         for graph in graphs:
@@ -159,15 +167,6 @@ def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path) -> None:
     table = read_text_table(tmp_path / "x.parquet")
     assert table.columns == ["id", "smiles", "label"]
     assert table.rows == [["a", "CCO", "1"], ["b", "O", ""], ["c", "C", "0"]]
-
-
-def test_parquet_without_a_library_says_what_to_install(tmp_path, monkeypatch) -> None:
-    def missing(*_, **__):
-        raise ImportError("no engine")
-
-    monkeypatch.setattr("pandas.read_parquet", missing)
-    with pytest.raises(ImportError, match="pip install pyarrow"):
-        read_smiles(write(tmp_path / "x.parquet", "PAR1"))
 
 
 def sdf_of(*smiles: str, names: tuple[str, ...] = ()) -> str:
@@ -344,3 +343,61 @@ def test_ptc_molecules_are_the_graphs_of_the_tu_set(data_folder) -> None:
     assert sorted(molecules.sizes) == sorted(graphs.sizes)
     assert molecules.n_edges == graphs.n_edges
     assert len(molecules.node_alphabet) == len(graphs.node_alphabet)
+
+
+# --- the same molecule, against canonical SMILES of every row -----------------------------------
+
+SPELLED = [
+    "CCO", "COC", "CC(=O)Oc1ccccc1C(=O)O", "C1CCCCC1", "C1CC1.C1CC1", "c1ccc2ccccc2c1",
+    "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "F/C=C/F", r"F/C=C\F", "[2H]C", "CC(C)C", "CCCC",
+    "C1CCCCC1C1CCCCC1", "[NH3+]CC(=O)[O-]", "NCC(=O)O",
+]  # fmt: skip
+
+
+def naive_groups(smiles: list[str], stereo: bool) -> list[int]:
+    first: dict[str, int] = {}
+    texts = [Chem.MolToSmiles(Chem.MolFromSmiles(s), isomericSmiles=stereo) for s in smiles]
+    return [first.setdefault(text, i) for i, text in enumerate(texts)]
+
+
+def spellings() -> list[str]:
+    """Every molecule three times, its atoms in another order each time."""
+    rng, found = random.Random(0), []
+    for text in SPELLED * 3:
+        molecule = Chem.MolFromSmiles(text)
+        order = list(range(molecule.GetNumAtoms()))
+        rng.shuffle(order)
+        found.append(Chem.MolToSmiles(Chem.RenumberAtoms(molecule, order), canonical=False))
+    rng.shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("label", ["element", "element+chirality+isotope"])
+def test_against_canonical_smiles_of_every_row(label) -> None:
+    smiles, stereo = spellings(), label != "element"
+    bond_label = "order+stereo" if stereo else "order"
+    graphs = smiles_to_collection(smiles, atom_label=label, bond_label=bond_label)
+    same = same_molecules(graphs)
+    expected = naive_groups(smiles, stereo)
+    assert same.groups.tolist() == expected
+    full = naive_groups(smiles, True)
+    n_stereo = sum(i != expected[i] and full[i] != full[expected[i]] for i in range(len(expected)))
+    assert same.n_stereo == n_stereo
+    assert (n_stereo > 0) != stereo
+
+
+def test_molecules_with_hydrogens_are_those_without() -> None:
+    plain = [Chem.MolFromSmiles(s) for s in ("CCO", "OCC", "CCN")]
+    mixed = [plain[0], Chem.AddHs(plain[1]), plain[2]]
+    alike = molecules_to_collection([Chem.RemoveHs(m) for m in mixed])
+    assert same_molecules(alike).groups.tolist() == [0, 0, 2]
+    full = molecules_to_collection([Chem.AddHs(m) for m in plain])
+    assert same_molecules(full).groups.tolist() == [0, 0, 2]
+
+
+def test_real_molecules(data_folder) -> None:
+    from treelens import load_dataset
+
+    graphs, _ = load_dataset("BBBP", folder=data_folder)
+    smiles = list(graphs.graph_data["smiles"])
+    assert same_molecules(graphs).groups.tolist() == naive_groups(smiles, False)

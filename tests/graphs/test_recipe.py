@@ -128,8 +128,8 @@ def test_two_functions_of_one_name_are_two() -> None:
 @pytest.mark.parametrize(
     "settings",
     [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},
-     {"atom_label": "element+aromatic", "hydrogens": True}],
-    ids=["plain", "charges", "hydrogens", "a function", "aromatic with hydrogens"],
+     {"atom_label": "element+aromatic", "hydrogens": True}, {"standardize": True}],
+    ids=["plain", "charges", "hydrogens", "a function", "aromatic with hydrogens", "standard"],
 )  # fmt: skip
 def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) -> None:
     graphs = smiles_to_collection(SMILES, **settings)
@@ -160,11 +160,3 @@ def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None
     check_agreement(from_file, recipe)  # the same name, as far as one can know
     with pytest.raises(GraphDataError, match=r"atom_label=charge_of.*does not keep functions"):
         as_graph_collection(SMILES, recipe=from_file)
-
-
-@pytest.mark.parametrize(
-    "later", [{"atom_label": "element+colour"}, {"standardize": ("x",)}, {"bond_label": "y"}]
-)
-def test_what_a_later_version_wrote_cannot_be_followed(later) -> None:
-    with pytest.raises(ValueError, match="must be"):
-        as_graph_collection(SMILES, recipe=replace(CHARGED, **later))

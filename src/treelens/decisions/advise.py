@@ -24,10 +24,10 @@ from treelens.estimators.posterior import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
 from treelens.graphs.chem import parsed_smiles, quiet, rdkit, smiles_parser
+from treelens.graphs.convert import learned_transform
 from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import smiles_to_collection
-from treelens.graphs.recipe import learned_transform
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.storage.files import whole_file
 

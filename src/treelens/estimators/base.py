@@ -21,10 +21,15 @@ from treelens.explain.decode import pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_single_graph, check_graphs, holds_blocks
+from treelens.graphs.convert import (
+    as_single_graph,
+    check_graphs,
+    holds_blocks,
+    learned_transform,
+)
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError
-from treelens.graphs.recipe import GraphRecipe, learned_transform
+from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
+from treelens.graphs.convert import check_classes, check_graphs
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.graphs.targets import check_classes
 from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
 from treelens.models.predictions import check_numbers, choose_threshold
 from treelens.parallel import openmp_threads

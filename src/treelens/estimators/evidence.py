@@ -29,10 +29,16 @@ from treelens.gp.posterior import (
     left_out_numbers,
 )
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import holds_blocks
+from treelens.graphs.convert import (
+    LIMITS,
+    NOISE,
+    check_classes,
+    check_noise,
+    first_without_class,
+    holds_blocks,
+    learned_transform,
+)
 from treelens.graphs.errors import check_choice
-from treelens.graphs.recipe import learned_transform
-from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import (
     Threshold,

@@ -29,8 +29,7 @@ from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, Targets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs, holds_blocks
-from treelens.graphs.targets import LIMITS
+from treelens.graphs.convert import LIMITS, check_graphs, holds_blocks
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees

@@ -18,9 +18,8 @@ from treelens.gp.fitting import LearningGain, condition
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.gp.posterior import class_columns
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs, holds_blocks
+from treelens.graphs.convert import Transform, check_graphs, holds_blocks, learned_transform
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.recipe import Transform, learned_transform
 from treelens.kernels.weighted import nearest_graphs
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import FittedClassifier, GraphEstimator, view
-from treelens.graphs.convert import check_graphs
-from treelens.graphs.targets import check_classes
+from treelens.graphs.convert import check_classes, check_graphs
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name

@@ -16,7 +16,7 @@ import numpy as np
 
 from treelens.graphs.chem import AtomAttributes, AtomLabel
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_graph_collection, described, is_block
+from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -24,6 +24,7 @@ from treelens.graphs.errors import (
     NotGraphsError,
     check_choice,
 )
+from treelens.graphs.foreign import described
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
@@ -126,8 +127,7 @@ class SmilesBlocks:
         path = Path(self.path).expanduser()
         if inner_suffix(path) not in STREAMED_ENDINGS:
             raise GraphDataError(
-                f"{path} cannot be read in blocks: expected .csv, .tsv, .txt or .smi (or these "
-                "with .gz). read_smiles reads it at once."
+                f"{path} cannot be read in blocks, as .csv, .tsv, .txt and .smi (or .gz) can be."
             )
         return (TablePart(self, table) for table in read_table_blocks(path, self.block_size))
 
@@ -173,8 +173,7 @@ def parts_of(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Part]:
         if not is_block(block):
             raise NotGraphsError(
                 f"{block_name(number)} is {described(block)}: expected SmilesBlocks, "
-                "CollectionBlocks or a list of (graphs, y) pairs, where graphs is a collection or "
-                "a list of graphs."
+                "CollectionBlocks or a list of (graphs, y) pairs."
             )
         try:
             graphs = as_graph_collection(block[0], recipe=recipe)

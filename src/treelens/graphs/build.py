@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.recipe import GraphRecipe
 
@@ -71,26 +71,40 @@ def build_collection(
     if wrong.any():
         u, v = edges[wrong.argmax()].tolist()
         raise GraphDataError(
-            f"Edge {wrong.argmax()} joins nodes {u} and {v}: expected two nodes of one graph, of "
-            f"the nodes 0 to {n_nodes - 1}."
+            f"Edge {wrong.argmax()} joins nodes {u} and {v}, not two of one graph among {n_nodes}."
         )
-    arcs, directions, order, first = _canonical_arcs(edges, directed)
+    # Every edge at both ends, sorted by (start, end, direction), equal ones merged.
+    there, back = (2 * (pairs @ [n_nodes, 1]) for pairs in (edges, edges[:, ::-1]))
+    arcs, first, which = np.unique(
+        np.concatenate([there, back + directed]), return_index=True, return_inverse=True
+    )
+    start, end = np.divmod(arcs // 2, max(1, n_nodes))
     edge_codes, edge_alphabet = None, None
     if edge_labels is not None:
-        edge_codes, edge_alphabet = _labels_of_arcs(edge_labels, edges, order, first, node_offsets)
+        _check_count("edge labels", len(edge_labels), "edges", len(edges))
+        codes, edge_alphabet = encode_labels(
+            edge_labels, lambda i: f"The label of edge {_place(edges[i], node_offsets)}"
+        )
+        codes = np.tile(codes, 2)
+        edge_codes = codes[first]
+        conflict = codes != edge_codes[which]
+        if conflict.any():
+            arc = conflict.argmax()
+            one, other = (edge_alphabet[code] for code in (edge_codes[which[arc]], codes[arc]))
+            raise GraphDataError(
+                f"Edge {_place(edges[arc % len(edges)], node_offsets)} is listed with two labels, "
+                f"{one!r} and {other!r}. Merge the two, or leave edge labels out."
+            )
     if edge_attributes is not None:
         _check_count("rows of edge attributes", len(edge_attributes), "edges", len(edges))
-        # Arcs of one edge in the order of the lines, so that both directions have the same mean.
-        by_line = order[np.lexsort((order, np.cumsum(first)))]
-        edge_attributes = _mean_of_runs(np.asarray(edge_attributes)[by_line], first)
-    degrees = np.bincount(arcs[:, 0], minlength=n_nodes)
+        edge_attributes = _means(np.asarray(edge_attributes), which.reshape(2, -1), len(arcs))
+    degrees = np.bincount(start, minlength=n_nodes)
     degree_labels = node_labels is None
     if node_labels is None:
         node_labels = degrees
         warnings.warn(
             f"These {len(sizes)} graphs have no node labels: each node was labelled with its "
-            "degree. Pass node labels to choose others, or node_label=NAME where they are in an "
-            "attribute of another name.",
+            "degree. Pass others, or node_label=NAME where they are in another attribute.",
             DegreeLabelsWarning,
             stacklevel=2,
         )
@@ -98,13 +112,13 @@ def build_collection(
     node_codes, node_alphabet = encode_labels(
         node_labels, lambda i: f"The label of node {_place(i, node_offsets)}"
     )
-    first_node = np.repeat(node_offsets[:-1], sizes)[arcs[:, 0]]  # of the graph of each arc
+    first_node = np.repeat(node_offsets[:-1], sizes)[start]  # of the graph of each arc
     return GraphCollection(
-        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), arcs[:, 1] - first_node,
-        node_codes, node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels,
-        recipe, node_attributes=node_attributes, attribute_names=tuple(attribute_names),
+        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), end - first_node, node_codes,
+        node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels, recipe,
+        node_attributes=node_attributes, attribute_names=tuple(attribute_names),
         edge_attributes=edge_attributes, edge_attribute_names=tuple(edge_attribute_names),
-        directions=directions,
+        directions=arcs % 2 if directed else None,
     )  # fmt: skip
 
 
@@ -123,8 +137,7 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
         return np.empty((0, 2), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
         raise GraphDataError(
-            f"{place}: expected pairs of node numbers, as integers; got an array of shape "
-            f"{given.shape} and type {given.dtype}."
+            f"{place}: expected pairs of node numbers; got {given.dtype} of shape {given.shape}."
         )
     with np.errstate(invalid="ignore"):  # NaN, and what is too large: these compare as changed
         pairs = given.astype(np.int64, copy=False)
@@ -156,96 +169,22 @@ def _check_count(what: str, count: int, of_what: str, expected: int) -> None:
         raise GraphDataError(f"There are {count} {what} for {expected} {of_what}: give one each.")
 
 
-def _canonical_arcs(
-    edges: np.ndarray, directed: bool
-) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-    """Return every edge at both ends, sorted by (start, end, direction).
+def _means(table: np.ndarray, arcs_of: np.ndarray, n_arcs: int) -> np.ndarray:
+    """Return the mean of the rows (n_edges, n_columns) of each arc, without missing values.
 
-    Returned are the different arcs (n_arcs, 2) with their directions; and of the 2 n_edges arcs
-    before equal ones were merged, the edge of each and whether it differs from the one before.
+    Both directions of an edge add up in the order of the lines, so that they have the same mean.
     """
-    arcs = np.concatenate([edges, edges[:, ::-1]])
-    incoming = np.repeat([False, directed], len(edges))
-    order = np.lexsort((*([incoming] if directed else []), arcs[:, 1], arcs[:, 0]))
-    arcs, incoming = arcs[order], incoming[order]
-    first = np.ones(len(arcs), dtype=bool)
-    first[1:] = (arcs[1:] != arcs[:-1]).any(axis=1) | (incoming[1:] != incoming[:-1])
-    directions = incoming[first].astype(np.int8) if directed else None
-    return arcs[first], directions, order % max(1, len(edges)), first
-
-
-def _labels_of_arcs(
-    labels: Sequence[Any] | np.ndarray, edges: np.ndarray, order: np.ndarray, first: np.ndarray,
-    offsets: np.ndarray,
-) -> tuple[np.ndarray, tuple[Any, ...]]:  # fmt: skip
-    """Return the codes of the different arcs, and the alphabet; raise where an arc has two."""
-    _check_count("edge labels", len(labels), "edges", len(edges))
-    codes, alphabet = encode_labels(
-        labels, lambda i: f"The label of edge {_place(edges[i], offsets)}"
-    )
-    codes = codes[order]
-    known = codes[first][np.cumsum(first) - 1]  # the code of the first arc with the same ends
-    conflict = codes != known
-    if conflict.any():
-        arc = conflict.argmax()
-        raise GraphDataError(
-            f"Edge {_place(edges[order[arc]], offsets)} is listed with two labels, "
-            f"{alphabet[known[arc]]!r} and {alphabet[codes[arc]]!r}. Merge the two (a tuple is a "
-            "fine label) or leave the edge labels out."
-        )
-    return codes[first], alphabet
-
-
-def _mean_of_runs(table: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the means of runs of rows, without missing values."""
-    if not len(table) or first.all():
-        return table
-    starts, there = np.flatnonzero(first), ~np.isnan(table)
-    with np.errstate(invalid="ignore"):  # nothing but missing values: their mean is missing
-        return np.add.reduceat(np.where(there, table, 0.0), starts) / np.add.reduceat(
-            there, starts, dtype=np.int64
-        )
-
-
-def encode_labels(
-    labels: Sequence[Hashable] | np.ndarray,
-    place: Callable[[int], str] = lambda position: f"label {position}",
-) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return a code for every label, and the different labels; ``place`` is for messages."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
-        values, codes = np.unique(labels, return_inverse=True)
-        return codes.astype(np.int32), tuple(values.tolist())
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    try:
-        alphabet = list(dict.fromkeys(labels))
-        good = all(map(_is_label, alphabet))
-    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
-        good = False
-    if not good:
-        bad = next(i for i, label in enumerate(labels) if not _is_label(label))
-        raise GraphDataError(
-            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
-            "must be hashable, and equal to themselves. Turn lists into tuples, and give missing "
-            "labels one of their own, such as 'unknown'."
-        )
-    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
-        alphabet = sorted(alphabet)
-    code_of = {label: code for code, label in enumerate(alphabet)}
-    codes = np.fromiter(map(code_of.__getitem__, labels), dtype=np.int32, count=len(labels))
-    return codes, tuple(alphabet)
-
-
-def _is_label(value: Any) -> bool:
-    try:
-        hash(value)
-        return value is not None and bool(value == value)
-    except (TypeError, ValueError):
-        return False
+    by_line = arcs_of.T.ravel()
+    means = np.empty((n_arcs, table.shape[1]))
+    for k, column in enumerate(np.repeat(table, 2, axis=0).T):
+        there = ~np.isnan(column)
+        sums = np.bincount(by_line, np.where(there, column, 0.0), n_arcs)
+        with np.errstate(invalid="ignore"):  # nothing but missing values: their mean is missing
+            means[:, k] = sums / np.bincount(by_line, there, n_arcs)
+    return means
 
 
 # --- plain graphs: how graphs of other libraries are read -----------------------------------
-
-_WEIGHTS = ("weight", "edge_weight")
 
 
 class PlainGraph(NamedTuple):
@@ -278,21 +217,19 @@ def join(
     if mixed := asked.directed is None and len(set(kinds)) > 1:
         notes.append(UserWarning(
             f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all are "
-            "read as directed, and undirected edges lead both ways. Pass directed=True if that is "
-            "what you want, or directed=False to ignore directions."
+            "read as directed, undirected edges lead both ways. Pass directed=True or False."
         ))  # fmt: skip
     sizes = [len(graph.nodes) for graph in graphs]
     pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
-    for i, edges in enumerate(pairs):
-        outside = ((edges < 0) | (edges >= sizes[i])).any(axis=1)
-        if outside.any():
-            u, v = edges[outside.argmax()].tolist()
-            raise GraphDataError(
-                f"Graph {i}: an edge joins nodes {u} and {v}, but the graph has {sizes[i]} nodes, "
-                "numbered from 0."
-            )
-    n_edges = [len(edges) for edges in pairs]
-    edges = np.concatenate(pairs) + np.repeat(np.cumsum(sizes) - sizes, n_edges)[:, None]
+    n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
+    graph_of = np.repeat(np.arange(len(graphs)), n_edges)
+    outside = ((edges < 0) | (edges >= np.array(sizes)[graph_of, None])).any(axis=1)
+    if outside.any():
+        (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
+        raise GraphDataError(
+            f"Graph {i}: an edge joins nodes {u} and {v}, but there are nodes 0 to {sizes[i] - 1}."
+        )
+    edges = edges + (np.cumsum(sizes) - sizes)[graph_of, None]
     nodes = _columns("node", graphs, sizes, asked, required, notes)
     arcs = _columns("edge", graphs, n_edges, asked, required, notes)
     if directed and not all(kinds):
@@ -326,14 +263,14 @@ def _columns(
     columns: list[dict[Any, Any]] = [getattr(graph, f"{what}_columns") for graph in graphs]
     wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
     for i, of_graph in enumerate(columns):
-        known = None in of_graph or (label or "label") not in of_graph
-        if not known and (wanted == "all" or (label or "label") not in wanted):
-            of_graph[None] = of_graph.pop(label or "label")
+        source = label or "label"
+        free = wanted == "all" or source not in wanted
+        if free and None not in of_graph and source in of_graph:
+            of_graph[None] = of_graph.pop(source)
         for name, column in of_graph.items():
             if len(column) != counts[i]:
                 raise GraphDataError(
-                    f"Graph {i} has {len(column)} {what} {name or 'label'}s for {counts[i]} "
-                    f"{what}s: give one each."
+                    f"Graph {i}: {len(column)} {what} {name or 'label'}s for {counts[i]} {what}s."
                 )
     labels = _labels(what, graphs, columns, counts, label)
     names = sorted({name for of_graph in columns for name in of_graph if isinstance(name, str)})
@@ -373,33 +310,28 @@ def _labels(
     counts: Sequence[int], asked: str | None,
 ) -> list[Any] | None:  # fmt: skip
     """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
-    labelled, bare = list[int](), list[int]()
-    for i, of_graph in enumerate(columns):
-        values = of_graph.get(None, ())
-        lacks = [k for k, value in enumerate(values) if value is None]
-        if 0 < len(lacks) < len(values):
-            ends = [lacks[0]] if what == "node" else graphs[i].edges[lacks[0]]
-            place = f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)}"
-            raise GraphDataError(
-                f"{place} of graph {i} has no {asked or 'label'!r}, while others of the same graph "
-                "have one: give every one a label, such as 'unknown', or none."
-            )
-        if counts[i]:
-            (bare if len(lacks) == len(values) else labelled).append(i)
-    if not labelled and asked is not None:
+    labels: list[Any] = []
+    for of_graph, n in zip(columns, counts, strict=True):
+        labels += list(of_graph[None]) if None in of_graph else [None] * n
+    lacks = [k for k, label in enumerate(labels) if label is None]
+    if not lacks:
+        return labels if labels or what == "node" else None
+    if len(lacks) < len(labels):
+        i = int(np.searchsorted(np.cumsum(counts), lacks[0], side="right"))
+        k = lacks[0] - sum(counts[:i])
+        ends = [k] if what == "node" else graphs[i].edges[k]
+        raise GraphDataError(
+            f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)} of graph {i}"
+            f" has no {asked or 'label'!r}, while others have one ({len(lacks)} of {len(labels)} "
+            "have none): give every one a label, such as 'unknown', or none."
+        )
+    if asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})
         raise GraphDataError(
             f"No {what} of any graph has {asked!r}, which {what}_label={asked!r} asks for. "
             f"Attributes there: {', '.join(known) or 'none'}."
         )
-    if labelled and bare:
-        raise GraphDataError(
-            f"Graph {labelled[0]} has {what} labels, graph {bare[0]} has none ({len(bare)} of "
-            f"{len(graphs)} have none): give {what} labels to all graphs or to none."
-        )
-    if not labelled:
-        return None if bare or what == "edge" else []
-    return [label for i in labelled for label in columns[i][None]]
+    return None
 
 
 def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str) -> np.ndarray:
@@ -433,10 +365,9 @@ def _ignored(
 ) -> list[Warning]:
     """Return warnings about what the graphs have and is not used."""
     ignored: dict[str, str] = {}
-    for name in _WEIGHTS:
+    for name in {"weight", "edge_weight"}.difference(edges.sources):
         values = chain.from_iterable(graph.edge_columns.get(name, ()) for graph in graphs)
-        numbers = (x for x in values if isinstance(x, (int, float, np.number)))
-        if name not in edges.sources and any(x != 1 for x in numbers):
+        if any(isinstance(x, (int, float, np.number)) and x != 1 for x in values):
             ignored["edge weights"] = f"edge_attributes={[name]!r}"
     unused = {
         str(name)
@@ -457,9 +388,8 @@ def _ignored(
         fraction = next((x for x in alphabet if isinstance(x, float) and not x.is_integer()), None)
         if fraction is not None:
             messages.append(
-                f"The {what} labels are floating-point numbers, of which each ({fraction!r}, ...) "
-                "is a label of its own: how close two of them are is ignored. Round them, or pass "
-                f"{what}_attributes=."
+                f"The {what} labels are floating-point numbers ({fraction!r}, ...), and how close "
+                f"two of them are is ignored. Round them, or pass {what}_attributes=."
             )
     return [IgnoredDataWarning(message) for message in messages]
 

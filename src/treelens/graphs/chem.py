@@ -150,11 +150,6 @@ def atom_parts(atom_label: str) -> frozenset[str]:
     return frozenset(parts)
 
 
-def ordered_name(parts: frozenset[str]) -> str:
-    """Return the name of some parts, in the usual order."""
-    return "+".join(part for part in ATOM_PARTS if part in parts)
-
-
 def fine_key(atom: Any) -> int:
     """Element, charge, hydrogens, aromaticity and ring membership of an atom in one integer."""
     return (
@@ -304,8 +299,7 @@ def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
     unknown = [step for step in given if step not in STEPS]
     if unknown:
         raise ValueError(
-            f"standardize must be True, False or some of {', '.join(map(repr, STEPS))}; got "
-            f"{unknown[0]!r}."
+            f"standardize must be True, False or some of {', '.join(STEPS)}; got {unknown[0]!r}."
         )
     return tuple(step for step in STEPS if step in given)
 

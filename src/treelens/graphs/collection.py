@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -181,16 +182,15 @@ class GraphCollection:
         """Raise where compiled loops, which do not check bounds, would go wrong."""
         if not len(self.node_offsets):
             raise GraphDataError("node_offsets must ascend from 0 to the number of nodes.")
+        n_graphs, n_nodes, n_arcs = len(self), self.n_nodes, len(self.neighbors)
+        lengths = {"node": n_nodes, "arc": n_arcs, "graph": n_graphs}
         n_codes = {name: len(getattr(self, labels) or ()) for name, labels in _ALPHABETS.items()}
         n_codes["directions"] = 2
-        lengths = {"node": self.n_nodes, "arc": len(self.neighbors), "graph": len(self)}
         arrays = [(name, getattr(self, name), lengths.get(of)) for name, (_, of) in _ARRAYS.items()]
-        arrays += [(f"graph_data[{key!r}]", x, len(self)) for key, x in self.graph_data.items()]
+        arrays += [(f"graph_data[{key!r}]", x, n_graphs) for key, x in self.graph_data.items()]
         try:
-            check_offsets(self.node_offsets, "node_offsets", len(self), self.n_nodes)
-            check_offsets(
-                self.neighbor_offsets, "neighbor_offsets", self.n_nodes, len(self.neighbors)
-            )
+            check_offsets(self.node_offsets, "node_offsets", n_graphs, n_nodes)
+            check_offsets(self.neighbor_offsets, "neighbor_offsets", n_nodes, n_arcs)
             for name, array, length in arrays:
                 if array is not None:
                     bounds = (0, n_codes[name]) if name in n_codes else ()
@@ -213,8 +213,7 @@ class GraphCollection:
         if wrong.any():
             graph = int(np.searchsorted(np.cumsum(n_arcs), wrong.argmax(), side="right"))
             raise GraphDataError(
-                f"neighbors of graph {graph} must be nodes of that graph, numbered within it, and "
-                "ascend at each node, each once."
+                f"neighbors of graph {graph} must be nodes of that graph, and ascend at each node."
             )
 
     def _check_attributes(self) -> None:
@@ -227,15 +226,13 @@ class GraphCollection:
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
                 raise GraphDataError(
-                    f"There are {n_columns} {what} attributes: give each a name of its own; got "
-                    f"{', '.join(map(repr, names)) or 'none'}."
+                    f"There are {n_columns} {what} attributes: give each a name of its own."
                 )
             if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
                 row, column = wrong[0].tolist()
                 raise GraphDataError(
                     f"Graph {np.searchsorted(first, row, side='right') - 1}: the {what} attribute "
-                    f"{names[column]!r} has the value {table[row, column]}; attributes must be "
-                    "finite, or NaN where missing."
+                    f"{names[column]!r} has the value {table[row, column]}; NaN is for missing."
                 )
 
     # --- size -----------------------------------------------------------------------------
@@ -304,11 +301,12 @@ class GraphCollection:
             start, stop, step = key.indices(len(self))
             if step == 1:
                 return self._run(start, max(start, stop))
-            return self._gather(np.arange(start, stop, step, dtype=np.int64))
-        key = np.asarray(key)
-        if key.ndim != 1:
-            raise IndexError(f"A GraphCollection has one axis; the index has shape {key.shape}.")
-        return self._gather(np.arange(len(self))[key if key.size else key.astype(np.int64)])
+        else:
+            key = np.asarray(key)
+            key = key if key.size else key.astype(np.int64)
+            if key.ndim != 1:
+                raise IndexError(f"A GraphCollection has one axis; the index is {key.shape}.")
+        return self._gather(np.arange(len(self))[key])
 
     def __iter__(self) -> Iterator[Graph]:
         return (self._graph(i) for i in range(len(self)))
@@ -318,8 +316,7 @@ class GraphCollection:
         start, stop = self.neighbor_offsets[first], self.neighbor_offsets[last]
         owner = np.repeat(np.arange(last - first), np.diff(self.neighbor_offsets[first : last + 1]))
         once = owner <= self.neighbors[start:stop]
-        if self.directions is not None:
-            once = self.directions[start:stop] == 0
+        once = once if self.directions is None else self.directions[start:stop] == 0
         nodes, edges = slice(first, last), np.arange(start, stop)[once]
 
         def labels(codes: np.ndarray | None, alphabet: Any, rows: Any) -> Any:
@@ -404,8 +401,15 @@ def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:
     if values is None:
         return None
     if dtype is not object:
-        array = np.asarray(values)
-        _check_numbers(array, name, dtype)
+        array, whole = np.asarray(values), dtype is not np.float64
+        n_axes, kinds, what = (1, "iu", "integers") if whole else (2, "iufb", "numbers")
+        if array.ndim != n_axes or (array.size and array.dtype.kind not in kinds):
+            raise GraphDataError(
+                f"{name} must be {what} with {n_axes} axes; got {array.dtype}, shape {array.shape}."
+            )
+        limits = np.iinfo(dtype if whole else np.int64)
+        if whole and array.size and not limits.min <= array.min() <= array.max() <= limits.max:
+            raise GraphDataError(f"{name} must fit into {limits.dtype}.")
     elif isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
         array = values
     else:  # also of values that are sequences themselves
@@ -418,19 +422,6 @@ def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:
     return result
 
 
-def _check_numbers(array: np.ndarray, name: str, dtype: Any) -> None:
-    """Raise unless these are integers on one axis that fit, or numbers on two axes."""
-    n_axes, kinds, what = (2, "iufb", "numbers") if dtype is np.float64 else (1, "iu", "integers")
-    if array.ndim != n_axes or (array.size and array.dtype.kind not in kinds):
-        raise GraphDataError(
-            f"{name} must be {what} with {n_axes} axes; got {array.dtype}, shape {array.shape}."
-        )
-    if array.size and what == "integers":
-        limits = np.iinfo(dtype)
-        if not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
-            raise GraphDataError(f"{name} must fit into {limits.dtype}.")
-
-
 def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """New offsets and the flat positions of ``offsets[p]:offsets[p + 1]`` for each pick."""
     lengths = offsets[picks + 1] - offsets[picks]
@@ -439,6 +430,36 @@ def _ranges(offsets: np.ndarray, picks: np.ndarray) -> tuple[np.ndarray, np.ndar
     flat = np.arange(new_offsets[-1], dtype=np.int64)
     flat += np.repeat(offsets[picks] - new_offsets[:-1], lengths)
     return new_offsets, flat
+
+
+def encode_labels(
+    labels: Sequence[Hashable] | np.ndarray,
+    place: Callable[[int], str] = lambda position: f"label {position}",
+) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Return a code for every label, and the different labels; ``place`` is for messages."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
+        values, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int32), tuple(values.tolist())
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    bad = next((i for i, label in enumerate(labels) if not _is_label(label)), None)
+    if bad is not None:
+        raise GraphDataError(
+            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
+            "must be hashable, and not missing. Turn lists into tuples, None into 'unknown'."
+        )
+    alphabet = list(dict.fromkeys(labels))
+    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
+        alphabet = sorted(alphabet)
+    code_of = {label: code for code, label in enumerate(alphabet)}
+    return np.array([code_of[label] for label in labels], dtype=np.int32), tuple(alphabet)
+
+
+def _is_label(value: Any) -> bool:
+    try:
+        hash(value)
+        return value is not None and bool(value == value)
+    except (TypeError, ValueError):  # unhashable, or == gives no single truth value
+        return False
 
 
 def translate_codes(

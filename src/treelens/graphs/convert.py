@@ -1,28 +1,33 @@
-"""``as_graph_collection``: graphs of any known kind as a ``GraphCollection``."""
+"""What ``fit`` takes: graphs of any known kind as a ``GraphCollection``, and targets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs import foreign
 from treelens.graphs.build import join
-from treelens.graphs.chem import quiet, rdkit
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
-from treelens.graphs.recipe import GraphRecipe, check_agreement
-from treelens.graphs.table_reader import rows_of_table
-from treelens.graphs.tables import is_sdf, read_sdf
-
-_EXPECTED = (
-    "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
-    "Geometric data, igraph graphs, treelens graphs, GraKeL graphs or tuples (edges, node_labels, "
-    "edge_labels) or adjacency matrices, or the Path of an SDF"
+from treelens.graphs.foreign import (
+    EXPECTED,
+    NAMES,
+    Kind,
+    common_kind,
+    described,
+    is_matrix,
+    kind_of,
+    read_file,
 )
+from treelens.graphs.recipe import GraphRecipe, check_agreement
+
+LIMITS = "target_limit"  # in ``graph_data``: 1 for lower limits, -1 for upper ones, 0 for values
+NOISE = "noise std"  # in ``graph_data``: standard deviation of each target, in its units
 
 
 def as_graph_collection(
@@ -59,19 +64,17 @@ def as_graph_collection(
     node_attributes, edge_attributes : list of str, "all" or list of arrays, optional
         Continuous attributes to use beside the labels.
 
-        - *NetworkX*, *igraph*: names of attributes of nodes and edges, such as ``["x", "y"]`` or
-          ``["weight"]``; ``"all"`` takes all whose values are numbers. A value that is an array
-          becomes several attributes (``"pos 1"``, ``"pos 2"``); one that is not there is missing;
+        - *NetworkX*, *igraph*: names such as ``["x", "y"]`` or ``["weight"]``; ``"all"`` takes all
+          whose values are numbers. An array becomes several attributes (``"pos 1"``, ``"pos 2"``);
         - *PyTorch Geometric*: ``"x"``, ``"pos"``, ``"edge_attr"``, ``"edge_weight"``, or others;
         - *tuples and adjacency matrices*: an array of shape (n_nodes, n_attributes) or a dict from
           nodes to values for each graph, in the order of the node labels; for edges a dict from
           pairs to values; ``edge_attributes=["weight"]`` takes the weights of edges, and
           ``node_attributes=["label"]`` node labels that are numbers or vectors, as GraKeL has them.
     directed : bool, optional
-        Whether edges have a direction. None: where one of the NetworkX or igraph graphs is
-        directed (with a warning, unless all are), or ``edge_index`` of one graph is not symmetric.
-        True: every pair is an edge from the first node to the second, an edge of an undirected
-        graph leads both ways.
+        Whether edges have a direction, from the first node to the second; an edge of an undirected
+        graph leads both ways. None: where one of the NetworkX or igraph graphs is directed (with a
+        warning, unless all are), or ``edge_index`` of one graph is not symmetric.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection: molecules are read in
         the same way, and labels taken from the same attributes. A collection whose labels mean
@@ -89,30 +92,38 @@ def as_graph_collection(
     >>> as_graph_collection(["CCO", "c1ccccc1"])
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
+    if isinstance(graphs, GraphCollection):
+        kind = Kind("a GraphCollection, which has all that", callable, lambda x, _: x)
+    elif isinstance(graphs, Path):
+        kind = Kind("molecules of a file", callable, read_file)
+    else:
+        graphs = _listed(graphs)
+        kind = common_kind(graphs)
     given: dict[str, Any] = {
         "node_label": node_label, "edge_label": edge_label, "node_attributes": node_attributes,
         "edge_attributes": edge_attributes, "directed": directed,
     }  # fmt: skip
-    if isinstance(graphs, GraphCollection):
-        kind = _Kind("a GraphCollection, which has all that", _has(), lambda x, _: x)
-    elif isinstance(graphs, Path):
-        kind = _Kind("molecules of a file", _has(), _read_file)
-    else:
-        graphs = _listed(graphs)
-        kind = _common_kind(graphs)
     for parameter, value in given.items():
-        if value is None:
-            continue
-        if parameter not in kind.takes:
+        if value is not None and parameter not in kind.takes:
             raise GraphDataError(
-                f"{parameter}={value!r:.80} is for graphs of other libraries; got {kind.name}. "
-                f"Leave {parameter} out."
+                f"{parameter}={value!r:.80} is not for {kind.name}. Leave {parameter} out."
             )
-        if parameter in _VALUES[:2]:
-            given[parameter] = _listed_attributes(parameter, value, kind)
+        if value is None or not parameter.endswith("_attributes"):
+            continue
+        names = kind.takes is NAMES
+        if isinstance(value, str):
+            given[parameter] = value if value == "all" else [value]
+        elif not isinstance(value, Iterable) or (
+            names and not all(isinstance(name, str) for name in value)
+        ):
+            raise GraphDataError(
+                f"{parameter} must be a list of {'names' if names else 'values of each graph'}, or "
+                f"'all', for {kind.name}; got {value!r:.80}."
+            )
     if kind.source is None:
         collection = kind.convert(graphs, recipe)
-        check_agreement(recipe, collection.recipe)
+        if recipe is not None:
+            check_agreement(recipe, collection.recipe)
         return collection
     known = recipe or GraphRecipe()
     asked = {name: getattr(known, name) if x is None else x for name, x in given.items()}
@@ -121,25 +132,9 @@ def as_graph_collection(
     collection = join(plain, wanted, required)
     if known.is_molecular and collection.degree_labels and collection.n_nodes:
         raise GraphDataError(
-            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels. "
-            "Pass SMILES or RDKit molecules."
+            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels."
         )
     return collection
-
-
-def _listed_attributes(parameter: str, value: Any, kind: _Kind) -> Any:
-    """Return names of attributes, or values of each graph, as a list (or "all")."""
-    if isinstance(value, str):
-        return value if value == "all" else [value]
-    names_only = kind.takes is _NAMES
-    if not isinstance(value, Iterable) or (
-        names_only and not all(isinstance(name, str) for name in value)
-    ):
-        raise GraphDataError(
-            f"{parameter} must be a list of {'names' if names_only else 'values of each graph'}, "
-            f"or 'all', for {kind.name}; got {value!r:.80}."
-        )
-    return value
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
@@ -159,119 +154,9 @@ def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
     return graphs
 
 
-# --- the kinds of graphs --------------------------------------------------------------------
-
-
-class _Kind(NamedTuple):
-    name: str
-    recognises: Callable[[Any], bool]
-    convert: Callable[[Any, Any], Any]  # of graphs and a recipe
-    source: str | None = None  # in the recipe; convert returns plain graphs
-    takes: tuple[str, ...] = ()  # arguments of as_graph_collection
-
-
-def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
-    """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
-    if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
-        with quiet():
-            items = [
-                m if m.GetNumHeavyAtoms() == m.GetNumAtoms() else rdkit().RemoveHs(m) for m in items
-            ]
-    return molecules_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("rdkit"))
-
-
-def _read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    if not is_sdf(path):
-        raise NotGraphsError(
-            f"Expected {_EXPECTED}; got the path {path}. Read tables of molecules with "
-            "treelens.read_smiles, which also returns the targets."
-        )
-    recipe = (recipe or GraphRecipe()).for_new_molecules("sdf")
-    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    graphs, _ = rows_of_table(table, molecules, recipe, names="none").labelled(None, None)
-    return graphs
-
-
-def _has(*attributes: str) -> Callable[[Any], bool]:
-    return lambda item: all(hasattr(item, attribute) for attribute in attributes)
-
-
-def _is_geometric(item: Any) -> bool:
-    # A PyTorch Geometric data set also answers to ``edge_index``, through its __getattr__.
-    return hasattr(type(item), "edge_index") or "edge_index" in getattr(item, "__dict__", {})
-
-
-def _is_matrix(item: Any) -> bool:
-    """Whether this is a square matrix of numbers."""
-    shape: Any = getattr(item, "shape", ())
-    kind = getattr(getattr(item, "dtype", None), "kind", "O")
-    return len(shape) == 2 and shape[0] == shape[1] > 0 and kind in "iufb"
-
-
-def _is_grakel(item: Any) -> bool:
-    if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
-        return False
-    structure, *labels = item
-    if labels and _is_matrix(structure):
-        one_axis = isinstance(labels[0], (list, tuple)) or len(getattr(labels[0], "shape", ())) == 1
-        labels = labels[one_axis:]
-    if not all(x is None or isinstance(x, Mapping) for x in labels):
-        return False
-    if isinstance(structure, Mapping) or hasattr(structure, "shape"):
-        return isinstance(structure, Mapping) or len(structure.shape) == 2
-    if not isinstance(structure, (list, set, frozenset)):
-        return False
-    first = next(iter(structure), None)
-    if isinstance(first, list):
-        return all(isinstance(x, (int, float, np.number)) for x in first)
-    return first is None or isinstance(first, tuple)
-
-
-_VALUES = ("node_attributes", "edge_attributes", "directed")
-_NAMES = ("node_label", "edge_label", *_VALUES)
-_KINDS = (
-    _Kind("a treelens Graph", lambda x: isinstance(x, Graph),
-          lambda graphs, _: foreign.from_treelens(graphs)),
-    _Kind("a SMILES string", lambda x: isinstance(x, str), lambda items, recipe: smiles_by_recipe(
-          items, (recipe or GraphRecipe()).for_new_molecules("smiles"))),
-    _Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
-    _Kind("a NetworkX graph", _has("nodes", "edges", "adj"), foreign.from_networkx, "networkx",
-          _NAMES),
-    _Kind("an igraph graph", _has("vs", "es", "get_edgelist"), foreign.from_igraph, "igraph",
-          _NAMES),
-    _Kind("PyTorch Geometric data", _is_geometric, foreign.from_geometric, "geometric", _NAMES),
-    _Kind("a GraKeL tuple", _is_grakel, foreign.from_grakel, "grakel", _VALUES),
-    _Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), foreign.from_grakel,
-          "grakel", _VALUES),
-    _Kind("an adjacency matrix", _is_matrix, foreign.from_grakel, "grakel", _VALUES),
-)  # fmt: skip
-
-
-def kind_of(item: Any) -> _Kind | None:
-    return next((kind for kind in _KINDS if kind.recognises(item)), None)
-
-
-def _common_kind(items: list[Any]) -> _Kind:
-    """Return the kind of all items; the error names the first that is of another."""
-    kind = kind_of(items[0])
-    strays = (i for i, item in enumerate(items) if kind is None or not kind.recognises(item))
-    stray = next(strays, -1)
-    if kind is not None and stray < 0:
-        return kind
-    expected = _EXPECTED if kind is None else f"graphs of one kind, and item 0 is {kind.name}"
-    hint = " RDKit gives None for a molecule that it cannot read: leave it out."
-    raise NotGraphsError(
-        f"Expected {expected}; item {stray} is {described(items[stray])}."
-        f"{hint if items[stray] is None else ''}"
-    )
-
-
-# --- what is not a list of graphs -----------------------------------------------------------
-
-
 def _listed(graphs: Any) -> list[Any]:
     """Return an iterable of graphs as a list; anything else is an error."""
-    if isinstance(graphs, list) and graphs and all(map(_is_matrix, graphs)):
+    if isinstance(graphs, list) and graphs and all(map(is_matrix, graphs)):
         return graphs  # two or three of them are no GraKeL tuple
     if isinstance(graphs, (set, frozenset, np.ma.MaskedArray)):
         why = "masked entries are no graphs" if np.ma.isMA(graphs) else "a set has no order"
@@ -290,12 +175,11 @@ def _listed(graphs: Any) -> list[Any]:
         or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
         or (isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT")
     ):
-        raise NotGraphsError(f"Expected {_EXPECTED}; got {described(graphs)}.")
+        raise NotGraphsError(f"Expected {EXPECTED}; got {described(graphs)}.")
     if hasattr(graphs, "load") or holds_blocks(graphs):
         raise NotGraphsError(
-            f"Expected graphs; got blocks of them ({type(graphs).__name__}), which fit, predict, "
-            "predict_proba and decision_function of GraphClassifier and GraphRegressor take. The "
-            "graphs of a block are part.load().graphs."
+            f"Expected graphs; got blocks of them ({type(graphs).__name__}), which only fit and "
+            "predict of some models take. The graphs of a block are part.load().graphs."
         )
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
@@ -320,9 +204,148 @@ def is_block(block: Any) -> bool:
     return isinstance(block[0], Iterable) and not isinstance(block[0], (str, bytes))
 
 
-def described(value: Any) -> str:
-    kind = type(value).__name__
-    if hasattr(value, "shape"):
-        return f"{kind} of shape {tuple(value.shape)}"
-    shown = repr(value)
-    return f"{kind} {shown if len(shown) <= 60 else shown[:57] + '...'}"
+# --- targets ---------------------------------------------------------------------------------
+
+
+def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct classes and a code per graph, or raise an error about ``y``."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+    if y is None:
+        raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
+    check_kind(y)
+    array = np.asarray(y)
+    if array.shape != (n_graphs,):
+        raise GraphDataError(
+            f"y must be one-dimensional, a class for each of {n_graphs} graphs; got shape "
+            f"{array.shape}."
+        )
+    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
+    values = y if isinstance(y, (list, tuple)) else array.tolist()
+    missing = [i for i, value in enumerate(values) if _is_nothing(value)]
+    if missing:
+        raise GraphDataError(
+            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
+            f"position {missing[0]}: drop those graphs or give them a class."
+        )
+    if type_of_target(array) == "continuous":
+        raise GraphDataError(
+            "y holds numbers that are no classes. For numbers, use GraphRegressor."
+        )
+    check_classification_targets(array)
+    classes, codes = np.unique(array, return_inverse=True)
+    by_name: dict[str, str] = {}
+    for name in map(str, classes.tolist()):
+        other = by_name.setdefault(name.strip().casefold(), name)
+        if other != name:
+            message = f"The classes {other!r} and {name!r} differ in capitals or blanks only."
+            warnings.warn(message, UserWarning, stacklevel=3)
+    if len(classes) < 2:
+        raise GraphDataError(
+            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
+        )
+    return classes, codes
+
+
+def check_kind(y: Any) -> None:
+    """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
+    if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
+        raise GraphDataError(
+            f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
+        )
+    kind = None
+    with suppress(ValueError):  # no array: another check says so
+        kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
+    if kind in ("c", "M", "m"):
+        what = "complex numbers" if kind == "c" else "dates or time spans"
+        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
+
+
+def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
+    """Return the position of the first graph without a class, and words about it."""
+    if y.dtype.kind in "iubU":  # which have no word for nothing
+        return None
+    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if _is_nothing(x))
+    return next(missing, None)
+
+
+def _is_nothing(value: Any) -> bool:
+    from treelens._sklearn_compat import is_pandas_na
+
+    return value is None or is_pandas_na(value) or bool(value != value)
+
+
+def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
+    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
+    import pandas as pd
+
+    given = pd.Series(list(noise), dtype=object)
+    values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(given.notna() & (given != "") & ~((values >= 0) & (values < np.inf)))
+    if len(wrong):
+        raise GraphDataError(
+            f"noise: a standard deviation is a number, 0 or more, but {place(int(wrong[0]))} has "
+            f"{given[wrong[0]]!r:.40}. Correct it, or leave it empty."
+        )
+    if len(values) != n_graphs:
+        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
+    if np.isnan(values).all():
+        raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
+    return values
+
+
+class Transform(NamedTuple):
+    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
+
+    It increases, so that lower limits stay lower limits.
+    """
+
+    name: str
+    base: float
+    forward: Callable[[np.ndarray], np.ndarray]
+
+    def inverse(self, values: np.ndarray) -> np.ndarray:
+        """Return values in the units of the table."""
+        return np.power(self.base, values)
+
+    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return standard deviations in the units of the table, of log-normal variables."""
+        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
+        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
+
+    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return small standard deviations of values in units of the table, on this scale."""
+        return std / (values * np.log(self.base))
+
+    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return covariances in the units of the table, of log-normal variables."""
+        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
+        expected = np.exp(mean + np.diagonal(cov) / 2)
+        return np.outer(expected, expected) * np.expm1(cov)
+
+    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
+        """Return numbers on the scale, or raise an error that names the first not above 0."""
+        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
+        if len(wrong):
+            first = int(wrong[0])
+            raise GraphDataError(
+                f"transform={self.name!r} needs values above 0, but {place(first)} is "
+                f"{y[first]:g} ({len(wrong)} such values). Correct them, or leave it out."
+            )
+        return self.forward(y)
+
+
+def transform_named(name: str | None) -> Transform | None:
+    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
+    known = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", math.e, np.log)}
+    if name in (None, "none"):
+        return None
+    if name not in known:
+        raise ValueError(f"transform must be one of none, {', '.join(known)}; got {name!r}.")
+    return known[name]
+
+
+def learned_transform(recipe: Any) -> Transform | None:
+    """Return the transform in the record of a recipe; None where there is none."""
+    table = None if recipe is None else recipe.table
+    return None if table is None else transform_named(table.transform)

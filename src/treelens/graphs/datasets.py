@@ -16,10 +16,9 @@ import numpy as np
 
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
-from treelens.graphs.opening import read_bytes
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
-from treelens.graphs.tables import table_of_bytes
+from treelens.graphs.tables import read_bytes, table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,
     REQUIRED_PARTS,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.duplicates import mixed, run_sums
-from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX
+from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX, mixed, run_sums
 
 PREFIX = "rdkit:"
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
@@ -66,10 +66,9 @@ def descriptor_names() -> list[str]:
 
 
 def _number(function: Any, molecule: Any) -> float:
-    try:
+    with suppress(ValueError, ZeroDivisionError, RuntimeError):
         return float(function(molecule))
-    except (ValueError, ZeroDivisionError, RuntimeError):
-        return float("nan")
+    return float("nan")
 
 
 # --- compact descriptors from labels --------------------------------------------------------------

@@ -1,28 +1,28 @@
-"""Graphs of other libraries, each read as a ``PlainGraph``; none of the libraries is imported."""
+"""The kinds of graphs: how each is recognised, and read as plain graphs or as molecules.
+
+None of the libraries that the graphs are of is imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import (
-    PlainGraph,
-    edge_array,
-    encode_labels,
-    join,
-    listed_one_way,
-    to_array,
-)
-from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import GraphDataError
+from treelens.graphs.build import PlainGraph, edge_array, join, listed_one_way, to_array
+from treelens.graphs.chem import quiet, rdkit
+from treelens.graphs.collection import Graph, GraphCollection, encode_labels
+from treelens.graphs.errors import GraphDataError, NotGraphsError
+from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, common_recipe
+from treelens.graphs.tables import is_sdf, read_sdf
 
-_VALUES = "attribute"  # the name of values that were given as arrays
+_VALUE = "attribute"  # the name of values that were given as arrays
 Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far as graphs decide it
 
 
@@ -32,13 +32,6 @@ Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far 
 def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     """Return a collection with the attributes, fine labels, data and recipe of the graphs."""
     first = graphs[0]
-    for index, graph in enumerate(graphs):
-        for what in ("node_attributes", "edge_attributes"):
-            if tuple(getattr(graph, what)) != tuple(getattr(first, what)):
-                raise GraphDataError(
-                    f"Graph 0 has the {what} {list(getattr(first, what))!r}, graph {index} has "
-                    f"{list(getattr(graph, what))!r}: give all graphs the same."
-                )
     plain = [
         PlainGraph(
             range(g.n_nodes), g.edges, {None: g.node_labels, **g.node_attributes},
@@ -97,12 +90,8 @@ def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
     edges: list[np.ndarray] = []
     sizes: list[Any] = []
     for index, graph in enumerate(graphs):
-        edge_index = to_array(graph.edge_index)
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-            raise GraphDataError(
-                f"Graph {index}: edge_index must have shape (2, n_edges); got {edge_index.shape}."
-            )
-        edges.append(edge_array(edge_index.T, f"Graph {index}, edge_index"))  # (n_edges, 2)
+        transposed = to_array(graph.edge_index).T  # (n_edges, 2)
+        edges.append(edge_array(transposed, f"Graph {index}, edge_index transposed"))
         sizes.append(getattr(graph, "num_nodes", None))
         if not isinstance(sizes[-1], (int, np.integer)) or sizes[-1] < 0:
             raise GraphDataError(f"Graph {index}: num_nodes is {sizes[-1]!r}; expected an integer.")
@@ -169,8 +158,7 @@ def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
     if not (np.isfinite(table).all() and (table == np.round(table)).all()):
         raise GraphDataError(
             f"{attribute} has values that are not whole numbers, which cannot serve as labels. "
-            f"Use them as attributes, {what}_attributes=[{attribute!r}], or pass {what}_label= "
-            "with the name of an attribute that has labels."
+            f"Use {what}_attributes=[{attribute!r}], or name labels by {what}_label=."
         )
     rows = table.astype(np.int64).tolist()
     return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
@@ -189,11 +177,10 @@ def from_grakel(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
             values.append([None] * len(graphs))
             continue
         values.append(given)
-        named[what] = (_VALUES,)
+        named[what] = (_VALUE,)
         if len(given) != len(graphs):
             raise GraphDataError(
-                f"{what} has values for {len(given)} graphs; there are {len(graphs)}. Give an "
-                "array or a dict for each."
+                f"{what} has values for {len(given)} graphs; there are {len(graphs)}."
             )
     asked, plain = replace(asked, **named), []
     for index, (graph, *of_graph) in enumerate(zip(graphs, *values, strict=True)):
@@ -242,8 +229,8 @@ def _read_grakel(
     node_columns: dict[Any, Any] = {}
     edge_columns: dict[Any, Any] = {} if weights is None else {"weight": weights}
     for columns, name, values, keys in (
-        (node_columns, "label", node_labels, nodes), (node_columns, _VALUES, node_values, nodes),
-        (edge_columns, "label", edge_labels, edges), (edge_columns, _VALUES, edge_values, edges),
+        (node_columns, "label", node_labels, nodes), (node_columns, _VALUE, node_values, nodes),
+        (edge_columns, "label", edge_labels, edges), (edge_columns, _VALUE, edge_values, edges),
     ):  # fmt: skip
         if values is None or not len(values):
             continue
@@ -253,8 +240,7 @@ def _read_grakel(
             if name == "label" and lost is not None:
                 place = f"Node {lost!r}" if keys is nodes else f"Edge {lost[::-1]!r}"
                 raise GraphDataError(
-                    f"{place} of graph {index} has no label: give every one a label, or leave the "
-                    "labels out."
+                    f"{place} of graph {index} has no label: give all of them one, or none."
                 )
             values = list(map(values.get, back))
         columns[name] = values
@@ -277,8 +263,7 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
         bad = next((pair for pair in structure if not _is_pair(pair)), None)
         if bad is not None:
             raise GraphDataError(
-                f"Graph {index}: {bad!r} is no edge: expected tuples (node, node) or (node, node, "
-                "weight)."
+                f"Graph {index}: {bad!r} is no edge, (node, node) or (node, node, weight)."
             )
         starts, ends = [pair[0] for pair in structure], [pair[1] for pair in structure]
         weights = [pair[2] if len(pair) == 3 else None for pair in structure]
@@ -307,8 +292,7 @@ def _matrix_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     if not is_square or matrix.dtype.kind not in "iufb":
         raise GraphDataError(
             f"Graph {index}: an adjacency matrix must be square and have numbers; got shape "
-            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples, not as lists or "
-            "rows of an array."
+            f"{matrix.shape} and type {matrix.dtype}. Edges are given as tuples."
         )
     from scipy.sparse import csr_array
 
@@ -319,3 +303,123 @@ def _matrix_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     if np.isnan(entries.data).any():
         raise GraphDataError(f"Graph {index}: the adjacency matrix has NaN: write 0 for no edge.")
     return range(matrix.shape[0]), *(x.tolist() for x in (entries.row, entries.col, entries.data))
+
+
+# --- the kinds of graphs --------------------------------------------------------------------
+
+EXPECTED = (
+    "a GraphCollection, or a list of NetworkX graphs, RDKit molecules, SMILES strings, PyTorch "
+    "Geometric data, igraph graphs, treelens graphs, GraKeL graphs or tuples (edges, node_labels, "
+    "edge_labels) or adjacency matrices, or the Path of an SDF"
+)
+
+
+class Kind(NamedTuple):
+    name: str
+    recognises: Callable[[Any], bool]
+    convert: Callable[[Any, Any], Any]  # of graphs and a recipe
+    source: str | None = None  # in the recipe; convert returns plain graphs
+    takes: tuple[str, ...] = ()  # arguments of as_graph_collection
+
+
+def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
+    """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
+    if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
+        with quiet():
+            items = [
+                m if m.GetNumHeavyAtoms() == m.GetNumAtoms() else rdkit().RemoveHs(m) for m in items
+            ]
+    return molecules_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("rdkit"))
+
+
+def read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
+    if not is_sdf(path):
+        raise NotGraphsError(
+            f"Expected {EXPECTED}; got the path {path}. Read tables of molecules with "
+            "treelens.read_smiles, which also returns the targets."
+        )
+    recipe = (recipe or GraphRecipe()).for_new_molecules("sdf")
+    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    return molecules_by_recipe(molecules, recipe, table.place)
+
+
+def _has(*attributes: str) -> Callable[[Any], bool]:
+    return lambda item: all(hasattr(item, attribute) for attribute in attributes)
+
+
+def _is_geometric(item: Any) -> bool:
+    # A PyTorch Geometric data set also answers to ``edge_index``, through its __getattr__.
+    return hasattr(type(item), "edge_index") or "edge_index" in getattr(item, "__dict__", {})
+
+
+def is_matrix(item: Any) -> bool:
+    """Whether this is a square matrix of numbers."""
+    shape: Any = getattr(item, "shape", ())
+    kind = getattr(getattr(item, "dtype", None), "kind", "O")
+    return len(shape) == 2 and shape[0] == shape[1] > 0 and kind in "iufb"
+
+
+def _is_grakel(item: Any) -> bool:
+    if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
+        return False
+    structure, *labels = item
+    if labels and is_matrix(structure):
+        one_axis = isinstance(labels[0], (list, tuple)) or len(getattr(labels[0], "shape", ())) == 1
+        labels = labels[one_axis:]
+    if not all(x is None or isinstance(x, Mapping) for x in labels):
+        return False
+    if isinstance(structure, Mapping) or hasattr(structure, "shape"):
+        return isinstance(structure, Mapping) or len(structure.shape) == 2
+    if not isinstance(structure, (list, set, frozenset)):
+        return False
+    first = next(iter(structure), None)
+    if isinstance(first, list):
+        return all(isinstance(x, (int, float, np.number)) for x in first)
+    return first is None or isinstance(first, tuple)
+
+
+VALUES = ("node_attributes", "edge_attributes", "directed")
+NAMES = ("node_label", "edge_label", *VALUES)
+_KINDS = (
+    Kind("a treelens Graph", lambda x: isinstance(x, Graph),
+          lambda graphs, _: from_treelens(graphs)),
+    Kind("a SMILES string", lambda x: isinstance(x, str), lambda items, recipe: smiles_by_recipe(
+          items, (recipe or GraphRecipe()).for_new_molecules("smiles"))),
+    Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
+    Kind("a NetworkX graph", _has("nodes", "edges", "adj"), from_networkx, "networkx",
+          NAMES),
+    Kind("an igraph graph", _has("vs", "es", "get_edgelist"), from_igraph, "igraph",
+          NAMES),
+    Kind("PyTorch Geometric data", _is_geometric, from_geometric, "geometric", NAMES),
+    Kind("a GraKeL tuple", _is_grakel, from_grakel, "grakel", VALUES),
+    Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel,
+          "grakel", VALUES),
+    Kind("an adjacency matrix", is_matrix, from_grakel, "grakel", VALUES),
+)  # fmt: skip
+
+
+def kind_of(item: Any) -> Kind | None:
+    return next((kind for kind in _KINDS if kind.recognises(item)), None)
+
+
+def common_kind(items: list[Any]) -> Kind:
+    """Return the kind of all items; the error names the first that is of another."""
+    kind = kind_of(items[0])
+    strays = (i for i, item in enumerate(items) if kind is None or not kind.recognises(item))
+    stray = next(strays, -1)
+    if kind is not None and stray < 0:
+        return kind
+    expected = EXPECTED if kind is None else f"graphs of one kind, and item 0 is {kind.name}"
+    hint = " RDKit gives None for a molecule that it cannot read: leave it out."
+    raise NotGraphsError(
+        f"Expected {expected}; item {stray} is {described(items[stray])}."
+        f"{hint if items[stray] is None else ''}"
+    )
+
+
+def described(value: Any) -> str:
+    kind = type(value).__name__
+    if hasattr(value, "shape"):
+        return f"{kind} of shape {tuple(value.shape)}"
+    shown = repr(value)
+    return f"{kind} {shown if len(shown) <= 60 else shown[:57] + '...'}"

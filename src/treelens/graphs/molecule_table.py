@@ -1,8 +1,8 @@
-"""A table of molecules: targets, repeated molecules, transforms and units."""
+"""A table of molecules: targets, repeated molecules and how they are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs import duplicates as repeats
 from treelens.graphs import targets
 from treelens.graphs.chem import changes_in_words, unreadable_rows
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import LIMITS, NOISE, Transform, check_noise, transform_named
 from treelens.graphs.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -21,13 +21,14 @@ from treelens.graphs.errors import (
     check_choice,
     first_few,
 )
-from treelens.graphs.molecules import leave_out
-from treelens.graphs.recipe import GraphRecipe, TableRecord, Transform, transform_named
+from treelens.graphs.molecules import leave_out, same_molecules
+from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
+_FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 
 
 @dataclass(frozen=True)
@@ -120,23 +121,26 @@ class MoleculeTable:
         return self.target or "the class file"
 
     @property
+    def _text(self) -> Table:
+        return self.table or Table(self.source, [], [], None)
+
+    @property
     def _scale(self) -> Transform | None:
         return transform_named(self.transform)
 
     @property
     def _y_learned(self) -> np.ndarray:
         """``y`` on the scale that numbers are learned on."""
-        assert self.y is not None
-        return self.y if self._scale is None else self._scale.forward(self.y)
+        y = np.asarray(self.y)
+        return y if self._scale is None else self._scale.forward(y)
 
     @property
     def _noise(self) -> np.ndarray | None:
         """Known standard deviations on the learned scale."""
-        assert self.y is not None
-        if targets.NOISE not in self.graphs.graph_data:
+        if NOISE not in self.graphs.graph_data:
             return None
-        std = self.graphs.graph_data[targets.NOISE].astype(np.float64)
-        return std if self._scale is None else self._scale.forward_std(self.y, std)
+        std = self.graphs.graph_data[NOISE].astype(np.float64)
+        return std if self._scale is None else self._scale.forward_std(np.asarray(self.y), std)
 
     def learned(self) -> tuple[GraphCollection, np.ndarray]:
         """Return graphs without a transform in their record, and ``y`` on the learned scale.
@@ -148,7 +152,7 @@ class MoleculeTable:
             plain = replace(recipe, table=replace(recipe.table, transform=None))
             graphs = replace(graphs, recipe=plain)
             if self._noise is not None:
-                graphs = graphs.with_data({targets.NOISE: self._noise})
+                graphs = graphs.with_data({NOISE: self._noise})
         return graphs, self._y_learned
 
     def place(self, graph: int) -> str:
@@ -161,58 +165,48 @@ class MoleculeTable:
 
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
-        y, groups, limits = (
-            None if x is None else x[keep] for x in (self.y, self.groups, self.limits)
-        )
+        arrays = {name: getattr(self, name) for name in ("graphs", "rows", "y", "groups", "limits")}
+        some: dict[str, Any] = {name: x[keep] for name, x in arrays.items() if x is not None}
         merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
-        return replace(
-            self, graphs=self.graphs[keep], rows=self.rows[keep], y=y, groups=groups,
-            merged=merged, limits=limits,
-        )  # fmt: skip
+        return replace(self, merged=merged, **some)
 
     def column(
         self, name: str, rows: np.ndarray | None = None, parameter: str = "column"
     ) -> list[str]:
         """Return a column as text, for rows (by default the row of each graph)."""
-        every = (self.table or Table(self.source, [], [], None)).column(name, parameter)
+        every = self._text.column(name, parameter)
         return [every[row] for row in (self.rows if rows is None else rows).tolist()]
 
     def about_unreadable(self) -> str:
         """Which rows hold no molecule, and why, in a sentence."""
-        assert self.table is not None
         n, names = len(self.unreadable), next(iter(self.ids.values()), [])
-        listed = unreadable_rows(self.table.place, self.texts, self.unreadable.tolist(), names)
+        listed = unreadable_rows(self._text.place, self.texts, self.unreadable.tolist(), names)
         return (
             f"{self.source}: {n} of {self.n_rows} rows ({100 * n / self.n_rows:.0f} %) hold no "
             f"molecule that RDKit can read: {listed}."
         )
 
     def labelled(
-        self, target: str | None, on_invalid: str | None, on_missing: str = "raise",
-        may_be_empty: bool = False,
-    ) -> tuple[GraphCollection, Any]:  # fmt: skip
-        """Return the graphs that have a target, and the targets, as :func:`read_smiles` does."""
+        self, target: str | None, on_invalid: str, on_missing: str = "raise", empty: bool = False
+    ) -> tuple[GraphCollection, Any]:
+        """Return what :func:`read_smiles` does; ``empty``: it may be that nothing is left."""
         if len(self.unreadable):
-            none_left = not len(self.graphs) and not may_be_empty
-            found = self.about_unreadable()
+            none_left, found = not (len(self.graphs) or empty), self.about_unreadable()
             leave_out(found, "on_invalid", on_invalid, none_left, InvalidMoleculesWarning)
         if target is None:
             return self.graphs, None
         cells = self.column(target, parameter="target")
         has = np.array([not targets.is_missing(text) for text in cells], dtype=bool)
-        if has.all():
-            return self.graphs, targets.as_target(cells)
-        found = self._about_missing(target, has)
-        none_left = not has.any() and not may_be_empty
-        leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
+        if not has.all():
+            none_left, found = not (has.any() or empty), self._about_missing(target, has)
+            leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
         return self.graphs[np.flatnonzero(has)], targets.as_target(list(compress(cells, has)))
 
     def _about_missing(self, target: str, has: np.ndarray) -> str:
         """Which graphs have no target, by a mask of those that have one, in a sentence."""
-        assert self.table is not None
-        rows, cells = self.rows[~has].tolist(), self.table.column(target, "target")
+        rows, cells = self.rows[~has].tolist(), self._text.column(target, "target")
         remarks = {row: cells[row][:20] for row in rows if not targets.is_missing(cells[row])}
-        shown = [self.table.place(k) + (f" {remarks[k]!r}" if k in remarks else "") for k in rows]
+        shown = [self._text.place(k) + (f" {remarks[k]!r}" if k in remarks else "") for k in rows]
         what = "missing or no number" if remarks else "missing"
         return (
             f"{self.source}: the target {target!r} is {what} in {len(rows)} of {self.n_rows} "
@@ -245,22 +239,20 @@ class MoleculeTable:
         if self.table is not None:
             data = data._rows_with_target(target, task, on_missing, qualifier)
         data = data._for_task(task, transform_named(transform), noise, learn)
-        data = replace(data, unit=unit or unit_in(data.target))
-        data = data._without_repeats(duplicates)
-        assert data.y is not None
+        data = replace(data, unit=unit or unit_in(data.target))._without_repeats(duplicates)
+        y, limits = np.asarray(data.y), data.limits
         if learn:
-            exact = data.y if data.limits is None else data.y[data.limits == 0]
-            sure = task == "classification"
+            exact, sure = y if limits is None else y[limits == 0], task == "classification"
             targets.check_learnable(exact, data.task, data.target_name, data.place, sure)
-        if data.task != "regression" and data.y.dtype.kind == "f":
-            data = replace(data, y=data.y.astype(str))  # numbers that stand for classes
-        if data.limits is not None and not data.limits.any():  # values took their place
-            data = replace(data, limits=None)
-        if data.limits is not None:
-            n_limits = {"lower limits": data.limits > 0, "upper limits": data.limits < 0}
-            counts = {kind: int(which.sum()) for kind, which in n_limits.items() if which.any()}
-            graphs = data.graphs.with_data({targets.LIMITS: data.limits})
+        if data.task != "regression" and y.dtype.kind == "f":
+            data = replace(data, y=y.astype(str))  # numbers that stand for classes
+        if limits is not None and limits.any():
+            signs = {"lower limits": limits > 0, "upper limits": limits < 0}
+            counts = {kind: int(which.sum()) for kind, which in signs.items() if which.any()}
+            graphs = data.graphs.with_data({LIMITS: limits})
             data = replace(data, graphs=graphs, counts=data.counts | counts)
+        else:  # none, or values took their place
+            data = replace(data, limits=None)
         recipe = replace(data.graphs.recipe or GraphRecipe(), table=data.record)
         return replace(data, graphs=replace(data.graphs, recipe=recipe))
 
@@ -270,54 +262,44 @@ class MoleculeTable:
         self, target: str | None, task: str | None, on_missing: str, qualifier: str | None
     ) -> MoleculeTable:
         """Rows with a target, read from the table."""
-        assert self.table is not None
+        table = self._text
         if target is None:
-            column = default_target(self.table, self.notes)
+            column = default_target(table, self.notes)
         else:
-            column = find_column(self.table.columns, target, "target", self.source)
+            column = find_column(table.columns, target, "target", self.source)
         for name, what in ((column, "what is to be predicted"), (self.smiles, "the molecules")):
             if name is not None and name in self.covariates:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
         if qualifier is not None:
-            qualifier = find_column(self.table.columns, qualifier, "qualifier", self.source)
-        y, labelled, limits = targets.read_target(
-            self.table, column, self.rows, task, self.notes, qualifier
-        )
+            qualifier = find_column(table.columns, qualifier, "qualifier", self.source)
+        y, has, limits = targets.read_target(table, column, self.rows, task, self.notes, qualifier)
         if limits is None and qualifier is None and task in ("auto", "regression"):
-            targets.note_qualifier_columns(self.table, self.notes)
+            targets.note_qualifier_columns(table, self.notes)
+        kept, counts = self, self.counts
+        if not has.all():
+            found = self._about_missing(column, has)
+            leave_out(found, "on_missing", on_missing, not has.any(), self.notes)
+            kept = self.pick(np.flatnonzero(has))
+            counts = {**counts, "rows without a label, left out": int((~has).sum())}
         ids = {name: values for name, values in self.ids.items() if name != column}
-        if labelled.all():
-            return replace(self, y=y, target=column, ids=ids, limits=limits)
-        found, n_missing = self._about_missing(column, labelled), int((~labelled).sum())
-        if on_missing == "raise":
-            raise GraphDataError(
-                f"{found} Correct or remove these rows, or leave them out with on_missing='skip'."
-            )
-        if n_missing == len(self.rows):
-            raise GraphDataError(f"{found} None is left. Name another column with target=COLUMN.")
-        self.notes.append(f"{found} They were left out.")
-        counts = {**self.counts, "rows without a label, left out": n_missing}
-        kept = self.pick(np.flatnonzero(labelled))
         return replace(kept, y=y, target=column, counts=counts, ids=ids, limits=limits)
 
     def _for_task(
         self, task: str | None, scale: Transform | None, noise: str | None, learn: bool
     ) -> MoleculeTable:
         """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
-        y = self.y
-        assert y is not None
+        y, target = np.asarray(self.y), self.target_name
         if learn and task != "regression" and len(y) < _FEWEST_ROWS:
-            why = "; ".join(f"{what}: {n}" for what, n in self.counts.items())
+            why = "".join(f"; {what}: {n}" for what, n in self.counts.items())
             raise GraphDataError(
                 f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
-                f"({self.target_name!r}){f' ({why})' if why else ''}, too few to learn from. Add "
-                "rows, or name another column with target=COLUMN."
+                f"({target!r}{why}), too few to learn from. Name another with target=COLUMN."
             )
         measured = targets.looks_measured(y) or scale is not None or self.limits is not None
         if task == "auto" and measured:
             self.notes.append(
-                f"column {self.target_name!r} holds numbers: fitting a regression; "
-                "task='classification' to learn classes."
+                f"column {target!r} holds numbers: fitting a regression; task='classification' to "
+                "learn classes."
             )
             task = "regression"
         name = None if scale is None else scale.name
@@ -329,51 +311,46 @@ class MoleculeTable:
                         "out, or learn numbers with task='regression'."
                     )
             return replace(self, task="classification")
-        y = targets.as_numbers(y, self.target_name, self.place, learn)
+        y = targets.as_numbers(y, target, self.place, learn)
         if scale is not None:
-            scale.checked(y, lambda k: f"{self.target_name!r} in {self.place(k)}")
+            scale.checked(y, lambda k: f"{target!r} in {self.place(k)}")
         elif learn:
             low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
             if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
                 self.notes.append(
-                    f"{self.target_name!r} runs from {low:g} to {high:g}, most of it near the "
-                    "lower end: transform=log10 probably serves better."
+                    f"{target!r} runs from {low:g} to {high:g}: transform=log10 may serve better."
                 )
         data = replace(self, y=y, task="regression", transform=name)
         if noise is None:
             return data
-        std = targets.check_noise(self.column(noise, parameter="noise"), len(y), self.place)
+        std = check_noise(self.column(noise, parameter="noise"), len(y), self.place)
         if n_empty := int(np.isnan(std).sum()):
             self.notes.append(
-                f"{n_empty} of {len(std)} rows have no standard deviation in {noise!r}: they get "
-                "the median of the others."
+                f"{n_empty} of {len(std)} rows have nothing in {noise!r}, and get the median."
             )
         std[np.isnan(std)] = np.nanmedian(std)
-        return replace(data, graphs=self.graphs.with_data({targets.NOISE: std}))
+        return replace(data, graphs=self.graphs.with_data({NOISE: std}))
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
         if not {"smiles", "mol"} & set(self.graphs.graph_data):
             return self
-        groups, n_stereo = repeats.same_molecules(self.graphs)
+        groups, n_stereo = same_molecules(self.graphs)
         n_repeats = len(groups) - len(np.unique(groups))
         data = replace(self, groups=groups)
         if not n_repeats:
             return data
-        found = f"{n_repeats} row{'s repeat' if n_repeats > 1 else ' repeats'} the molecule of "
-        found += "another row"
-        if n_stereo:
-            found += f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label "
-            found += "and bond_label can tell apart)"
+        repeat = "rows repeat" if n_repeats > 1 else "row repeats"
+        stereo = f" ({n_stereo} of them as another stereoisomer or isotope, which atom_label and "
+        stereo += "bond_label can tell apart)"
+        found = f"{n_repeats} {repeat} the molecule of another row{stereo if n_stereo else ''}"
         if how == "error":
             raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
         columns = [c for c in self.covariates if c in self.graphs.graph_data]
-        measured = repeats.same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
+        measured = _same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
         data._note_contradictions(measured)
         if how == "keep":
-            self.notes.append(
-                f"{found}. They were kept: on both sides of a split they flatter every score."
-            )
+            self.notes.append(f"{found}. They were kept, and flatter scores across splits.")
             return data
         if how == "first":
             self.notes.append(f"{found}: only the first row of each was kept.")
@@ -385,31 +362,27 @@ class MoleculeTable:
         self, measured: np.ndarray, n_repeats: int, found: str, columns: list[str]
     ) -> MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
-        assert self.y is not None
         numbers, limits, std = self.task == "regression", self.limits, None
-        parts = repeats.members(measured)
+        parts = _members(measured)
         clear = np.ones(len(parts), dtype=bool)
         if numbers:
             signs = np.zeros(len(measured), np.int64) if limits is None else limits
-            y, signs, counted = repeats.merged_numbers(self._y_learned, signs, measured)
+            y, signs, counted = _merged_numbers(self._y_learned, signs, measured)
             limits = None if limits is None else signs
             # limits beside measured values are no replicates
             alone = np.where(counted, measured, len(measured) + np.arange(len(measured)))
-            std = repeats.noise_of_means(self._y_learned, alone, self._noise)
+            std = noise_of_means(self._y_learned, alone, self._noise)
             std = None if std is None else std[: len(parts)]
             if self._scale is not None:
                 y = self._scale.inverse(y)
                 std = None if std is None else std / self._scale.forward_std(y, np.ones(len(y)))
         else:
-            y, clear = repeats.merged_classes(self.y, measured)
+            y, clear = _merged_classes(np.asarray(self.y), measured)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
             counts["rows of repeated molecules under other covariates"] = n_kept
-            words.append(
-                f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept as "
-                "separate measurements"
-            )
+            words.append(f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept")
         if n_merged:
             counts["rows of repeated molecules (merge)"] = n_merged
             what = "the mean of its values" if numbers else "its most frequent class"
@@ -423,21 +396,99 @@ class MoleculeTable:
         kept = list(compress(parts, clear))
         data = self.pick(np.array([part[0] for part in kept], dtype=np.int64))
         rows = tuple(self.rows[part] for part in kept)
-        data = replace(data, y=y[clear], merged=rows, counts=counts, limits=limits)
-        if std is None:
-            return data
-        return replace(data, graphs=data.graphs.with_data({targets.NOISE: std[clear]}))
+        graphs = data.graphs if std is None else data.graphs.with_data({NOISE: std[clear]})
+        return replace(data, graphs=graphs, y=y[clear], merged=rows, counts=counts, limits=limits)
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
-        assert self.y is not None
         numbers = self.task == "regression"
-        torn = repeats.contradictions(self._y_learned, measured, numbers, self.limits)
+        torn = _contradictions(self._y_learned, measured, numbers, self.limits)
         if not torn:
             return
-        cells = list(map(str, self.y)) if self.target is None else self.column(self.target)
+        cells = np.asarray(self.y) if self.target is None else self.column(self.target)
         shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in torn]
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
         self.notes.append(
             f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, 5, '; ')}."
         )
+
+
+# --- merging: groups are given by the first row of each -------------------------------------------
+
+
+def _same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
+    """Return groups of the same molecule under the same covariates."""
+
+    def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
+        cell = str(text).strip()
+        return float(cell) if targets.is_number(cell) else cell
+
+    first_of: dict[tuple[Any, ...], int] = {}
+    keys = zip(groups.tolist(), *(map(value, column) for column in columns), strict=True)
+    return np.array([first_of.setdefault(key, k) for k, key in enumerate(keys)], dtype=np.int64)
+
+
+def _members(groups: np.ndarray) -> list[np.ndarray]:
+    """Return the positions of each group, in the order of their first members."""
+    _, which = np.unique(groups, return_inverse=True)
+    return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+
+
+def _contradictions(
+    y: np.ndarray, groups: np.ndarray, numbers: bool, limits: np.ndarray | None
+) -> list[np.ndarray]:
+    """Return groups of different classes, or of numbers far apart, the furthest first."""
+    parts = [part for part in _members(groups) if len(part) > 1]
+    if not numbers:
+        return [part for part in parts if len(np.unique(y[part])) > 1]
+    signs = np.zeros(len(y)) if limits is None else limits  # contradict on one side only
+    low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
+    apart = np.array([low[part].max() - high[part].min() for part in parts])
+    return [parts[k] for k in np.argsort(-apart, kind="stable") if apart[k] > np.std(y)]
+
+
+def _merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the most frequent class of each group, and which groups have no tie."""
+    classes, codes = np.unique(y, return_inverse=True)
+    votes = np.array([np.bincount(codes[p], minlength=len(classes)) for p in _members(groups)])
+    clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    return classes[votes.argmax(axis=1)], clear
+
+
+def _merged_numbers(
+    y: np.ndarray, limits: np.ndarray, groups: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean or tightest limit of each group, its sign, and which rows (n,) made it."""
+    parts = _members(groups)
+    values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
+    for k, part in enumerate(parts):
+        exact, lower, upper = (y[part][limits[part] == sign] for sign in (0, 1, -1))
+        if len(exact):
+            values[k] = exact.mean()
+            continue
+        counted[part[np.argmax(limits[part] * y[part])]] = True
+        ends = [f(some) for f, some in ((np.max, lower), (np.min, upper)) if len(some)]
+        values[k], signs[k] = np.mean(ends), bool(len(lower)) - bool(len(upper))
+    return values, signs, counted
+
+
+def noise_of_means(
+    y: np.ndarray, groups: np.ndarray, known: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Return the standard deviation of the mean of each group; None where it is not known.
+
+    From those ``known`` of the values, else from the spread of replicates, pooled over all groups
+    by a median, in which single mistakes do not count. Equal values are one that was copied.
+    """
+    parts = _members(groups)
+    if known is not None:
+        return np.array([np.sqrt((known[part] ** 2).sum()) / len(part) for part in parts])
+    from scipy.stats import chi2
+
+    counts = np.array([len(np.unique(y[part])) for part in parts])
+    if (counts - 1).sum() < _FEWEST_REPLICATES:
+        return None
+    several = np.flatnonzero(counts > 1)
+    squares = [((u := np.unique(y[parts[k]])) - u.mean()) @ (u - u.mean()) for k in several]
+    pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
+    return np.sqrt(pooled / counts)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import encode_labels
 from treelens.graphs.chem import (
     AROMATIC,
     FINE_PARTS,
@@ -25,21 +24,24 @@ from treelens.graphs.chem import (
     standardizer,
     unreadable_rows,
 )
-from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.recipe import GraphRecipe
 
 
 def leave_out(
-    found: str, option: str, choice: str | None, none_left: bool, category: type[Warning]
+    found: str, option: str, choice: str | None, none_left: bool, told: type[Warning] | list[str]
 ) -> None:
-    """Raise an error about rows, or warn that they were left out; None: there is no option."""
+    """Raise an error about rows, or say that they were left out: by a warning, or in notes."""
     if choice != "skip":
         skip = "" if choice is None else f", or leave them out with {option}='skip'"
         raise GraphDataError(f"{found} Correct or remove them{skip}.")
     if none_left:
         raise GraphDataError(f"{found} None is left.")
-    warnings.warn(f"{found} They were left out.", category, stacklevel=4)
+    if isinstance(told, list):
+        told.append(f"{found} They were left out.")
+    else:
+        warnings.warn(f"{found} They were left out.", told, stacklevel=4)
 
 
 def smiles_to_collection(
@@ -88,15 +90,17 @@ def molecules_to_collection(molecules: Sequence[Any], **settings: Any) -> GraphC
     return molecules_by_recipe(molecules, GraphRecipe.of_molecules("rdkit", **settings))
 
 
-def molecules_by_recipe(molecules: Sequence[Any], recipe: GraphRecipe) -> GraphCollection:
-    """Return a collection of RDKit molecules, read by a recipe."""
+def molecules_by_recipe(
+    molecules: Sequence[Any], recipe: GraphRecipe, place: Callable[[int], str] = "graph {}".format
+) -> GraphCollection:
+    """Return a collection of RDKit molecules, read by a recipe; ``place`` is for messages."""
     collected = Molecules(recipe).extend(molecules)
     if collected.invalid:
         raise GraphDataError(
-            f"{len(collected.invalid)} of {len(molecules)} molecules have no atoms or cannot be "
-            f"standardised, the first is graph {collected.invalid[0]}. Correct or remove them."
+            f"{len(collected.invalid)} of {len(molecules)} molecules cannot be read or standardised"
+            f", or have no atoms: {unreadable_rows(place, None, collected.invalid)}."
         )
-    if not recipe.hydrogens and not recipe.standardize:
+    if recipe.reader == "rdkit" and not recipe.hydrogens and not recipe.standardize:
         collected.recipe = replace(recipe, hydrogens=_hydrogens_in(molecules))
     return collected.build({"mol": molecules})
 
@@ -149,12 +153,11 @@ _MOST_CIP_STEPS = 200_000  # a cage of rings may take RDKit hours
 class Molecules:
     """Collects atoms and bonds of many molecules and builds one collection from them.
 
-    Visiting every atom is slow, since each becomes a Python object. For molecules that were just
-    parsed, one call returns the connectivity invariants of all atoms (hashes of element, neighbours
-    and hydrogens together, hydrogens, charge, isotope and ring), and only one atom of each
-    invariant is visited; aromatic atoms are those with an aromatic bond. Every atom is visited
-    where this may fail: invariants do not separate hydrogens that are atoms from others, and
-    molecules of the user may be partly kekulised.
+    Visiting every atom is slow. For molecules that were just parsed, one call returns the
+    connectivity invariants of all atoms (hashes of element, neighbours and hydrogens, charge,
+    isotope and ring), and only one atom of each is visited; aromatic atoms are those with an
+    aromatic bond. Invariants do not separate hydrogens that are atoms from others, and molecules of
+    the user may be partly kekulised: there, every atom is visited.
     """
 
     def __init__(self, recipe: GraphRecipe) -> None:
@@ -203,31 +206,28 @@ class Molecules:
                     self._add(position, molecule)
         return self
 
-    def _add(self, position: int, given: Any) -> None:
-        try:
-            molecule = self.chem.AddHs(given) if self.recipe.hydrogens else given
-            if self.needs_stereo:
-                molecule = self.chem.Mol(molecule)
-                with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
-                    self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
-            n_atoms = molecule.GetNumAtoms()
-            if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
-                found = self.invariants(molecule)
-                if not self.key_of.keys() >= set(found):
-                    self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
-            else:  # iterating over GetAtoms() takes twice as long
-                found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
-                if self.by_invariant:
-                    found = [key + _NO_INVARIANT for key in found]
-                    self.key_of |= {number: number - _NO_INVARIANT for number in found}
-            self.atoms += found
-        except RuntimeError as error:
-            if _is_sanitized(given):  # raised by a function of the user's, for example
-                raise
+    def _add(self, position: int, molecule: Any) -> None:
+        if self.recipe.reader == "rdkit" and molecule.NeedsUpdatePropertyCache():
             raise GraphDataError(
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
                 "and rings are unknown. Call Chem.SanitizeMol on it first."
-            ) from error
+            )
+        molecule = self.chem.AddHs(molecule) if self.recipe.hydrogens else molecule
+        if self.needs_stereo:
+            molecule = self.chem.Mol(molecule)
+            with suppress(RuntimeError):  # too many steps: some centres stay unlabelled
+                self.label_stereo(molecule, maxRecursiveIterations=_MOST_CIP_STEPS)
+        n_atoms = molecule.GetNumAtoms()
+        if self.by_invariant and molecule.GetNumHeavyAtoms() == n_atoms:
+            found = self.invariants(molecule)
+            if not self.key_of.keys() >= set(found):
+                self.key_of |= zip(found, map(fine_key, molecule.GetAtoms()), strict=True)
+        else:  # iterating over GetAtoms() takes twice as long
+            found = list(map(self.atom_key, map(molecule.GetAtomWithIdx, range(n_atoms))))
+            if self.by_invariant:
+                found = [key + _NO_INVARIANT for key in found]
+                self.key_of |= {number: number - _NO_INVARIANT for number in found}
+        self.atoms += found
         if self.attributes is not None:
             self.attributes.add(molecule, position)
         self.sizes.append(n_atoms)
@@ -294,14 +294,6 @@ class Molecules:
         }  # fmt: skip
 
 
-def _is_sanitized(molecule: Any) -> bool:
-    try:
-        molecule.GetRingInfo().NumRings()
-    except RuntimeError:
-        return False
-    return not molecule.NeedsUpdatePropertyCache()
-
-
 def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     """Codes and names of bonds, given twice their orders (and sides)."""
     different = np.flatnonzero(np.bincount(half_orders))
@@ -329,3 +321,91 @@ def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.n
         order_at[u * n_atoms + v] = order_at[v * n_atoms + u] = order
     positions = sorted(order_at)
     return np.array(positions, dtype=np.int64), np.array([order_at[p] for p in positions])
+
+
+# --- the same molecule, whatever way it is written ------------------------------------------------
+# Two molecules are the same where their canonical SMILES are. Writing these takes about as long as
+# reading the molecules, so it is done only for graphs that a quick hash cannot tell apart.
+
+_ROUNDS = 4
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class SameMolecules(NamedTuple):
+    """Which graphs are the same molecule."""
+
+    groups: np.ndarray  # (n_graphs,) the first graph that is the same molecule
+    n_stereo: int  # of those that repeat another: how many are a stereoisomer or isotope of it
+
+
+def same_molecules(graphs: GraphCollection) -> SameMolecules:
+    """Groups of graphs that are the same molecule.
+
+    Stereochemistry and isotopes count only where labels of atoms or bonds depend on them.
+
+    Examples
+    --------
+    >>> from treelens.graphs.molecules import smiles_to_collection
+    >>> graphs = smiles_to_collection(["OCC", "CCN", "CCO", "C[C@H](N)O", "C[C@@H](N)O"])
+    >>> same_molecules(graphs)
+    SameMolecules(groups=array([0, 1, 0, 3, 3]), n_stereo=1)
+    """
+    chem, parse, data = rdkit(), smiles_parser(), graphs.graph_data
+
+    def written(index: int, stereo: bool) -> str:
+        known = "mol" in data
+        molecule = chem.RemoveHs(data["mol"][index]) if known else parse(data["smiles"][index])
+        return str(chem.MolToSmiles(molecule, isomericSmiles=stereo))
+
+    by_hash: dict[int, list[int]] = {}
+    for index, key in enumerate(structure_hashes(graphs).tolist()):
+        by_hash.setdefault(key, []).append(index)
+    groups, stereo, n_stereo = np.arange(len(graphs)), stereo_matters(graphs), 0
+    with quiet():
+        for same_hash in by_hash.values():
+            first_of: dict[str, int] = {}
+            for index in same_hash if len(same_hash) > 1 else ():
+                first = first_of.setdefault(written(index, stereo), index)
+                groups[index] = first
+                if first != index and not stereo:
+                    n_stereo += written(index, True) != written(first, True)
+    return SameMolecules(groups, n_stereo)
+
+
+def structure_hashes(graphs: GraphCollection) -> np.ndarray:
+    """A number for each graph, shape (n_graphs,): equal for equal graphs, else most often not."""
+    codes = graphs.node_codes if graphs.fine_codes is None else graphs.fine_codes
+    degrees = np.diff(graphs.neighbor_offsets)
+    first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
+    ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
+    bonds = np.zeros(len(ends), np.uint64) if graphs.edge_codes is None else mixed(
+        graphs.edge_codes.astype(np.uint64) + np.uint64(7))  # fmt: skip
+    colors = mixed(codes.astype(np.uint64))
+    for _ in range(_ROUNDS):
+        around = run_sums(mixed(colors[ends] + bonds), graphs.neighbor_offsets)
+        colors = mixed(colors * _ODD + around)
+    return run_sums(colors, graphs.node_offsets)
+
+
+def mixed(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers scattered over all of 64 bits."""
+    values = (values + _ODD) * np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(29)
+    values = values * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(32))
+
+
+def run_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return sums of runs, modulo 2**64."""
+    total = np.zeros(len(values) + 1, dtype=np.uint64)
+    np.cumsum(values, out=total[1:])
+    return total[offsets[1:]] - total[offsets[:-1]]
+
+
+def stereo_matters(graphs: GraphCollection) -> bool:
+    """Whether labels of atoms or bonds depend on stereochemistry or isotopes."""
+    recipe = graphs.recipe
+    if recipe is None or recipe.atom_function is not None:
+        return True
+    parts = (recipe.atom_label or "").split("+")
+    return recipe.bond_label == "order+stereo" or not {"chirality", "isotope"}.isdisjoint(parts)

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from treelens.graphs.chem import (
+    ATOM_PARTS,
     AtomAttributes,
     AtomLabel,
     atom_parts,
     checked_attributes,
     checked_steps,
-    ordered_name,
 )
 from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.json_values import plain
@@ -54,64 +52,6 @@ class TableRecord:
         in_name = self.units is None or self.units in (self.target or "")
         words = f"{self.target!r}" + ("" if in_name else f" ({self.units})")
         return words if self.transform is None else f"{self.transform} of {words}"
-
-
-class Transform(NamedTuple):
-    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
-
-    It increases, so that lower limits stay lower limits.
-    """
-
-    name: str
-    base: float
-    forward: Callable[[np.ndarray], np.ndarray]
-
-    def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the units of the table."""
-        return np.power(self.base, values)
-
-    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return standard deviations in the units of the table, of log-normal variables."""
-        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
-        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
-
-    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return small standard deviations of values in units of the table, on this scale."""
-        return std / (values * np.log(self.base))
-
-    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return covariances in the units of the table, of log-normal variables."""
-        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
-        expected = np.exp(mean + np.diagonal(cov) / 2)
-        return np.outer(expected, expected) * np.expm1(cov)
-
-    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
-        """Return numbers on the scale, or raise an error that names the first not above 0."""
-        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
-        if len(wrong):
-            first = int(wrong[0])
-            raise GraphDataError(
-                f"transform={self.name!r} needs values above 0, but {place(first)} is "
-                f"{y[first]:g} ({len(wrong)} such values). Correct or remove them, or leave the "
-                "transform out."
-            )
-        return self.forward(y)
-
-
-def transform_named(name: str | None) -> Transform | None:
-    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
-    known = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", np.e, np.log)}
-    if name in (None, "none"):
-        return None
-    if name not in known:
-        raise ValueError(f"transform must be one of none, {', '.join(known)}; got {name!r}.")
-    return known[name]
-
-
-def learned_transform(recipe: Any) -> Transform | None:
-    """Return the transform in the record of a recipe; None where there is none."""
-    table = None if recipe is None else recipe.table
-    return None if table is None else transform_named(table.transform)
 
 
 def noun_of(recipe: Any) -> str:
@@ -170,7 +110,8 @@ class GraphRecipe:
         if callable(atom_label):
             own |= {"atom_function": atom_label, "atom_label": _function_name(atom_label)}
         else:
-            own |= {"atom_label": ordered_name(atom_parts(atom_label))}
+            parts = atom_parts(atom_label)
+            own |= {"atom_label": "+".join(part for part in ATOM_PARTS if part in parts)}
         if callable(atom_attributes):
             own |= {"attribute_function": atom_attributes,
                     "atom_attributes": (_function_name(atom_attributes),)}  # fmt: skip
@@ -220,8 +161,7 @@ class GraphRecipe:
         ):
             raise GraphDataError(
                 f"The training graphs were read from {self}, but a model file does not keep "
-                "functions. Read new molecules with "
-                "treelens.graphs.molecules.smiles_to_collection and the same settings."
+                "functions. Read molecules with graphs.molecules.smiles_to_collection."
             )
         return GraphRecipe.of_molecules(
             reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
@@ -257,8 +197,7 @@ def check_agreement(ours: GraphRecipe | None, given: GraphRecipe | None) -> None
         return
     raise GraphDataError(
         f"These graphs were made from {given}, the training graphs from {ours}: labels of the one "
-        f"do not mean what labels of the other mean. Read these molecules with {ours.settings()}, "
-        "or pass the SMILES or RDKit molecules themselves."
+        f"do not mean the same. Pass SMILES, or read them with {ours.settings()}."
     )
 
 

@@ -160,8 +160,7 @@ def _noisy(
         pairs = [(u, v) for u, v in free if may_join(u, labels[v]) and may_join(v, labels[u])]
         if not pairs:
             raise GraphDataError(
-                f"No place is left for one more noisy edge in a graph of {len(labels)} nodes. "
-                "Lower noise_edges, or raise noise_nodes."
+                f"No place is left for one more edge among {len(labels)} nodes: lower noise_edges."
             )
         join(*pairs[rng.integers(len(pairs))])
     number = rng.permutation(len(labels)).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,9 @@ import numpy as np
 from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.duplicates import same_molecules
 from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import Molecules, smiles_by_recipe
+from treelens.graphs.molecules import Molecules, leave_out, same_molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import (
     Table,
@@ -51,11 +51,10 @@ def read_smiles(
     Parameters
     ----------
     path : str or Path
-        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), a ``.smi``
-        file without one (its columns are ``smiles`` and ``name``), ``.xlsx``, ``.parquet``, or
-        ``.sdf``, where ``target`` and ``names`` are properties of the records (``names="name"``:
-        their first lines). All text files may be ``.gz``, within the limits of
-        :func:`read_tudataset`.
+        A table with a header (``.csv``, ``.tsv``, ``.txt``; comma, tab or semicolon), ``.smi``
+        (columns ``smiles`` and ``name``, no header), ``.xlsx``, ``.parquet``, or ``.sdf``, where
+        columns are properties of the records (``name``: their first lines). Text files may be
+        ``.gz``, within the limits of :func:`read_tudataset`.
     smiles : str, default="smiles"
         The column with the SMILES; not used for ``.sdf``.
     target : str or None, default="label"
@@ -63,8 +62,7 @@ def read_smiles(
     names : str, optional
         A column to take the names of the graphs from.
     on_invalid, on_missing : {"raise", "skip"}, default="raise"
-        What to do about rows that RDKit cannot parse, and about rows without a target: an error
-        or, where they are left out, a warning lists them.
+        Rows that RDKit cannot parse, and rows without a target: an error or a warning lists them.
     hydrogens : bool, default=False
         Whether to add the hydrogens as nodes, after the heavy atoms.
     atom_label : str or callable, default="element"
@@ -74,9 +72,8 @@ def read_smiles(
     bond_label : {"order", "order+stereo"}, default="order"
         Whether edge labels distinguish the sides of a double bond (``"=E"``, ``"=Z"``).
     standardize : bool or sequence of str, default=False
-        What to do to molecules first: ``"fragment"`` keeps the largest one (without counter-ions
-        and solvents), ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical tautomer;
-        True: all of these, in this order.
+        What to do first: ``"fragment"`` keeps the largest one (without counter-ions and solvents),
+        ``"uncharge"`` neutralises, ``"tautomer"`` takes RDKit's canonical one; True: all of these.
     atom_attributes : list of str or callable, optional
         Numbers of the atoms as node attributes: of ``"gasteiger"`` (partial charges),
         ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and ``"labute"``
@@ -142,8 +139,7 @@ def read_table(
     Parameters
     ----------
     path : str, Path or Table
-        ``.csv``, ``.tsv``, ``.txt``, ``.smi`` (each also with ``.gz``), ``.xlsx``, ``.parquet`` or
-        ``.sdf``; or a table that was read already.
+        A file as in :func:`read_smiles`, or a table that was read already.
     smiles : str, optional
         The column with the SMILES; by default the one that is called so.
     target : str or None
@@ -162,8 +158,7 @@ def read_table(
     task : {"auto", "classification", "regression"}, default="auto"
         ``"auto"``: regression where the target holds many different numbers.
     transform : {"log10", "ln"}, optional
-        The scale to learn numbers on. ``y`` stays in the units of the table: the regressor
-        transforms it in ``fit``, and ``predict`` returns units of the table.
+        The scale to learn numbers on; ``y`` and predictions are in the units of the table.
     unit : str, optional
         Of the target; by default what the name of its column has in brackets.
     duplicates : {"merge", "first", "keep", "error"}, default="merge"
@@ -181,9 +176,8 @@ def read_table(
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
     noise : str, optional
-        The column with standard deviations of the target, in its units; ``fit`` of a regressor uses
-        them. Without it, where at least ten values are replicates and these are merged, their
-        number and their spread (pooled over all molecules) set the noise of each mean.
+        The column with standard deviations of the target, in its units. Without it, where at least
+        ten values are merged replicates, their number and spread set the noise of each mean.
 
     Returns
     -------
@@ -214,10 +208,8 @@ def read_table(
         raise GraphDataError(f"{table.source} has column names but no rows to read.")
     known = None if recipe is None else recipe.table
     read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
-    read.notes.extend(about_standardizing(read.graphs))
+    read.notes.extend(about_molecules(read.graphs, chosen=model is not None))
     check_unreadable(read, on_invalid, max_invalid)
-    if model is None:
-        read.notes.extend(about_salts(read.graphs))
     read.notes.extend(about_shared_names(read))
     if target is None:
         return read
@@ -272,15 +264,13 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
     if not len(table.unreadable):
         return
     share, found = len(table.unreadable) / table.n_rows, table.about_unreadable()
-    if on_invalid == "raise":
-        raise GraphDataError(f"{found} Correct them, or leave them out with on_invalid='skip'.")
-    if share > max_invalid or share == 1.0:
+    if on_invalid == "skip" and (share > max_invalid or share == 1.0):
         skip = f", or leave them out with max_invalid={share + 0.01:.2f}" if share < 1.0 else ""
         raise GraphDataError(
             f"{found} With so many, the column or the file is probably not the right one. Correct "
             f"them, name another column with smiles=COLUMN{skip}."
         )
-    table.notes.append(f"{found} They were left out.")
+    leave_out(found, "on_invalid", on_invalid, False, table.notes)
 
 
 def recipe_for(
@@ -300,9 +290,8 @@ def recipe_for(
     for name, value in chosen.items():
         if value is not None and getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(
-                f"{name}={value!r}: the model was fitted to graphs made from {known}, and labels "
-                f"read otherwise would mean something else. Leave {name} out: molecules are read "
-                "as the model needs them."
+                f"{name}={value!r}: the model was fitted to graphs made from {known}. Leave "
+                f"{name} out: molecules are read as the model needs them."
             )
     return known.for_new_molecules(reader)
 
@@ -323,46 +312,39 @@ def covariate_names(
 # --- notes ----------------------------------------------------------------------------------------
 
 
-def about_standardizing(graphs: GraphCollection) -> list[str]:
-    """How many molecules standardising changed."""
-    if "standardized" not in graphs.graph_data:
-        return []
-    changes = graphs.graph_data["standardized"]
-    words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
-    return [f"standardising changed {sum(map(bool, changes))} of {len(graphs)} molecules: {words}."]
-
-
-def about_salts(graphs: GraphCollection) -> list[str]:
-    """That some molecules are salts or solvates, which are read whole by default."""
-    recipe, data = graphs.recipe, graphs.graph_data
-    if recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
-        return []
+def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
+    """What standardising changed; unless that was ``chosen``, that salts and solvates are whole."""
+    recipe, data, notes = graphs.recipe, graphs.graph_data, list[str]()
+    if "standardized" in data:
+        changes = data["standardized"]
+        words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
+        n_changed = sum(map(bool, changes))
+        notes.append(f"standardising changed {n_changed} of {len(graphs)} molecules: {words}.")
+    if chosen or recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
+        return notes
     rows = [row for row, text in zip(data["row"], data["smiles"], strict=True) if "." in text]
-    if not rows:
-        return []
-    return [
-        f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
-        f"first in row {rows[0] + 1}: they are read whole; standardising (--standardize) keeps the "
-        "largest."
-    ]
+    if rows:
+        notes.append(
+            f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
+            f"first in row {rows[0] + 1}: standardising (--standardize) keeps the largest."
+        )
+    return notes
 
 
 def about_shared_names(table: MoleculeTable) -> list[str]:
     """That a name stands in several rows with different molecules: one of them may be wrong."""
     column, names = next(iter(table.ids.items()), ("", []))
     by_name: dict[str, list[int]] = {}
-    for graph, row in enumerate(table.rows.tolist()) if names else ():
+    for graph, row in enumerate(table.rows.tolist() if names else ()):
         by_name.setdefault(names[row], []).append(graph)
     several = {name: some for name, some in by_name.items() if name and len(some) > 1}
-    if not several:
-        return []
-    groups = same_molecules(table.graphs[np.concatenate(list(several.values()))]).groups
-    shown, first = [], 0
+    order = np.array([graph for some in several.values() for graph in some], dtype=np.int64)
+    groups = iter(same_molecules(table.graphs[order]).groups.tolist() if several else ())
+    shown = []
     for name, some in several.items():
-        if len(np.unique(groups[first : first + len(some)])) > 1:
+        if len(set(islice(groups, len(some)))) > 1:
             numbers = first_few([str(table.rows[graph] + 1) for graph in some], 4)
             shown.append(f"{name[:40]!r} (rows {numbers})")
-        first += len(some)
     if not shown:
         return []
     return [f"column {column!r} has the same name for different molecules: {first_few(shown)}."]

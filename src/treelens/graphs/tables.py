@@ -10,25 +10,21 @@ import codecs
 import csv
 import datetime
 import difflib
+import gzip
 import io
+import os
 import re
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from treelens.graphs.chem import quiet, rdkit
-from treelens.graphs.errors import GraphDataError
-from treelens.graphs.opening import (
-    bounded_lines,
-    check_regular,
-    check_unpacked,
-    open_unpacked,
-    read_bytes,
-)
+from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError, first_few
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -43,6 +39,69 @@ _DAMAGES = (
     zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, OSError, SyntaxError,
     IndexError, AttributeError, EOFError, NotImplementedError,
 )  # fmt: skip
+
+
+# --- files: regular ones only, unpacked within bounds ---------------------------------------------
+
+# Files of graphs and molecules shrink to between a third and a hundredth. What claims more than
+# this is something else, and is refused before memory is spent on it.
+_MOST_BYTES = 2 * 2**30
+_MOST_RATIO = 100
+_SMALL_ENOUGH = 8 * 2**20  # bytes below which the ratio does not matter
+LIMIT_VARIABLE = "TREELENS_MAX_UNPACKED"
+
+
+def check_regular(path: Path) -> None:
+    """Raise unless this is a regular file, or a link to one: reading a pipe may never end."""
+    if not path.exists():
+        raise GraphFileNotFoundError(f"{path} is not a file that exists.")
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "a pipe, a socket or a device"
+        raise GraphDataError(
+            f"{path} is {kind}; expected a regular file. Write the data to one and give its path."
+        )
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, unpacked within bounds if its name ends in ``.gz``."""
+    data = bytearray()
+    with open_unpacked(path) as file:
+        while part := file.read(2**20):
+            data += part
+            if path.suffix.lower() == ".gz":
+                check_unpacked(path, len(data))
+    return bytes(data)
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to read bytes, unpacked where its name ends in ``.gz``."""
+    check_regular(path)
+    if path.suffix.lower() != ".gz":
+        with path.open("rb") as plain:
+            yield plain
+        return
+    try:
+        with gzip.open(path) as packed:
+            yield cast("IO[bytes]", packed)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise GraphDataError(
+            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
+        ) from error
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Raise where a packed file gives too many bytes; ``TREELENS_MAX_UNPACKED`` sets the limit."""
+    packed = path.stat().st_size
+    limit = min(_MOST_BYTES, max(_SMALL_ENOUGH, _MOST_RATIO * packed))
+    if n_bytes > (limit := int(os.environ.get(LIMIT_VARIABLE) or limit)):
+        raise GraphDataError(
+            f"{path} was refused: its {packed:,} bytes would unpack to more than {limit:,} bytes. "
+            f"If you trust it, unpack it, or set the environment variable {LIMIT_VARIABLE}=BYTES."
+        )
+
+
+# --- tables ---------------------------------------------------------------------------------------
 
 
 class Table(NamedTuple):
@@ -96,57 +155,52 @@ def read_text_table(path: Path) -> Table:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
-    # Not str.splitlines, which also splits at U+2028 and other characters inside a line.
-    text = data.decode(_encoding_of([data], path), errors="replace")
-    columns, rows = _rows(path, bounded_lines(io.StringIO(text, newline=""), path))
+    columns, rows = _rows(path, _text(io.BytesIO(data), path))
     return _as_table(path, columns, list(rows))
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; the file is first read for its encoding."""
     with open_unpacked(path) as file:
-        encoding = _encoding_of(iter(lambda: file.read(2**20), b""), path)
-        file.seek(0)
-        stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-        columns, rows = _rows(path, bounded_lines(stream, path))
+        columns, rows = _rows(path, _text(file, path))
         first_row = 0
         while block := list(islice(rows, block_size)):
             yield _as_table(path, columns, block, first_row)
             first_row += len(block)
 
 
+def _text(file: IO[bytes], path: Path) -> io.TextIOWrapper:
+    """Return text in UTF-8; in UTF-16 where it begins with its mark; else, with a warning, in 1252.
+
+    Lines end where Python's do, not at U+2028 and the like.
+    """
+    encoding, start = "utf-8-sig", file.read(2)
+    file.seek(0)
+    try:
+        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # "Unicode text" of spreadsheets
+            encoding = "utf-16"
+        else:
+            for _ in codecs.iterdecode(iter(lambda: file.read(2**20), b""), "utf-8"):
+                pass
+    except UnicodeDecodeError as error:
+        file.seek(0)
+        if any(b"\0" in chunk for chunk in iter(lambda: file.read(2**20), b"")):
+            zipped = " (It begins like a zip: a spreadsheet, or a model?)" if start == b"PK" else ""
+            raise GraphDataError(
+                f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8.{zipped}"
+            ) from error
+        message = (
+            f"{path} is not UTF-8: it was read as Latin-1. Save it as UTF-8, if that is wrong."
+        )
+        warnings.warn(message, UserWarning, stacklevel=3)
+        encoding = "cp1252"
+    file.seek(0)
+    return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+
+
 def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
     fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
     return Table(str(path), columns, fields, lines, first_row)
-
-
-def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
-    """UTF-8; UTF-16 where the bytes begin with its mark; else Windows-1252, with a warning."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    is_utf8, has_zeros, start = True, False, b""
-    for chunk in chain(chunks, [b""]):  # the empty one ends the last character
-        start, has_zeros = start or chunk[:2], has_zeros or b"\0" in chunk
-        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # "Unicode text" of spreadsheets
-            return "utf-16"
-        try:
-            if is_utf8:
-                decoder.decode(chunk, final=not chunk)
-        except UnicodeDecodeError:
-            is_utf8 = False
-    if is_utf8:
-        return "utf-8-sig"
-    if has_zeros:
-        raise GraphDataError(
-            f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8."
-            + (" (It begins like a zip: a spreadsheet, or a model?)" if start == b"PK" else "")
-        )
-    warnings.warn(
-        f"{path} is not UTF-8: it was read as Latin-1 (Windows-1252). If letters look wrong, save "
-        "it as UTF-8.",
-        UserWarning,
-        stacklevel=3,
-    )
-    return "cp1252"
 
 
 def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
@@ -180,8 +234,7 @@ def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
             if len(fields) != len(columns):
                 raise GraphDataError(
                     f"{path}, line {first_line}: expected {len(columns)} fields "
-                    f"({', '.join(map(str.strip, columns))}), found {len(fields)}. Correct the "
-                    "line, or fetch the file again."
+                    f"({', '.join(map(str.strip, columns))}), found {len(fields)}. Correct it."
                 )
             yield first_line, fields
     except csv.Error as error:
@@ -223,18 +276,13 @@ def _read_excel(path: Path) -> Table:
         raise
     except _DAMAGES as error:
         raise GraphDataError(
-            f"{path} cannot be read as an Excel workbook ({error}): it is damaged or something "
-            "else. Save it again as .xlsx, or as CSV."
+            f"{path} cannot be read as an Excel workbook ({error}). Save it again, or as CSV."
         ) from error
     if not named:
         raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
     if len(sheets) > 1:
-        warnings.warn(
-            f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read. Move another to "
-            "the front, or save it as CSV, to read that.",
-            UserWarning,
-            stacklevel=2,
-        )
+        message = f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read."
+        warnings.warn(message, UserWarning, stacklevel=2)
     return _as_table(path, list(named.values()), rows)
 
 
@@ -258,8 +306,7 @@ def _read_parquet(path: Path) -> Table:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
         raise GraphDataError(
-            f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. Write it anew, or save "
-            "the table as CSV."
+            f"{path} cannot be read as Parquet ({error}). Write it anew, or as CSV."
         ) from error
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame
@@ -268,7 +315,7 @@ def _read_parquet(path: Path) -> Table:
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 
-# --- SDF ----------------------------------------------------------------------------------------
+# --- SDF ---------------------------------------------------------------------------------------
 
 
 def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
@@ -281,8 +328,8 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
     supplier = rdkit().SDMolSupplier()
     if not data.strip():
         raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
-    text = data.decode(_encoding_of([data], path), errors="replace")
-    lines = [line.strip() for line in bounded_lines(io.StringIO(text, newline=""), path)]
+    text = _text(io.BytesIO(data), path).read()
+    lines = [line.strip() for line in io.StringIO(text, newline="")]
     with quiet():
         supplier.SetData(text, removeHs=not keep_hydrogens)
         molecules = list(supplier)
@@ -292,12 +339,9 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
     begins = begins[: len(molecules)]
     records = []
     for m, begin in zip(molecules, begins, strict=True):
-        title = "".join(lines[begin : begin + 1])  # also of what cannot be read
-        if m is None:
-            records.append({"name": title})
-        else:
-            title = m.GetProp("_Name") if m.HasProp("_Name") else ""
-            records.append({"name": title} | {name: m.GetProp(name) for name in m.GetPropNames()})
+        records.append({"name": "".join(lines[begin : begin + 1])})  # also of what is unreadable
+        if m is not None:
+            records[-1] |= {name: m.GetProp(name) for name in m.GetPropNames()}
     columns = list(dict.fromkeys(name for record in records for name in record))
     if not any(record["name"].strip() for record in records):
         columns.remove("name")
@@ -399,7 +443,7 @@ def find_column(columns: Sequence[str], wanted: str, parameter: str, source: str
 
 
 def listed(columns: Sequence[str]) -> str:
-    names = ", ".join(map(repr, columns[:50])) + (", ..." if len(columns) > 50 else "")
+    names = first_few(list(map(repr, columns)), 50)
     return f"Its columns are: {names}." if columns else "It has no columns."
 
 

@@ -1,23 +1,17 @@
-"""Targets: what a column of text holds (numbers, limits or classes), and checks of ``y``."""
+"""Targets: what a column of text holds, numbers, limits or classes."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
 from treelens.graphs.errors import GraphDataError, first_few
-from treelens.graphs.opening import is_integer, is_number
 from treelens.graphs.tables import Table
 
-LIMITS = "target_limit"  # in ``graph_data``: 1 for lower limits, -1 for upper ones, 0 for values
-NOISE = "noise std"  # in ``graph_data``: standard deviation of each target, in its units
 TASKS = ("auto", "classification", "regression")
 MOST_CLASSES = 100
 # From this many different numbers on, a column of floats is taken for a measurement.
@@ -42,6 +36,21 @@ _QUALIFIED = re.compile(r"\s*([<>≤≥~≈=]{1,2})\s*([^\s<>≤≥~≈=].*)")
 MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "nan", "null", "none", "<na>", "#n/a", "nd", "n.d.", "not determined"}
 )
+# Python's ``int`` also reads ``1_0``, ``01`` and the digits of every script. Here, integers fit
+# into 64 bits, and no digit of a number is lost in a float.
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:(?:0|[1-9][0-9]{0,15})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def is_integer(text: str) -> bool:
+    return _INTEGER.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
 
 
 def is_missing(text: str) -> bool:
@@ -58,116 +67,6 @@ def as_target(values: Sequence[str]) -> np.ndarray:
     numbers = np.array([float(x) for x in values], dtype=np.float64)
     whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()
     return numbers.astype(np.int64) if whole and abs(numbers).max() < 2**53 else numbers
-
-
-# --- targets given with graphs ----------------------------------------------------------------
-
-
-def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct classes and a code per graph, or raise an error about ``y``."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
-    if y is None:
-        raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
-    check_kind(y)
-    array = np.asarray(y)
-    if array.shape != (n_graphs,):
-        raise GraphDataError(
-            f"y must be one class for each of {n_graphs} graphs, one-dimensional; got shape "
-            f"{array.shape}."
-        )
-    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
-    values = y if isinstance(y, (list, tuple)) else array.tolist()
-    missing = [i for i, value in enumerate(values) if _is_nothing(value)]
-    if missing:
-        raise GraphDataError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
-            f"position {missing[0]}: drop those graphs or give them a class."
-        )
-    if type_of_target(array) == "continuous":
-        raise GraphDataError(
-            "y holds numbers that are no classes: a classifier needs one class per graph. For "
-            "numbers, use GraphRegressor."
-        )
-    check_classification_targets(array)
-    classes, codes = np.unique(array, return_inverse=True)
-    texts = {value for value in values if isinstance(value, str)}
-    both = texts and texts & {str(value) for value in values if not isinstance(value, str)}
-    if both:  # numpy makes one class of them
-        one = min(both)
-        raise GraphDataError(
-            f"y holds {one} and {one!r}, a number and a text, which would be one class. Convert "
-            "all classes to one kind."
-        )
-    by_name: dict[str, str] = {}
-    for name in map(str, classes.tolist()):
-        other = by_name.setdefault(name.strip().casefold(), name)
-        if other != name:
-            warnings.warn(
-                f"The classes {other!r} and {name!r} differ in capitals or blanks only: they are "
-                "learned as two classes.",
-                UserWarning,
-                stacklevel=3,
-            )
-    if len(classes) < 2:
-        raise GraphDataError(
-            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
-        )
-    return classes, codes
-
-
-def check_kind(y: Any) -> None:
-    """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
-    if isinstance(y, (set, frozenset, dict)):
-        raise GraphDataError(
-            f"y is a {type(y).__name__}, which has no order: use a list or an array, one target "
-            "for each graph."
-        )
-    if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(
-            f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
-        )
-    kind = None
-    with suppress(ValueError):  # no array: another check says so
-        kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
-    if kind in ("c", "M", "m"):
-        what = "complex numbers" if kind == "c" else "dates or time spans"
-        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
-
-
-def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
-    """Return the position of the first graph without a class, and words about it."""
-    if y.dtype.kind in "iubU":  # which have no word for nothing
-        return None
-    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if _is_nothing(x))
-    return next(missing, None)
-
-
-def _is_nothing(value: Any) -> bool:
-    from treelens._sklearn_compat import is_pandas_na
-
-    return value is None or is_pandas_na(value) or bool(value != value)
-
-
-def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
-    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
-    values = np.full(len(noise), np.nan)
-    for k, value in enumerate(noise):
-        try:
-            values[k] = np.nan if value is None or value == "" else float(value)
-            wrong = np.isinf(values[k]) or values[k] < 0
-        except (TypeError, ValueError):
-            wrong = True
-        if wrong:
-            raise GraphDataError(
-                f"noise: a standard deviation is a number, 0 or more, but {place(k)} has "
-                f"{value!r:.40}. Correct it, or leave it empty."
-            )
-    if len(values) != n_graphs:
-        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
-    if np.isnan(values).all():
-        raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
-    return values
 
 
 # --- a column of a table ------------------------------------------------------------------------
@@ -208,9 +107,8 @@ def read_target(
     if not len(exact) or (task == "auto" and not looks_measured(exact)):
         raise GraphDataError(
             f"column {column!r} has a qualifier in {int((limits != 0).sum())} of {len(known)} "
-            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: to "
-            "learn numbers from limits, there must be measured ones too. To learn these texts as "
-            "classes: task='classification'."
+            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: there "
+            "must be measured ones too. To learn these texts as classes: task='classification'."
         )
     notes.append(f"column {column!r}: {limits_in_words(known, limits, qualifiers)}")
     return known, labelled, limits
@@ -240,13 +138,11 @@ def _read_qualifiers(table: Table, column: str, rows: np.ndarray, own: list[str]
         if text not in _SIGNS:
             raise GraphDataError(
                 f"column {column!r} should hold qualifiers (=, <, >, <=, >=, ~), but "
-                f"{table.place(row)} holds {text[:20]!r}. Name another column with "
-                "qualifier=COLUMN."
+                f"{table.place(row)} holds {text[:20]!r}. Name another with qualifier=COLUMN."
             )
         if beside and text and _SIGNS[beside] != _SIGNS[text]:
             raise GraphDataError(
-                f"{table.place(row)} has {text!r} in column {column!r}, but {beside!r} beside the "
-                "number. Correct one of them."
+                f"{table.place(row)} has {text!r} in {column!r}, but {beside!r} beside the number."
             )
         found.append(text or beside)
     return found
@@ -315,8 +211,7 @@ def _without_remarks(
     shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
     if not measured:
         raise GraphDataError(
-            f"{found}: {shown}. Write the number alone, in one unit. To learn these texts as "
-            "classes: task='classification'."
+            f"{found}: {shown}. Write the number alone, or learn texts: task='classification'."
         )
     notes.append(f"{found}: {shown}. These count as missing.")
     return numeric
@@ -342,8 +237,7 @@ def as_numbers(y: np.ndarray, target: str, place: Callable[[int], str], learn: b
         classes = ", or learn classes with task='classification'" if learn else ""
         raise GraphDataError(
             f"{target!r} should hold numbers for a regression, but {place(first)} holds "
-            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them, or name another "
-            f"column with target=COLUMN{classes}."
+            f"{str(y[first])[:40]!r} ({len(wrong)} such rows). Correct them{classes}."
         )
     return numbers
 
@@ -368,14 +262,13 @@ def check_learnable(
         kind = "a measurement" if numbers else "an identifier"
         hint = "fit a regression (task='regression'), " if numbers else ""
         raise GraphDataError(
-            f"{target!r} has {len(classes)} different values in {len(y)} rows: it looks like "
-            f"{kind}, not like a class. Name another column with target=COLUMN, {hint}or merge "
-            f"classes (at most {MOST_CLASSES})."
+            f"{target!r} has {len(classes)} different values in {len(y)} rows, like {kind}. Name "
+            f"another column with target=COLUMN, {hint}or merge classes (at most {MOST_CLASSES})."
         )
     single = classes[counts == 1]
     if len(single):
         raise GraphDataError(
             f"{target!r}: the class {single[0].item()!r} appears once, in "
-            f"{place(int((y == single[0]).argmax()))} ({len(single)} such classes), and "
-            "cross-validation needs two of each. Correct or remove the row, or merge the class."
+            f"{place(int((y == single[0]).argmax()))} ({len(single)} such classes): there must be "
+            "two of each. Correct or remove the row, or merge the class."
         )

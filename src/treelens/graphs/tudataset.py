@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
+import re
 import struct
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
@@ -25,8 +26,9 @@ from treelens.graphs.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.opening import check_regular, check_unpacked, number_table, read_bytes
 from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.tables import check_regular, check_unpacked, read_bytes
+from treelens.graphs.targets import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
@@ -37,8 +39,6 @@ _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
 _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
 _SIMILAR_NAMES = 0.9  # of the letters of two names
-# Members in other ways (bzip2, LZMA, ...) would be unpacked whole before their size is known.
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What zipfile raises on damaged archives: a bad offset or name ends in the last four.
 _ZIP_ERRORS = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
@@ -111,13 +111,11 @@ def collection_from_text(
     graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
     if files.unused:
         notes.append(IgnoredDataWarning(
-            f"Ignored: {files.unused}. Attributes of nodes and edges are read, those of whole "
-            "graphs are not: pass them as covariates."
+            f"Ignored: {files.unused}. Pass attributes of whole graphs as covariates."
         ))  # fmt: skip
     if damages := _damages(files, edges, graph_of, len(y), one_way if few else ()):
         notes.append(DamagedFileWarning(
-            f"{'. '.join(damages)}. The data set was read as it is, but may be damaged: compare it "
-            "with its source."
+            f"{'. '.join(damages)}. The data set may be damaged: compare it with its source."
         ))  # fmt: skip
     for note in notes:
         warnings.warn(note, stacklevel=3)
@@ -130,15 +128,14 @@ def _build(
     by_graph = np.argsort(graph_of, kind="stable")  # nodes of a graph need not stand together
     position = np.argsort(by_graph)
     found: dict[str, np.ndarray] = {}
-    for part in [part for part in OPTIONAL_PARTS if part in files.contents]:
+    for part in (part for part in OPTIONAL_PARTS if part in files.contents):
         table = _table(files, part)
         of_edges = part.startswith("edge")
         count = len(edges) if of_edges else len(graph_of)
         if len(table) != count:
             other = files.places["A" if of_edges else "graph_indicator"]
             raise GraphDataError(
-                f"{files.places[part]} has {len(table)} lines, {other} has {count}: they must have "
-                "as many. One of them is cut off or wrong."
+                f"{files.places[part]} has {len(table)} lines, {other} has {count}: one is wrong."
             )
         found[part] = table if of_edges else table[by_graph]
 
@@ -171,8 +168,7 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
         raise GraphDataError(
-            f"{files.places[part]} is empty; a data set has at least one graph, one node and one "
-            "edge. The file is probably cut off."
+            f"{files.places[part]} is empty; a data set has at least a graph, a node and an edge."
         )
     dtype = np.float64 if part.endswith("_attributes") else np.int64
     return number_table(data, files.places[part], dtype, columns)
@@ -276,30 +272,19 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
     found = [file for file in found if file.name == f"{wanted}{_EDGES_ENDING}"] or found
     if len(found) > 1:
         raise GraphDataError(
-            f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): give the path "
-            "of one of them."
+            f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): name one."
         )
     return found[0]
 
 
 def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, zipfile.ZipInfo]:
     """Return the files in the zip; nothing of them was unpacked yet."""
-    members: dict[PurePosixPath, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        problems = {
-            "is encrypted": info.flag_bits & 0x1,
-            "is packed in an unusual way": info.compress_type not in _COMPRESSIONS,
-            "is there twice": PurePosixPath(info.filename) in members,
-        }
-        if problem := next((words for words, found in problems.items() if found), None):
-            raise GraphDataError(
-                f"{path} was refused, nothing of it was read: its member {info.filename!r} "
-                f"{problem}. Pack it anew as .zip, or give the unpacked folder."
-            )
-        if not info.is_dir():
-            members[PurePosixPath(info.filename)] = info
-    check_unpacked(path, sum(info.file_size for info in members.values()))
-    for info in members.values():  # zipfile compares the names before a member and in the directory
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    check_unpacked(path, sum(info.file_size for info in infos))
+    members = {PurePosixPath(info.filename): info for info in infos}
+    if len(members) < len(infos):
+        raise zipfile.BadZipFile("a member is there twice")
+    for info in infos:  # zipfile compares the names before a member and in the directory
         archive.open(info).close()
     return members
 
@@ -347,11 +332,53 @@ def _damages(
             f"comes after graph {graph_of[falls[0]]}, nearly all others in their order"
         )
     if graph_of.max() < n_graphs:
-        found.append(
-            f"{places['graph_labels']} has {n_graphs} lines, but the last graph with nodes is "
-            f"{graph_of.max()}"
-        )
+        last = f"the last graph with nodes is {graph_of.max()}"
+        found.append(f"{places['graph_labels']} has {n_graphs} lines, but {last}")
     open_ended = [part for part, data in files.contents.items() if not data.endswith(b"\n")]
     if len(open_ended) == 1:
         found.append(f"{places[open_ended[0]]} ends within a line, the other files do not")
     return found
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+_FLOAT = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?|nan", re.IGNORECASE | re.ASCII
+)
+_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+_OF_INTEGERS = b"0123456789+-, \t\r\n"
+
+
+def number_table(
+    data: bytes, place: str, dtype: type = np.int64, columns: int | None = None
+) -> np.ndarray:
+    """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
+    whole, table = dtype is np.int64, np.empty((0, 0))
+    with suppress(ValueError, OverflowError):  # also lines of different lengths
+        if not whole or not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
+            table = np.loadtxt(io.BytesIO(data), dtype, delimiter=",", comments=None, ndmin=2)
+    complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out
+    if complete and columns in (None, table.shape[1]) and not np.isinf(table).any():
+        return table
+    # What fast parsers read too kindly, or not at all: here, blanks and tabs may separate numbers.
+    what, good = ("integer", is_integer) if whole else ("number", _FLOAT.fullmatch)
+    rows: list[list[float]] = []
+    for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
+        fields = _SEPARATOR.split(line.strip())
+        columns = columns or len(fields)
+        bad = next((repr(field[:80]) for field in fields if not good(field)), None)
+        if bad is not None or len(fields) != columns:
+            wanted = f"one {what}" if columns == 1 else f"{columns} {what}s"
+            raise GraphDataError(
+                f"{place}, line {number}: expected {wanted}, found {bad or len(fields)} in "
+                f"{line[:80]!r} (no leading zeros, 64 bits). Correct the line."
+            )
+        rows.append([int(x) if whole else float(x) for x in fields])
+    return np.array(rows, dtype=dtype)
+
+
+def _has_leading_zero(data: bytes) -> bool:
+    """Whether a number begins with a zero, where all that is no digit lies below the digits."""
+    zero = np.frombuffer(data, dtype=np.uint8) == ord("0")
+    digit = np.frombuffer(b"\n" + data + b"\n", dtype=np.uint8) >= ord("0")
+    return bool((zero & ~digit[:-2] & digit[2:]).any())

@@ -22,12 +22,11 @@ from treelens._sklearn_compat import check_sample_weight
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
+from treelens.graphs.convert import check_graphs, check_kind
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.duplicates import stereo_matters
 from treelens.graphs.errors import GraphDataError
+from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.targets import check_kind
 from treelens.models.predictions import Threshold
 from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import (

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.array_checks import check_array, check_positive
-from treelens.graphs.targets import check_classes
+from treelens.graphs.convert import check_classes
 from treelens.pairwise.objective import (
     CENTER,
     AllPairsObjective,

@@ -10,8 +10,8 @@ import numpy as np
 from treelens.explain.fragments import measured_with_and_without
 from treelens.explain.group_names import group_queries, groups_of
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import learned_transform
 from treelens.graphs.molecules import molecule_of
-from treelens.graphs.recipe import learned_transform
 from treelens.parallel import one_blas_thread
 from treelens.report.formats import Units
 from treelens.report.predicted import PredictedGraphs, predict_graphs

@@ -17,8 +17,7 @@ from treelens.explain.decode import with_label_names
 from treelens.explain.draw import is_molecule
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs
-from treelens.graphs.targets import LIMITS
+from treelens.graphs.convert import LIMITS, check_graphs
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
     Predictions,
