@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from treelens.gp.choice import log_densities
 from treelens.gp.evidence import (
     STAGES,
     EvidenceParameters,

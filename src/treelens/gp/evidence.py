@@ -39,7 +39,7 @@ from treelens.kernels.gram import (
     mirrored,
     mixture_kernel,
 )
-from treelens.kernels.mixture import mixture_slopes
+from treelens.kernels.gram import mixture_slopes
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import PairFeatures
 

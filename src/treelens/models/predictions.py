@@ -27,7 +27,6 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
-from treelens.models.predictions import Threshold
 from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import (
     Features,
