@@ -243,7 +243,7 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
      (put("model", "patterns", kind="subtree"), "kind of pair feature"),
      (put("model", "decision", "kernel", name="none"), "kernel must be one of"),
      (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
-     (put("model", "choice", learner={"solver": "luck"}), "solver must be"),
+     (put("model", "choice", learner={"solver": "luck"}), "'solver' parameter"),
      (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
      (put("model", **{"$class": "os.system"}), "unknown class"),
      (put(estimator="Oracle"), "'estimator' is 'Oracle'"),

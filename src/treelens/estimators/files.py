@@ -12,7 +12,6 @@ import treelens
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC, PairwiseWeights
 from treelens.gp.model import FittedGP
-from treelens.pairwise.settings import LearnerSettings
 from treelens.storage.files import (
     Contents,
     ModelFileError,
@@ -126,7 +125,6 @@ def _made(kind: Any, parameters: Any, model: Any) -> Any:
 
 def _learner(flat: Any) -> PairwiseWeights:
     """Return the learner with these parameters, those of its solver among them."""
-    LearnerSettings(**{**flat, "n_jobs": 1}).check()
     learner = PairwiseWeights.from_flat(flat)
     _check_parameters(learner)
     return learner

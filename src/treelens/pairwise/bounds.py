@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.pairwise.learn import LearnedWeights
+from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
 from treelens.pairwise.objective import (
     AllPairsObjective,
     Margins,
@@ -35,7 +35,6 @@ from treelens.pairwise.objective import (
     smooth_hinge_different,
     smooth_hinge_same,
 )
-from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stage_ends
 from treelens.patterns.pairs import PairFeatures
 
@@ -188,7 +187,7 @@ def any_solver_gap(
 def fitted_bound(
     features: PairFeatures,
     codes: np.ndarray,
-    settings: LearnerSettings,
+    learner: PairwiseWeights,
     learned: LearnedWeights,
     delta: float = 0.05,
 ) -> dict[str, Any]:
@@ -197,12 +196,12 @@ def fitted_bound(
     # `treelens.GraphSVC.generalization_bound`.
     if not 0 < delta < 1:
         raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
-    n_graphs, margins, balance = features.n_graphs, learned.margins, settings.balance
+    n_graphs, margins, balance = features.n_graphs, learned.margins, learner.balance
     # The largest weight of a pair relative to the plain mean: balanced, the rarer kind counts more.
     factor = 0.5 * float(n_graphs) ** 2 * max(pair_weights(codes, balance))
     constants = constants_of(features, margins, learned.radii, pair_factor=factor)
     loss = AllPairsObjective(features, codes, margins, balance).value(learned.weights)
-    stability = _stability(n_graphs, settings, learned, constants, delta)
+    stability = _stability(n_graphs, learner, learned, constants, delta)
     radius = float(np.linalg.norm(learned.radii))
     gap = any_solver_gap(n_graphs, radius, constants.lipschitz, constants.loss_bound, delta)
     any_solver = {"gap": gap, "radius": radius}
@@ -210,7 +209,7 @@ def fitted_bound(
         gap = min(gap, stability["gap"])
     # What the theorems take as fixed and this model took from the data.
     caveats = ["The constants are those of the training graphs, not of all possible graphs."]
-    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
+    if isinstance(learner.margins, str) or isinstance(learner.sigma, str):
         caveats.append(
             "Margins or smoothing come from the training distances; the theorems take them as "
             "fixed beforehand."
@@ -237,7 +236,7 @@ def fitted_bound(
 
 def _stability(
     n_graphs: int,
-    settings: LearnerSettings,
+    learner: PairwiseWeights,
     learned: LearnedWeights,
     constants: LossConstants,
     delta: float,
@@ -249,7 +248,8 @@ def _stability(
         plan = StepPlan(0, 0.0, 0.0)
         assumed = "The weights are uniform and do not depend on the data."
     elif learned.step_size is not None:
-        plan = StepPlan.halving(settings.n_steps, learned.step_size, settings.halvings)
+        solver = learner.used_solver()
+        plan = StepPlan.halving(solver.n_steps, learned.step_size, solver.halvings)
         assumed = "The steps are the solver's own."
     else:
         decrease = float(learned.history[0] - learned.history[-1])

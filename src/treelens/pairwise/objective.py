@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +28,6 @@ from numpy.typing import ArrayLike
 from treelens.kernels import _compiled
 from treelens.kernels.gram import N_SHARES, PairLists
 from treelens.pairwise import _compiled_pairs
-from treelens.pairwise.settings import LearnerSettings
 from treelens.parallel import in_threads
 from treelens.patterns.pairs import PairFeatures
 
@@ -136,14 +136,15 @@ def over_blocks(
     in_threads(run, range(N_SHARES), n_jobs)
 
 
-def choose_margins(features: PairFeatures, settings: LearnerSettings) -> Margins:
+def choose_margins(
+    features: PairFeatures, margins: Any, sigma: Any, b: float, n_jobs: int = 1
+) -> Margins:
     """Return the margins, ``"quantile"`` and ``"auto"`` replaced by numbers from all distances."""
-    margins, sigma, b = settings.margins, settings.sigma, settings.b
     if isinstance(margins, str) or isinstance(sigma, str):
         # No pair is more similar than the graph that is most similar to itself.
         largest = float(features.diagonal().max(initial=0.0)) or 1.0
         shares = [SAME_QUANTILE, 0.25, 0.75, DIFFERENT_QUANTILE]
-        quantiles = b + distance_quantiles(features, largest, shares, settings.n_jobs)
+        quantiles = b + distance_quantiles(features, largest, shares, n_jobs)
         near, low, high, far = quantiles.tolist()
         margins = (far, near) if isinstance(margins, str) else margins
         if isinstance(sigma, str):

@@ -21,8 +21,7 @@ from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
 from treelens.pairwise.bounds import fitted_bound
-from treelens.pairwise.learn import LearnedWeights, learn_weights
-from treelens.pairwise.settings import LearnerSettings
+from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
 from treelens.patterns.features import Features, PatternExtractor
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -168,18 +167,17 @@ class FittedSVM:
 
 def model_bound(model: FittedSVM, delta: float) -> dict[str, Any]:
     """The generalisation bound of a fitted SVM; see ``GraphSVC.generalization_bound``."""
-    training, choice = model.training, model.choice
-    pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
-    parameters = {**(choice.learner or {}), "n_jobs": 1}
+    codes, choice = model.training.targets, model.choice
+    pairs = PairFeatures.from_histograms(model.training.histograms, model.patterns.kind)
+    learner = PairwiseWeights.from_flat({**(choice.learner or {}), "n_jobs": 1})
     learned = choice.learned
     if learned is None:  # uniform weights: the margins are those it would have learned with
-        parameters["radius"] = 0.0
-        learned = learn_weights(pairs, training.targets, **parameters)
-    settings = LearnerSettings(**parameters)
-    bound = fitted_bound(pairs, training.targets, settings, learned, delta)
-    if choice.best_params["n_candidates"] > 1:
+        learned = learner.set_params(radius=0.0).fit(pairs, codes).result_
+    bound = fitted_bound(pairs, codes, learner, learned, delta)
+    n_candidates = choice.best_params["n_candidates"]
+    if n_candidates > 1:
         bound["caveats"].append(
-            f"The model was chosen among {choice.best_params['n_candidates']} candidates by "
-            "cross-validation on the same graphs; the theorems are about one fixed beforehand."
+            f"The model was chosen among {n_candidates} candidates by cross-validation on the "
+            "same graphs; the theorems are about one fixed beforehand."
         )
     return bound

@@ -25,7 +25,6 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
-from treelens.pairwise.settings import limited
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
@@ -225,8 +224,11 @@ class KernelSearch:
     def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
         learner = clone(self.learner)
-        if rough:
-            learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
+        if rough and hasattr(learner, "used_solver"):
+            learner.solver = solver = learner.used_solver()
+            solver.tol = max(solver.tol, _ROUGH_GAP)
+            if hasattr(solver, "max_iter"):
+                solver.max_iter = min(solver.max_iter, _ROUGH_STEPS)
         learner.set_params(radius=base.weight_radius)
         histograms = self.counts(base.depth)
         if len(train) < histograms.n_graphs:

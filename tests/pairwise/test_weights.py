@@ -5,51 +5,26 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
-from sklearn.utils._param_validation import InvalidParameterError
 
 import treelens as tl
-from strategies import random_collection
 from treelens.pairwise.learn import learn_weights
-from treelens.pairwise.settings import SOLVER_KINDS, LearnerSettings
+from treelens.pairwise.solvers import SOLVER_KINDS
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
 
-
-@pytest.fixture(scope="module")
-def features():
-    graphs = random_collection(np.random.default_rng(1), 30)
-    return PairFeatures.from_histograms(
-        PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
-    )
+Y = np.random.default_rng(2).choice(["no", "yes", "maybe"], size=20)
 
 
-@pytest.fixture(scope="module")
-def y():
-    return np.random.default_rng(2).choice(["no", "yes", "maybe"], size=30)
-
-
-def test_attributes_are_those_of_the_result(features, y):
-    learner = tl.PairwiseWeights(radius=0.5).fit(features, y)
-    expected = learn_weights(features, y, radius=0.5)
+def test_attributes_are_those_of_the_result(features):
+    learner = tl.PairwiseWeights(radius=0.5).fit(features, Y)
+    expected = learn_weights(features, Y, radius=0.5)
     np.testing.assert_array_equal(learner.weights_, expected.weights)
     np.testing.assert_array_equal(learner.history_, expected.history)
     np.testing.assert_array_equal(learner.gaps_, expected.gaps)
     assert (learner.converged_, learner.n_iter_) == (expected.converged, expected.n_iter)
     assert learner.converged_ is True
     assert learner.result_.margins == expected.margins
-
-
-@pytest.mark.parametrize("solver", SOLVER_KINDS)
-def test_defaults_are_those_of_learn_weights(solver):
-    ours = tl.PairwiseWeights(solver=solver).flat_parameters()
-    defaults = {name: f.default for name, f in LearnerSettings.__dataclass_fields__.items()}
-    differing = {"n_jobs", "solver"}  # one thread is None in scikit-learn
-    assert {n: x for n, x in ours.items() if n not in differing} == {
-        n: defaults[n] for n in ours if n not in differing
-    }
-    assert ours["solver"] == solver
 
 
 @pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
@@ -61,11 +36,12 @@ def test_flat_parameters_and_back(solver):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", SOLVER_KINDS)
-def test_clone_pickle_and_seed(features, y, solver):
+def test_clone_pickle_and_seed(make_features, solver):
+    features = make_features(20)
     limits = {"n_steps": 2000} if solver == "stochastic" else {"max_iter": 30}
     learner = tl.PairwiseWeights(solver=SOLVER_KINDS[solver](**limits), random_state=3)
-    fitted = clone(learner).fit(features, y)
-    again = clone(learner).set_params(n_jobs=2).fit(features, y)
+    fitted = clone(learner).fit(features, Y)
+    again = clone(learner).set_params(n_jobs=2).fit(features, Y)
     np.testing.assert_array_equal(fitted.weights_, again.weights_)
     back = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(fitted.weights_, back.weights_)
@@ -73,23 +49,45 @@ def test_clone_pickle_and_seed(features, y, solver):
     assert not hasattr(learner, "weights_")
 
 
-BAD = [
-    {"radius": [-1.0, "wide"]},
-    {"solver": ["newton", 1]},
-    {"margins": ["median", 0.5]},
-    {"sigma": [0.0, -1.0, "wide"]},
-    {"balance": ["yes"]},
-    {"n_jobs": ["two"]},
-    {"random_state": ["seed"]},
-]
+@pytest.mark.parametrize(
+    ("radius", "expected"), [(2, [2.0, 2.0]), ([0.5], [0.5, 0.5]), ([0.0, 1.0], [0.0, 1.0])]
+)
+def test_one_radius_for_every_depth(radius, expected):
+    assert tl.PairwiseWeights(radius).radii(2).tolist() == expected
 
 
-@pytest.mark.parametrize("parameters", list(ParameterGrid(BAD)), ids=str)
-def test_bad_parameters_are_named_by_fit(features, y, parameters):
-    (name,) = parameters
-    learner = tl.PairwiseWeights(**parameters)
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of PairwiseWeights"):
-        learner.fit(features, y)
+BAD = {
+    "radius": [-1.0, "wide", np.inf, [1.0, 2.0], [[1.0, 2.0, 3.0]], [], [1.0, 1.0, np.nan]],
+    "solver": ["newton", 1],
+    "margins": ["median", 0.5, (0.2, 0.3), (1.0, 0.5, 0.2), (np.nan, 0.5)],
+    "sigma": [0.0, -1.0, np.nan, "wide"],
+    "balance": ["yes"],
+    "n_jobs": ["two"],
+    "random_state": ["seed"],
+}
+BAD_OF_SOLVERS = [
+    (tl.QuasiNewton, {"max_iter": 0}),
+    (tl.QuasiNewton, {"tol": -1.0}),
+    (tl.ProjectedGradient, {"step_size": 0.0}),
+    *((tl.StochasticGradient, {name: -1})
+      for name in ("n_steps", "step_size", "halvings", "n_checks")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values], ids=str
+)
+def test_bad_parameters_are_named_by_fit(make_features, name, value):
+    learner = tl.PairwiseWeights(**{name: value})
+    with pytest.raises(ValueError, match=name):
+        learner.fit(make_features(20), Y)
+
+
+@pytest.mark.parametrize(("kind", "settings"), BAD_OF_SOLVERS)
+def test_bad_parameters_of_a_solver(make_features, kind, settings):
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}"):
+        tl.PairwiseWeights(solver=kind(**settings)).fit(make_features(20), Y)
 
 
 def test_learning_on_permuted_labels_finds_less():
