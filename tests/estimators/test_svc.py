@@ -21,7 +21,6 @@ from strategies import random_collection
 from treelens import GraphSVC
 from treelens.estimators import svc
 from treelens.graphs.errors import GraphDataError
-from treelens.svm import search as selection
 from treelens.svm.search import radii_for
 from treelens.svm.solver import fit_calibration
 
@@ -109,9 +108,11 @@ def test_decisions_are_those_of_svc_on_the_kernel(data):
 def test_auto_is_the_grid_that_the_parameters_promise(monkeypatch):
     """The numbers are those that the class documents: a choice needs all of them at hand."""
     found = []
-    monkeypatch.setattr(
-        svc.fitting, "fit_chosen", lambda task, candidates: (None, found.extend(candidates))
-    )
+
+    def fit_chosen(graphs, classes, codes, candidates, **settings):
+        return None, found.extend(candidates)
+
+    monkeypatch.setattr(svc.model, "fit_chosen", fit_chosen)
     graphs, y = tl.make_synthetic(n_per_substructure=2, random_state=0)
     GraphSVC().fit(graphs, y)
     promised = {
@@ -221,8 +222,7 @@ def test_a_splitter_that_leaves_graphs_out_does_not_spoil_the_probabilities(data
     assert np.isfinite(model.predict_proba(graphs)).all()
 
 
-def test_same_seed_same_model_for_any_number_of_threads(model, data, monkeypatch):
-    monkeypatch.setattr(selection, "_WORTH_THREADS", 0)
+def test_same_seed_same_model_for_any_number_of_threads(model, data):
     graphs, _ = data
     for n_jobs in (1, 2):
         again = clone(model).set_params(n_jobs=n_jobs).fit(*data)

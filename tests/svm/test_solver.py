@@ -19,7 +19,6 @@ from treelens.svm.solver import (
     calibrated_probabilities,
     decisions_of,
     fit_calibration,
-    fit_svm,
     fit_svm_path,
     margins_of,
 )
@@ -41,6 +40,10 @@ def problem(n: int = 60, n_classes: int = 2, seed: int = 0, scale: float = 1.0):
     codes = np.arange(n) % n_classes
     features = rng.normal(size=(n, 12)) + rng.normal(size=(n_classes, 12))[codes]
     return scale * (features @ features.T) / 12, codes
+
+
+def fit_svm(kernel, codes, n_classes, C, weights):
+    return fit_svm_path(kernel, codes, n_classes, [C], weights)[0]
 
 
 def cost(kernel: np.ndarray, C: float) -> float:

@@ -18,8 +18,7 @@ from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.patterns.features import first_depth_of
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.svm import fitting
-from treelens.svm.model import FittedSVM, model_bound
+from treelens.svm import model
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
 
 _AUTO = StrOptions({"auto"})
@@ -87,7 +86,7 @@ class GraphSVC(FittedClassifier):
     True
     """
 
-    model_: FittedSVM
+    model_: model.FittedSVM
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
@@ -154,32 +153,29 @@ class GraphSVC(FittedClassifier):
         self._validate_params()
         graphs = check_graphs(X)
         classes, codes = check_classes(y, len(graphs))
-        depths = fitting.listed(self.depth, fitting.AUTO_DEPTHS, "depth", Integral, 0)
-        first_depth = first_depth_of(min(depths), self.include_depth_zero)
+        depths = model.listed(self.depth, model.AUTO_DEPTHS, "depth", Integral)
+        radii = (0.0, *radii_for(len(graphs)))
         candidates = grid(
-            fitting.listed_kernels(self.kernel),
+            model.listed_kernels(self.kernel),
             depths,
-            fitting.listed(
-                self.weight_radius, (0.0, *radii_for(len(graphs))), "weight_radius", Real, 0
-            ),
-            fitting.listed(self.gamma, fitting.AUTO_GAMMAS, "gamma", Real, 0, positive=True),
-            fitting.listed(self.C, fitting.AUTO_CS, "C", Real, 0, positive=True),
+            model.listed(self.weight_radius, radii, "weight_radius", Real),
+            model.listed(self.gamma, model.AUTO_GAMMAS, "gamma", Real, positive=True),
+            model.listed(self.C, model.AUTO_CS, "C", Real, positive=True),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         learner = PairwiseWeights(n_jobs=self.n_jobs) if self.learner is None else self.learner
         learner = clone(learner)
         if learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
-        with_edges = self.edge_labels
-        task = fitting.Task(
-            graphs, classes, codes, first_depth=first_depth, learner=learner,
-            edge_labels=graphs.edge_codes is not None if with_edges == "auto" else bool(with_edges),
-            scoring=fitting.resolved_scoring(self.scoring, codes),
-            class_weight=fitting.resolved_class_weight(self.class_weight, self.scoring, codes),
-            cv=self.cv, seed=seed, n_jobs=self._n_jobs(), progress=self.progress,
-            attributes=self.attributes == "auto",
+        edges = self.edge_labels
+        self.model_, self.learner_ = model.fit_chosen(
+            graphs, classes, codes, candidates, learner=learner,
+            first_depth=first_depth_of(min(depths), self.include_depth_zero),
+            edge_labels=graphs.edge_codes is not None if edges == "auto" else bool(edges),
+            attributes=self.attributes == "auto", scoring=self.scoring,
+            class_weight=self.class_weight, cv=self.cv, seed=seed, n_jobs=self._n_jobs(),
+            progress=self.progress,
         )  # fmt: skip
-        self.model_, self.learner_ = fitting.fit_chosen(task, candidates)
         self._fitted_graphs, self._fragments = graphs, None
         return self
 
@@ -240,4 +236,4 @@ class GraphSVC(FittedClassifier):
         >>> bound["stability"]["k_n"]  # uniform weights
         0.0
         """
-        return model_bound(self._fitted_model, delta)
+        return model.model_bound(self._fitted_model, delta)

@@ -36,7 +36,6 @@ _RACE_WIDTH = 2.0
 _ROUGH_GAP, _ROUGH_STEPS = 1e-2, 40  # relative gap and iterations, enough to compare candidates
 _SMALL, _MOST_REPETITIONS = 1000, 5  # a smaller training set is split several times over
 _MANY = 1500  # from so many graphs on, larger radii are tried
-_WORTH_THREADS = 500  # below, starting threads costs more than it saves
 
 
 class BestParams(TypedDict, total=False):
@@ -107,9 +106,7 @@ class SearchResult:
 
     def winner(self) -> Candidate:
         """The best of all: the leader of a race always finishes."""
-        winner = self.best()
-        assert winner is not None
-        return winner
+        return max(self.finished(), key=self.merit)
 
     def merit(self, candidate: Candidate) -> tuple[float, float]:
         loss = float(np.mean(self.losses[candidate]))
@@ -133,15 +130,8 @@ class KernelSearch:
     tick: Callable[[str], None] = lambda what: None  # called after every finished unit of work
     final: bool = False  # weights are learned to the learner's own tolerance, not roughly
 
-    def __post_init__(self) -> None:
-        if len(self.codes) < _WORTH_THREADS:
-            self.n_jobs = 1
-
     def run(
-        self,
-        candidates: Sequence[Candidate],
-        result: SearchResult | None = None,
-        race: bool = True,
+        self, candidates: Sequence[Candidate], result: SearchResult | None = None, race: bool = True
     ) -> SearchResult:
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         if result is None:
@@ -195,8 +185,8 @@ class KernelSearch:
         known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
         own, others = diagonal[train], diagonal[validation]
 
+        # Candidates that differ only in C: one kernel matrix, several SVMs.
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
-            """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
             kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
             svms = fit_svm_path(
                 kernel.of_sums(known, own, own), self.codes[train], int(self.codes.max()) + 1,
@@ -265,9 +255,9 @@ def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
 
 
 SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "accuracy": lambda codes, decisions: float(np.mean(predicted_codes(decisions) == codes)),
-    "balanced_accuracy": lambda codes, decisions: float(
-        balanced_accuracy_score(codes, predicted_codes(decisions))
+    "accuracy": lambda codes, found: float(np.mean(predicted_codes(found) == codes)),
+    "balanced_accuracy": lambda codes, found: float(
+        balanced_accuracy_score(codes, predicted_codes(found))
     ),
     "roc_auc": roc_auc,
 }

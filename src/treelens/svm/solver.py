@@ -55,13 +55,6 @@ class SVM:
         return np.flatnonzero((self.coefficients != 0).any(axis=0))
 
 
-def fit_svm(
-    kernel: np.ndarray, codes: np.ndarray, n_classes: int, C: float, sample_weight: np.ndarray
-) -> SVM:
-    """Fit a C-SVC, or one for every two classes; see :func:`fit_svm_path`."""
-    return fit_svm_path(kernel, codes, n_classes, [C], sample_weight)[0]
-
-
 def fit_svm_path(
     kernel: np.ndarray,  # (n_train, n_train)
     codes: np.ndarray,  # (n_train,) classes 0, 1, ...
