@@ -1,9 +1,9 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
 from .decisions.advise import advise as advise
 from .decisions.suggest import suggest as suggest
+from .estimators.base import load as load
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
-from .estimators.files import load as load
 from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree

@@ -7,7 +7,7 @@ import pytest
 
 import treelens as tl
 from strategies import make_random_graphs
-from treelens.estimators.posterior import DOMAIN_COLUMNS
+from treelens.estimators.named_models import DOMAIN_COLUMNS
 from treelens.evaluation.metrics import NINETY
 
 GRAPHS = make_random_graphs(18, n_nodes=(4, 8), n_labels=3, random_state=0)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.files import ModelFileError, load
+from treelens.estimators.base import load
 from treelens.storage import files as archive
+from treelens.storage.files import ModelFileError
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=5, random_state=0)
 OTHERS, _ = tl.make_synthetic(n_per_substructure=2, noise_nodes=(6, 9), random_state=1)

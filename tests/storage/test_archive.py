@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from storage.conftest import Repacked, refuse
-from treelens.estimators.files import ModelFileError, load
+from treelens.estimators.base import load
 from treelens.storage import files as archive
+from treelens.storage.files import ModelFileError
 
 
 def test_what_is_not_a_model_file(tmp_path):

@@ -9,9 +9,10 @@ from sklearn.model_selection import ShuffleSplit
 
 import treelens as tl
 from storage.conftest import GRAPHS, THREE, Y, assert_same_predictions, fitted, refuse, reloaded
-from treelens.estimators.files import ModelFileError, load
+from treelens.estimators.base import load
 from treelens.graphs.collection import Graph
 from treelens.kernels.table import KERNELS
+from treelens.storage.files import ModelFileError
 
 # --- what comes back ------------------------------------------------------------------------
 

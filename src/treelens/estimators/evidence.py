@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
-from treelens.estimators.posterior import INTERVALS
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.gp.censoring import check_limits
 from treelens.gp.fitting import starting_weights
@@ -31,7 +30,7 @@ from treelens.gp.posterior import (
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import holds_blocks
 from treelens.graphs.errors import check_choice
-from treelens.graphs.recipe import learned_transform
+from treelens.graphs.recipe import GraphRecipe, learned_transform
 from treelens.graphs.targets import LIMITS, NOISE, check_classes, check_noise, first_without_class
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.thresholds import (
@@ -45,6 +44,7 @@ from treelens.models.thresholds import (
     warn_if_one_class,
 )
 
+INTERVALS = ("posterior", "scaffold")
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
 
@@ -123,6 +123,12 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     """
 
     _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
+
+    def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
+        scale = learned_transform(recipe)
+        if scale is None or y is None:
+            return y
+        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
 
     def _training_targets(
         self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any

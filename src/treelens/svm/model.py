@@ -349,23 +349,17 @@ def fit_chosen(
     rarest = int(sizes.argmin())
     rare_class = {"class": classes.tolist()[rarest], "share": float(sizes[rarest] / len(codes))}
     used = learner if fitted is None else fitted
+    best_params: Any = {
+        **chosen._asdict(), "edge_labels": edge_labels, "include_depth_zero": first_depth == 0,
+        "scoring": scoring, "class_weight": class_weight,
+        "rare_class": rare_class if has_rare_class(codes) else None,
+        "score": result.mean(chosen), "n_candidates": len(candidates), "n_splits": result.n_splits,
+    }  # fmt: skip
     choice = Choice(
-        {
-            **chosen._asdict(),
-            "edge_labels": edge_labels,
-            "include_depth_zero": first_depth == 0,
-            "scoring": scoring,
-            "class_weight": class_weight,
-            "rare_class": rare_class if has_rare_class(codes) else None,
-            "score": result.mean(chosen),
-            "n_candidates": len(candidates),
-            "n_splits": result.n_splits,
-        },
-        learning_gain(result),
-        result,
+        best_params, learning_gain(result), result,
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(fitted, "result_", None),
-    )
+    )  # fmt: skip
     training = TrainingGraphs(histograms, codes).with_identity(graphs)
     decision = LinearOnKernel(kernel, support, svm)
     model = FittedSVM(classes, patterns, decision, graphs.recipe, calibration, training, choice)
