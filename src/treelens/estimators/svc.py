@@ -215,15 +215,14 @@ class GraphSVC(FittedClassifier):
         classes to be far apart and equal ones near, not the classification error. With probability
         ``1 - delta`` the loss over new pairs is at most ``loss + gap``, where ``gap`` is the
         smaller of two bounds: ``"stability"``, the paper's, of the stochastic solver and of uniform
-        weights (of other solvers it is ``"assumed"``, and not part of ``gap``), and
-        ``"any_solver"``, which holds for all weights within the radius at once.
+        weights, and ``"any_solver"``, which holds for all weights within the radius at once.
 
         Returns
         -------
         dict
-            ``gap`` (None where neither bound applies), ``loss`` over the training pairs,
-            ``vacuous`` (whether ``loss + gap`` reaches the largest possible loss), ``stability``
-            and ``any_solver`` with their parts or the reason why there is none, ``constants``,
+            ``gap``, ``loss`` over the training pairs, ``vacuous`` (whether ``loss + gap`` reaches
+            the largest possible loss), ``stability`` and ``any_solver`` with their parts (of the
+            former its ``gap`` may be None, for a ``reason``), ``constants``,
             ``caveats`` (what the theorems assume fixed and this model took from the data),
             ``meaning``, ``n_graphs`` and ``delta``.
 
