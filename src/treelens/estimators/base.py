@@ -187,15 +187,9 @@ class FittedEstimator(GraphEstimator):
         return explanation
 
     def fragments(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        class_label: Any = None,
-        n_fragments: int = 40,
-        min_support: int | None = None,
-        smarts: bool = True,
-    ) -> FragmentTable:
+        self, X: Any, y: Any = None, *, class_label: Any = None, n_fragments: int = 40,
+        min_support: int | None = None, smarts: bool = True,
+    ) -> FragmentTable:  # fmt: skip
         """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
         A graph with the same patterns as a training graph is explained without that training

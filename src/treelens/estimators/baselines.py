@@ -106,7 +106,8 @@ class _TunedTrees(GraphEstimator):
         trees = getattr(ensemble, self._kind)(random_state=self.random_state, **settings)
         if not forest:
             trees = make_pipeline(_SplittableColumns(trees.min_samples_leaf), trees)
-        with self._threads(len(table)):
+        # More threads wait for each other longer than they work where molecules are few.
+        with openmp_threads(self._n_jobs() if len(table) > _LARGE else 1):
             return trees.fit(table, y)
 
     def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
@@ -131,13 +132,8 @@ class _TunedTrees(GraphEstimator):
         self._fitted = self._fitted_trees(tables[chosen[0]], y, _N_TREES[1], chosen[1])
         return held_out
 
-    def _threads(self, n_rows: int) -> Any:
-        """More threads wait for each other longer than they work where molecules are few."""
-        return openmp_threads(self._n_jobs() if n_rows > _LARGE else 1)
-
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
-        with self._threads(len(table)):
-            return trees.predict(table)
+        return trees.predict(table)
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
         return -float(np.mean((predicted - y) ** 2))
@@ -203,9 +199,8 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
-        with self._threads(len(table)):
-            # boosting of a single class returns two columns, the second nearly zero
-            found[:, trees.classes_] = trees.predict_proba(table)[:, : len(trees.classes_)]
+        # boosting of a single class returns two columns, the second nearly zero
+        found[:, trees.classes_] = trees.predict_proba(table)[:, : len(trees.classes_)]
         return found
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:

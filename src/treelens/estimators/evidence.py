@@ -195,16 +195,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         intervals: str = "posterior",
     ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
-        self,
-        X: Any,
-        return_std: bool = False,
-        return_cov: bool = False,
-        include_noise: bool = True,
-        *,
-        covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: bool = False, return_cov: bool = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
         intervals: str = "posterior",
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return values and, if asked for, their standard deviations or their covariance.
 
         Parameters
@@ -293,15 +287,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return mean[:, 0], cov
 
     def sample_y(
-        self,
-        X: Any,
-        n_samples: int = 1,
-        random_state: Any = 0,
-        *,
-        include_noise: bool = True,
-        covariates: Any = None,
-        learned_scale: bool = False,
-    ) -> np.ndarray:
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True,
+        covariates: Any = None, learned_scale: bool = False,
+    ) -> np.ndarray:  # fmt: skip
         """Draw values of all graphs together from the posterior.
 
         Parameters

@@ -107,24 +107,13 @@ class GraphSVC(FittedClassifier):
     }
 
     def __init__(
-        self,
-        kernel: str | Sequence[str] = "auto",
-        depth: Any = "auto",
-        weight_radius: Any = "auto",
-        gamma: Any = "auto",
-        C: Any = "auto",
-        *,
-        include_depth_zero: bool = True,
-        edge_labels: bool | str = "auto",
-        attributes: str = "auto",
-        learner: Any = None,
-        cv: Any = 5,
-        scoring: str = "auto",
-        class_weight: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        self, kernel: str | Sequence[str] = "auto", depth: Any = "auto",
+        weight_radius: Any = "auto", gamma: Any = "auto", C: Any = "auto", *,
+        include_depth_zero: bool = True, edge_labels: bool | str = "auto",
+        attributes: str = "auto", learner: Any = None, cv: Any = 5, scoring: str = "auto",
+        class_weight: Any = "auto", n_jobs: int | None = None, random_state: Any = None,
         progress: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.depth = depth
         self.weight_radius = weight_radius

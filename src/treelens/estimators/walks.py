@@ -97,11 +97,6 @@ class ShortestPath(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Features:
         return _features(self.vocabulary_.transform(graphs, self.ordered, self._n_jobs()))
 
-    def feature_map_names(self) -> np.ndarray:
-        """Text forms ``"distance:label,label"`` of the triples, in ``feature_map`` order."""
-        check_is_fitted(self)
-        return self.vocabulary_.feature_names()
-
 
 class _WalkedFeatures(NamedTuple):
     graphs: WalkedGraphs
@@ -163,14 +158,9 @@ class RandomWalk(GraphKernel):
     }
 
     def __init__(
-        self,
-        max_length: int | None = 4,
-        *,
-        decay: float = 0.1,
-        edge_labels: bool = False,
-        normalize: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
+        self, max_length: int | None = 4, *, decay: float = 0.1, edge_labels: bool = False,
+        normalize: str | None = None, n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
         self.max_length = max_length
         self.decay = decay
         self.edge_labels = edge_labels
@@ -186,14 +176,11 @@ class RandomWalk(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Any:
         codes, named = read_labels(graphs, self._labels)[1], self._sequences
         if self._fitted.counts is None or named is None:  # type: ignore[attr-defined]
-            return self._walked(graphs, codes)
+            return self._walked(graphs, codes, None)
         return self._walked(graphs, codes, lambda: named.transform(graphs, self.decay))
 
     def _walked(
-        self,
-        graphs: GraphCollection,
-        codes: LabelCodes,
-        count: Callable[[], PathCounts] | None = None,
+        self, graphs: GraphCollection, codes: LabelCodes, count: Callable[[], PathCounts] | None
     ) -> _WalkedFeatures:
         """Return the graphs, with counts where these can be had and there are few sequences."""
         walked, counts = walked_graphs(graphs, codes), None
@@ -212,16 +199,15 @@ class RandomWalk(GraphKernel):
         return counts
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
-        other = left if right is None else right
-        if left.counts is not None and other.counts is not None:
-            return super()._kernel(left.counts, None if right is None else right.counts)
+        graphs, counts = (None, left.counts) if right is None else right
+        if left.counts is not None and counts is not None:
+            return super()._kernel(left.counts, None if right is None else counts)
         settings = self.max_length, self.decay
-        others = None if right is None else right.graphs
-        kernel = walk_kernel(left.graphs, others, *settings, self._n_jobs())
+        kernel = walk_kernel(left.graphs, graphs, *settings, self._n_jobs())
         if self.normalize is None:
             return kernel
         own = walk_diagonal(left.graphs, *settings)
-        theirs = own if right is None else walk_diagonal(right.graphs, *settings)
+        theirs = own if graphs is None else walk_diagonal(graphs, *settings)
         return normalize_kernel(kernel, own, theirs, self.normalize)
 
     @property
@@ -248,5 +234,4 @@ class RandomWalk(GraphKernel):
     @available_if(_has_feature_map)
     def feature_map_names(self) -> np.ndarray:
         """Text forms ``"length:label-label-..."`` of the sequences, in ``feature_map`` order."""
-        check_is_fitted(self)
-        return self.vocabulary_.feature_names()
+        return super().feature_map_names()

@@ -54,21 +54,17 @@ class Margins:
     b: float = 1.0  # the distance is b - <W, Z>
 
 
-def smooth_hinge_different(distance: ArrayLike, alpha1: float, sigma: float) -> np.ndarray:
-    """Return V1, the smoothed loss of pairs with different labels."""
-    return _smooth(alpha1 - np.asarray(distance), sigma)
-
-
 def smooth_hinge_same(distance: ArrayLike, alpha2: float, sigma: float) -> np.ndarray:
     """Return V2, the smoothed loss of pairs with the same label."""
-    return _smooth(np.asarray(distance) - alpha2, sigma)
-
-
-def _smooth(inside: np.ndarray, sigma: float) -> np.ndarray:
-    """Return the loss of pairs that lie ``inside`` deep on the wrong side of their margin."""
     # With `inside` clipped to [0, sigma] as `t`, all three pieces are `t (inside - t / 2) / sigma`.
+    inside = np.asarray(distance) - alpha2  # how deep on the wrong side of the margin
     cut = np.clip(inside, 0.0, sigma)
     return cut * (inside - 0.5 * cut) / sigma
+
+
+def smooth_hinge_different(distance: ArrayLike, alpha1: float, sigma: float) -> np.ndarray:
+    """Return V1, the smoothed loss of pairs with different labels."""
+    return smooth_hinge_same(-np.asarray(distance), -alpha1, sigma)
 
 
 @dataclass(frozen=True)
@@ -250,7 +246,7 @@ def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
     if radius == 0:
         return np.full_like(weights, CENTER)
     shift = np.maximum(weights, 0.0) - CENTER
-    if _norm(shift) <= radius * _ON_SPHERE:
+    if np.linalg.norm(shift) <= radius * _ON_SPHERE:
         return np.maximum(weights, 0.0)
     shift = weights - CENTER
     return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
@@ -304,7 +300,7 @@ def _divisor(shift: np.ndarray, radius: float) -> float:
     # With the `k` most negative coordinates at -1, `t_k² = (sum of the other squares) /
     # (radius² - k)`; the right `k` is the one for which exactly those coordinates are below -t.
     if radius <= CENTER:  # one coordinate alone fills the ball before it reaches -1
-        return _norm(shift) / radius
+        return float(np.linalg.norm(shift)) / radius
     rising = np.maximum(shift, 0.0)
     falling = np.sort(-shift[shift < 0])  # summed from the smallest up: nothing cancels
     rest = float(rising @ rising) + np.concatenate([[0.0], np.cumsum(falling**2)])[::-1]
@@ -314,7 +310,3 @@ def _divisor(shift: np.ndarray, radius: float) -> float:
     # k fits when coordinate k (from 1) lies below -t_k and coordinate k + 1 does not.
     enough = np.append(falling <= divisors[:-1], True)
     return float(divisors[np.argmax(enough)])
-
-
-def _norm(vector: np.ndarray) -> float:
-    return float(np.sqrt(vector @ vector))

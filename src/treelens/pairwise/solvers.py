@@ -27,7 +27,6 @@ from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.objective import CENTER, AllPairsObjective, BallConstraint, pair_weights
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # weights to value and gradient
-Draw = tuple[np.ndarray, np.ndarray, np.ndarray]  # first graphs, second graphs, factors
 
 _SHRINK = 0.5
 _GROW = 1.3
@@ -176,7 +175,6 @@ class Minimization:
 
     # A convex function lies above its tangent planes, so the minimum of a tangent plane over the
     # constraint set is a lower bound of the optimum. The best bound so far gives the gap.
-
     objective: Objective
     constraint: BallConstraint
     tol: float  # relative gap that counts as converged
@@ -337,12 +335,9 @@ def _next_target(
 
 
 def _line_search(
-    problem: Minimization,
-    weights: np.ndarray,
-    target: np.ndarray,
-    value: float,
+    problem: Minimization, weights: np.ndarray, target: np.ndarray, value: float,
     gradient: np.ndarray,
-) -> tuple[np.ndarray, float, np.ndarray] | None:
+) -> tuple[np.ndarray, float, np.ndarray] | None:  # fmt: skip
     """Return the first point on the way to the target where the objective has fallen enough."""
     move = target - weights
     slope = float(gradient @ move)
@@ -415,8 +410,8 @@ def stage_ends(n_steps: int, halvings: int) -> list[int]:
 
 def draw_pairs(
     objective: AllPairsObjective, n_steps: int, rng: np.random.Generator, stops: set[int]
-) -> Iterator[Draw]:
-    """Draw ordered pairs with replacement, in chunks that end at each of the ``stops``."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw first graphs, second graphs and factors, in chunks that end at the ``stops``."""
     # The factors make the mean over drawn ordered pairs the weighted objective.
     n_graphs = len(objective.codes)
     different, equal = (
