@@ -85,17 +85,6 @@ def test_permuted_values_bring_nothing(numbers):
     assert np.mean(gains) < 0.1
 
 
-def test_sample_weights_are_noise(numbers):
-    graphs, values = numbers
-    wrong = values.copy()
-    wrong[:10] += 20.0
-    trust = np.where(np.arange(80) < 10, 1e-4, 1.0)
-    plain = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80])
-    weighted = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80], sample_weight=trust)
-    errors = [np.mean((values[80:] - m.predict(graphs[80:])) ** 2) for m in (weighted, plain)]
-    assert errors[0] < 0.5 * errors[1]
-
-
 def test_odd_but_legal_targets(numbers):
     graphs, _ = numbers
     constant = tl.GraphRegressor(depth=1).fit(graphs[:20], np.full(20, 3.5))

@@ -31,17 +31,6 @@ def fitted():
     return model, graphs, truth, values, limits
 
 
-def test_all_exact_changes_nothing():
-    graphs, truth, _, _ = _data(40)
-    plain = tl.GraphRegressor(**SETTINGS).fit(graphs, truth)
-    given = tl.GraphRegressor(**SETTINGS).fit(graphs, truth, limits=["="] * 40)
-    assert given.train_limits_ is None
-    assert given.evidence_ == plain.evidence_
-    for one, other in zip(given.predict(graphs, True), plain.predict(graphs, True), strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(given.loo_.predictions, plain.loo_.predictions)
-
-
 def _naive_predictions(model, train, new, values, limits):
     """Means and deviations by the twin, with the kernel and the noise of a fitted model."""
     fitted = model.model_

@@ -226,7 +226,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
         "training_data": kept,
-        "target_in_words": table.target_in_words if getattr(table, "target", None) else None,
+        "target_in_words": None if table is None or table.target is None else table.target_in_words,
         **_kernel_facts(model),
     }
 
