@@ -154,6 +154,23 @@ def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
     assert result.winner() in result.scores
 
 
+@pytest.mark.parametrize(
+    ("solver", "expected"),
+    [
+        ("quasi-newton", {"max_iter": 40, "tol": 0.01}),
+        (tl.QuasiNewton(max_iter=3, tol=0.5), {"max_iter": 3, "tol": 0.5}),
+        (tl.StochasticGradient(n_steps=50), {"n_steps": 50, "tol": 0.01}),
+    ],
+)
+def test_rough_weights_only_ever_stop_earlier(data, splits, solver, expected):
+    learner = tl.PairwiseWeights(2.0, solver=solver)
+    before = repr(learner)
+    found = search_of(data, splits, learner=learner).learn(SHARED[7].base, splits[0][0], rough=True)
+    assert expected.items() <= found.solver.get_params().items()
+    assert found.radius == 1.0
+    assert repr(learner) == before
+
+
 # --- the race -------------------------------------------------------------------------------------
 
 

@@ -251,10 +251,7 @@ BASELINES: dict[str, tuple[type, type]] = {
 
 
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
-    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones.
-
-    It always learns: the ``model`` has the kernels and depths to choose from, and a radius of 0.
-    """
+    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones."""
 
     def __init__(self, model: GraphSVC, learner: Any) -> None:
         self.model = model

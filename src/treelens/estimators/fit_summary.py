@@ -149,10 +149,7 @@ def data_summary(data: MoleculeTable) -> dict[str, Any]:
 
 
 def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
-    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long.
-
-    Each has what was measured with and without it, on the learned scale.
-    """
+    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
     classes, targets = model.model_.classes, model.model_.training.targets
     n_classes = None if classes is None else len(classes)
     too_long = None

@@ -30,10 +30,7 @@ DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_o
 def prediction_table(
     model: Any, graphs: GraphCollection, intervals: str | None = None
 ) -> pd.DataFrame:
-    """Return the predictions of a fitted model; the index has the names of the graphs, if any.
-
-    ``intervals=None``: those that were set for the model.
-    """
+    """Return predictions, named by the graphs; by default with the intervals set for the model."""
     intervals = intervals or getattr(model, "_intervals", "posterior")
     if intervals != "posterior" and not is_regressor(model):
         raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
@@ -262,11 +259,8 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 
 
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
-    """Return what was predicted, and scores where the truth is known, as plain data.
-
-    ``truth`` has positions and values. Numbers are scored on the learned scale; of two classes,
-    recall, precision and PR AUC are those of the second.
-    """
+    """Return what was predicted, and scores where the truth (rows, values) is known."""
+    # Numbers are scored on the learned scale; recall and so on are those of the second class.
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()
     unseen = found["out_of_vocabulary"].astype(float)
@@ -274,11 +268,10 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
     if "in_domain" in found:
         summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
     scored = None
-    if truth is not None:
-        kept = readable[truth[0]]
+    if truth is not None and (kept := readable[truth[0]]).any():
         scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
     of = _class_summary if hasattr(model, "classes_") else _number_summary
-    return summary | of(model, found, scored if scored is not None and len(scored[1]) else None)
+    return summary | of(model, found, scored)
 
 
 def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:

@@ -297,10 +297,7 @@ def fit_chosen(
     *, learner: Any, first_depth: int, edge_labels: bool, attributes: bool, scoring: str,
     class_weight: Any, cv: Any, seed: int, n_jobs: int, progress: bool | None,
 ) -> tuple[FittedSVM, Any]:  # fmt: skip
-    """Choose settings on held-out parts, then fit weights and SVM to all graphs.
-
-    Returns the model and the fitted learner of its weights (None: they are uniform).
-    """
+    """Return a model with settings chosen on held-out parts, and its learner (None: uniform)."""
     scoring, class_weight = resolved(scoring, class_weight, codes)
     patterns, colors = PatternExtractor.fit(
         graphs, max(c.depth for c in candidates), first_depth,

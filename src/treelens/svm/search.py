@@ -162,11 +162,8 @@ class KernelSearch:
     def _still_racing(
         self, candidates: list[Candidate], result: SearchResult, n_done: int
     ) -> list[Candidate]:
-        """Drop the candidates whose mean so far is clearly below the best mean so far.
-
-        The standard error is that of a share of distinct graphs: repeated folds of the same graphs
-        are not independent.
-        """
+        """Drop the candidates whose mean so far is clearly below the best mean so far."""
+        # The error is that of a share of distinct graphs: repeated folds are not independent.
         means = {c: np.mean(x[:n_done]) for c, x in result.scores.items() if len(x) >= n_done}
         leader = float(max(means.values()))
         n_graphs = len(np.unique(np.concatenate([part for _, part in self.splits[:n_done]])))
@@ -213,13 +210,12 @@ class KernelSearch:
 
     def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
-        learner = clone(self.learner)
+        learner = clone(self.learner).set_params(radius=base.weight_radius)
         if rough and hasattr(learner, "used_solver"):
             learner.solver = solver = learner.used_solver()
             solver.tol = max(solver.tol, _ROUGH_GAP)
             if hasattr(solver, "max_iter"):
                 solver.max_iter = min(solver.max_iter, _ROUGH_STEPS)
-        learner.set_params(radius=base.weight_radius)
         histograms = self.counts(base.depth)
         if len(train) < histograms.n_graphs:
             histograms = histograms.select_graphs(train)
@@ -231,8 +227,7 @@ class KernelSearch:
         """Means over repetitions of held-out values, NaN where a graph was never held out."""
         parts = [validation for _, validation in self.splits]
         repetitions = np.bincount(np.concatenate(parts), minlength=len(self.codes))
-        n_classes = int(self.codes.max()) + 1
-        total = np.zeros((len(self.codes), 1 if n_classes == 2 else n_classes))
+        total = np.zeros((len(self.codes), values_of(outputs[0]).shape[1]))
         for validation, part in zip(parts, outputs, strict=True):
             total[validation] += values_of(part)
         total /= repetitions.clip(1)[:, None]
@@ -283,10 +278,7 @@ def grid(
 
 
 def staged_search(search: KernelSearch, candidates: list[Candidate]) -> SearchResult:
-    """Uniform weights over the whole grid, then radii at the best depth of every kernel.
-
-    The second stage tries only settings that were still in the race at the end of the first.
-    """
+    """Uniform weights over the whole grid, then radii at settings that led at the end."""
     uniform = [c for c in candidates if c.weight_radius == 0]
     learned = [c for c in candidates if c.weight_radius > 0]
     result = search.run(uniform or learned)
@@ -315,12 +307,8 @@ def repetitions_for(n_graphs: int) -> int:
 
 
 def learning_gain(result: SearchResult) -> dict[str, Any] | None:
-    """Paired difference of the best learned and the best uniform candidate on the inner splits.
-
-    With the corrected resampled t-test of Nadeau and Bengio (2003), one-sided. Both were chosen on
-    these same splits, so it describes the choice rather than proving a gain. None when one of the
-    two kinds has no candidate that finished.
-    """
+    """Paired difference of the best learned and the best uniform candidate; None without both."""
+    # Both were chosen on these same splits: it describes the choice rather than proving a gain.
     learned = result.best(lambda c: c.weight_radius > 0)
     uniform = result.best(lambda c: c.weight_radius == 0)
     if learned is None or uniform is None:

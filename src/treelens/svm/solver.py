@@ -43,10 +43,7 @@ class SVM:
 
     @property
     def per_class(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercepts of functions linear in the kernel, one for each class.
-
-        The mean of the outputs of the class against the others; two classes share one function.
-        """
+        """Coefficients and intercepts of the margins, see :func:`margins_of`."""
         return margins_of(self.coefficients.T).T, margins_of(self.intercepts[None])[0]
 
     @property
