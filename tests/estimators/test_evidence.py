@@ -176,17 +176,6 @@ def test_many_classes_share_one_kernel():
     assert found.base + found.node_contributions.sum() == pytest.approx(found.decision)
 
 
-def test_class_weights_move_the_border(classes):
-    train, y, test, _ = classes
-    rare = np.concatenate([np.flatnonzero(y == y[0])[:4], np.flatnonzero(y != y[0])])
-    plain, balanced = (
-        tl.GraphClassifier(depth=1, class_weight=w, threshold=0.5).fit(train[rare], y[rare])
-        for w in (None, "balanced")
-    )
-    n_rare = [(m.predict(test) == y[0]).sum() for m in (plain, balanced)]
-    assert n_rare[1] > n_rare[0]
-
-
 def test_scikit_learn_habits(classes):
     train, y, test, _ = classes
     model = tl.GraphClassifier(depth=1, weights="depths")

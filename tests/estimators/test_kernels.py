@@ -313,18 +313,6 @@ def test_parameters_out_of_range(kernel, parameters):
         kernel(**{"depth": 1, **parameters}).fit(graphs)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "name"),
-    [(ShortestPath(ordered="yes"), "ordered"), (ShortestPath(normalize="l2"), "normalize"),
-     (RandomWalk(max_length=-1), "max_length"), (RandomWalk(decay=0.0), "decay"),
-     (RandomWalk(edge_labels=1.0), "edge_labels")],
-    ids=repr,
-)  # fmt: skip
-def test_parameters_of_walks_out_of_range(kernel, name, some_graphs):
-    with pytest.raises(ValueError, match=rf"'{name}' parameter of {type(kernel).__name__}"):
-        kernel.fit(some_graphs)
-
-
 @every_kernel
 def test_before_fit_and_without_graphs_or_edge_labels(kernel, some_graphs):
     for method in ("transform", "feature_map", "out_of_vocabulary", "get_feature_names_out"):

@@ -218,20 +218,12 @@ def test_bad_parameters_are_named(name, value, data):
         small(**{name: value}).fit(*data)
 
 
-NOT_CLASSES = [
-    (lambda y: None, "needs classes"),
-    (lambda y: y[:-1], "64 graphs"),
-    (lambda y: np.zeros(64), r"one class only \(0.0\)"),
-    (lambda y: np.linspace(0, 1, 64), "GraphRegressor"),
-    (lambda y: [np.nan, *y[1:].astype(float)], "for 1 graphs, the first at position 0"),
-]
-
-
-@pytest.mark.parametrize(("spoil", "message"), NOT_CLASSES)
-def test_what_is_no_class_is_refused(spoil, message, data):
+def test_what_is_no_class_is_refused(data):
     graphs, y = data
-    with pytest.raises(ValueError, match=message):
-        small().fit(graphs, spoil(y))
+    for wrong, message in ((None, "needs classes"), (y[:-1], "64 graphs"),
+                           (np.linspace(0, 1, 64), "GraphRegressor")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            small().fit(graphs, wrong)
     with pytest.raises(GraphDataError, match="0 graphs"):
         small().fit([], [])
 

@@ -1,9 +1,4 @@
-"""Rivals: Gaussian processes, forests and boosting on ECFP, and published kernels that learn.
-
-The Gaussian processes are :class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier`
-with ECFP counts in place of Weisfeiler-Lehman patterns. Forests and boosting are scikit-learn's,
-tuned by inner cross-validation.
-"""
+"""Rivals: Gaussian processes, tuned forests and boosting on ECFP, published kernels that learn."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ _LARGE = 3000  # more molecules than this have three inner folds instead of five
 
 
 class EcfpGPRegressor(GraphRegressor):
-    """Gaussian process regression on ECFP counts.
+    """Gaussian process regression on ECFP counts, in place of Weisfeiler-Lehman patterns.
 
     Parameters
     ----------
@@ -59,10 +54,7 @@ class EcfpGPRegressor(GraphRegressor):
 
 
 class EcfpGPClassifier(GraphClassifier):
-    """Classification by a Gaussian process on ECFP counts; see :class:`EcfpGPRegressor`.
-
-    ``threshold`` is that of :class:`treelens.GraphClassifier`.
-    """
+    """Gaussian process classification on ECFP counts; see :class:`EcfpGPRegressor`."""
 
     def __init__(
         self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,

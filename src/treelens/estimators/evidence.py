@@ -44,7 +44,6 @@ from treelens.models.thresholds import (
     warn_if_one_class,
 )
 
-INTERVALS = ("posterior", "scaffold")
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
 
@@ -274,7 +273,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     def _widening(self, intervals: str) -> float:
         """Return what standard deviations are multiplied by."""
-        check_choice("intervals", intervals, INTERVALS)
+        check_choice("intervals", intervals, ("posterior", "scaffold"))
         return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
 
     def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:

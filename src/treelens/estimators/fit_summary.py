@@ -27,8 +27,7 @@ from treelens.patterns.features import select_features
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
 _N_PATTERNS = 5  # that a notebook shows
 _N_FRAGMENTS = 5  # that a fit shows
-# Each of several classes is explained by itself, and with so many graphs it takes longer than
-# fitting.
+# Beyond these, finding fragments takes longer than fitting.
 _MOST_CLASSES, _MOST_SEARCHED = 2, 3000
 
 
@@ -243,10 +242,8 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
             "depth": model.best_depth_, "trees": list(forest.trees),
         },
         "sizes": {
-            "graphs": len(fitted.training.targets),
-            "graphs_in_all": fitted.training.n_in_all,
-            "basis_graphs": len(fitted.basis_indices),
-            "patterns": len(model.weights_),
+            "graphs": len(fitted.training.targets), "graphs_in_all": fitted.training.n_in_all,
+            "basis_graphs": len(fitted.basis_indices), "patterns": len(model.weights_),
         },
         "levels": dict(levels),
         "covariates": covariate_facts(model),

@@ -273,10 +273,7 @@ class GaussianProcessEstimator(FittedEstimator):
         """Return covariates and descriptors together; None where there are no descriptors."""
         molecules = {"smiles", "mol"} & set(graphs.graph_data)
         if self.descriptors is True and not molecules:
-            raise ValueError(
-                "descriptors=True needs molecules: read them with read_smiles, or use "
-                "descriptors='auto'."
-            )
+            raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         too_few = self.descriptors == "auto" and len(graphs) < FEWEST
         if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
             return None
@@ -290,8 +287,6 @@ class GaussianProcessEstimator(FittedEstimator):
         numbers = np.zeros((len(graphs), some.shape[1]))
         numbers[positions] = some  # all that the choice needs
         return Described(table, numbers, lambda: table.encode(graphs))
-
-    # --- what a fitted model tells --------------------------------------------------------------
 
     @property
     def uses_descriptors_(self) -> bool:

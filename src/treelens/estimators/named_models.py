@@ -148,10 +148,7 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
         each = NamedModel(path, model, path.stem, "")
         name = getattr(each.record, "target", None) or path.stem
         if name in named:
-            raise ValueError(
-                f"{named[name].path} and {path} both predict {name!r}. Use one model for each "
-                "target."
-            )
+            raise ValueError(f"{named[name].path} and {path} both predict {name!r}: use one.")
         named[name] = each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else "")
         molecular[model.recipe_ is None or model.recipe_.is_molecular] = path
     if len(molecular) > 1:

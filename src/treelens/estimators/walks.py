@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -171,24 +170,22 @@ class RandomWalk(GraphKernel):
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
         self._sequences: WalkVocabulary | None = None
         self._fitted_graphs = graphs  # their sequences may be named later
-        return self._walked(graphs, codes, self._name_sequences)
+        walked, few = self._walked(graphs, codes)
+        return _WalkedFeatures(walked, _features(self._name_sequences()) if few else None)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        codes, named = read_labels(graphs, self._labels)[1], self._sequences
-        if self._fitted.counts is None or named is None:  # type: ignore[attr-defined]
-            return self._walked(graphs, codes, None)
-        return self._walked(graphs, codes, lambda: named.transform(graphs, self.decay))
+        walked, few = self._walked(graphs, read_labels(graphs, self._labels)[1])
+        named = self._sequences if self._fitted.counts is not None else None  # type: ignore[attr-defined]
+        counts = named.transform(graphs, self.decay) if few and named is not None else None
+        return _WalkedFeatures(walked, None if counts is None else _features(counts))
 
-    def _walked(
-        self, graphs: GraphCollection, codes: LabelCodes, count: Callable[[], PathCounts] | None
-    ) -> _WalkedFeatures:
-        """Return the graphs, with counts where these can be had and there are few sequences."""
-        walked, counts = walked_graphs(graphs, codes), None
+    def _walked(self, graphs: GraphCollection, codes: LabelCodes) -> tuple[WalkedGraphs, bool]:
+        """Return the graphs, and whether their sequences are few enough to be counted."""
+        walked = walked_graphs(graphs, codes)
         if self.max_length is None:
             check_convergence(walked, self.decay)
-        elif count is not None and has_few_walks(graphs, codes, self.max_length, _MOST_STEPS):
-            counts = _features(count())
-        return _WalkedFeatures(walked, counts)
+            return walked, False
+        return walked, has_few_walks(graphs, codes, self.max_length, _MOST_STEPS)
 
     def _name_sequences(self) -> PathCounts:
         """Name the sequences of the training graphs; return how often each occurs."""

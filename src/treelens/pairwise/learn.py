@@ -234,7 +234,6 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
         warnings.warn(
             f"No two of the {len(codes)} graphs share a label: weights are learned from pairs of "
             "different classes alone.",
-            UserWarning,
             stacklevel=2,
         )
     n_jobs, uniform = effective_n_jobs(learner.n_jobs), np.full(features.n_patterns, CENTER)
@@ -245,7 +244,6 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
         warnings.warn(
             "Nothing to learn: no two graphs share a pattern. The weights stay uniform; a smaller "
             "depth gives patterns that graphs share.",
-            UserWarning,
             stacklevel=2,
         )
     if not radii.any() or not shared:

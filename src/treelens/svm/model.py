@@ -245,7 +245,6 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
         warnings.warn(
             f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
             f"cross-validating with {n_folds} folds, so that each contains one of them.",
-            UserWarning,
             stacklevel=3,
         )
     splitter = RepeatedStratifiedKFold(
@@ -331,7 +330,6 @@ def fit_chosen(
         warnings.warn(
             "No two training graphs share a pattern: the weights are uniform and predictions "
             "little better than chance. Do the node labels identify single nodes?",
-            UserWarning,
             stacklevel=3,
         )
     warn_if_one_class(predicted_codes(result.decisions[chosen][known]), classes)
