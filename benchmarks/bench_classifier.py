@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, load, once
-from treelens.svm.fitting import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
+from treelens.svm.model import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 from treelens.svm.search import Candidate, grid, radii_for, repetitions_for
 from treelens.svm.solver import fit_svm_path
 

@@ -14,8 +14,7 @@ from treelens.graphs.convert import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
-from treelens.pairwise.settings import LearnerSettings
-from treelens.pairwise.solvers import stochastic_gradient
+from treelens.pairwise.solvers import StochasticGradient, stochastic_gradient
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -146,11 +145,8 @@ def _compiled_rate(problem: Problem) -> float:
     objective, ball = problem.objective(1), problem.ball()
 
     def run(n_steps: int) -> None:
-        settings = LearnerSettings(
-            n_steps=n_steps, step_size=STEP_SIZE, halvings=0, average=False, n_checks=0, tol=0.0,
-            random_state=0,
-        )  # fmt: skip
-        stochastic_gradient(objective, ball, settings)
+        settings = StochasticGradient(n_steps, halvings=0, average=False, n_checks=0, tol=0.0)
+        stochastic_gradient(objective, ball, settings, STEP_SIZE, 0)
 
     return STEPS / best_times(lambda: run(STEPS), repeats=5)[0]
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from treelens.estimators.svc import PairwiseWeights
+from treelens.pairwise.learn import PairwiseWeights
 from treelens.patterns.histograms import PairFeatures
 
 # From this many training graphs on, a grid's second list of radii is tried.

@@ -1,14 +1,13 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
 from .decisions.advise import advise as advise
 from .decisions.suggest import suggest as suggest
+from .estimators.base import load as load
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
-from .estimators.files import load as load
 from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
 from .estimators.svc import GraphSVC as GraphSVC
-from .estimators.svc import PairwiseWeights as PairwiseWeights
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
 from .gp.executors import fit_distributed as fit_distributed
@@ -23,9 +22,10 @@ from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.table_reader import read_smiles as read_smiles
 from .graphs.table_reader import read_table as read_table
 from .graphs.tudataset import read_tudataset as read_tudataset
-from .pairwise.settings import ProjectedGradient as ProjectedGradient
-from .pairwise.settings import QuasiNewton as QuasiNewton
-from .pairwise.settings import StochasticGradient as StochasticGradient
+from .pairwise.learn import PairwiseWeights as PairwiseWeights
+from .pairwise.solvers import ProjectedGradient as ProjectedGradient
+from .pairwise.solvers import QuasiNewton as QuasiNewton
+from .pairwise.solvers import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
 

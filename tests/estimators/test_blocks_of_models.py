@@ -6,11 +6,9 @@ import weakref
 import networkx
 import numpy as np
 import pytest
-from joblib import parallel_config
 
 import treelens as tl
-from treelens.gp import executors as gp_blocks
-from treelens.gp.executors import JoblibExecutor, SerialExecutor
+from treelens.gp.executors import SerialExecutor
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
 from treelens.graphs.errors import GraphDataError
@@ -54,15 +52,6 @@ def test_blocks_of_any_size_give_the_same_model(data, models, kind, block_size):
     found = KINDS[kind](**SETTINGS).fit(CollectionBlocks(graphs, targets[kind], block_size))
     assert_same_model(found, models[kind])
     assert isinstance(found.model_.posterior, LandmarkPosterior)
-
-
-@pytest.mark.parametrize("executor", [SerialExecutor(), JoblibExecutor(2)])
-def test_executors_give_the_same_model(data, models, executor, monkeypatch):
-    monkeypatch.setattr(gp_blocks, "_TASK_SIZE", 16)  # several tasks
-    blocks = CollectionBlocks(data[0], data[1]["classes"], 9)
-    with parallel_config(backend="threading"):  # where the patches apply
-        there = tl.GraphClassifier(**SETTINGS).fit(blocks, executor=executor)
-    assert_same_model(there, models["classes"])
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"no": 1.0, "yes": 5.0}])

@@ -86,22 +86,19 @@ def test_through_landmarks_and_with_classes(chains):
 
 def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
     graphs, warmth, y = chains
+    plain = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True).fit(SMILES, VALUES)
+    for covariates in ({"nonsense": ["a", "b"]}, np.ones((2, 1)), ["nonsense"]):
+        with pytest.raises(ValueError, match="covariates must be those"):
+            plain.predict(SMILES[:2], covariates=covariates)
     with pytest.raises(GraphDataError, match="'temperature' is missing"):
         fitted.predict(graphs)
     for wrong in ({"Temperature": warmth}, np.zeros((len(y), 2))):
-        with pytest.raises(ValueError, match="'temperature' is missing"):
+        with pytest.raises(ValueError, match="covariates must be those"):
             fitted.predict(graphs, covariates=wrong)
     with pytest.raises(ValueError, match="use device"):
         tl.GraphRegressor(device="cuda").fit(graphs, y, covariates={"temperature": warmth})
     with pytest.raises(ValueError, match="trees must be"):
         tl.GraphRegressor(trees=([1],)).fit(graphs, y)
-
-
-@pytest.mark.parametrize("covariates", [{"nonsense": ["a", "b"]}, np.ones((2, 1)), ["nonsense"]])
-def test_covariates_of_a_model_without_any_are_refused(covariates):
-    model = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True).fit(SMILES, VALUES)
-    with pytest.raises(ValueError, match="fitted without any"):
-        model.predict(SMILES[:2], covariates=covariates)
 
 
 def test_a_covariate_or_a_value_that_training_never_saw_is_named():

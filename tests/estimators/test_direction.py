@@ -53,14 +53,6 @@ def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng):
     np.testing.assert_allclose(kernel.fit(graphs[:5]).transform(graphs), expected[:, :5], rtol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_directed_and_undirected_graphs_do_not_mix(kernel):
-    for known, other in ((nx.DiGraph, nx.Graph), (nx.Graph, nx.DiGraph)):
-        kernel.fit([digraph(CHAIN, known)])
-        with pytest.raises(GraphDataError, match=f"directed={known is nx.DiGraph}"):
-            kernel.transform([digraph(CHAIN, other)])
-
-
 @pytest.mark.parametrize("model", [tl.GraphClassifier(), tl.GraphSVC(C=1.0)], ids=repr)
 def test_classifiers_learn_from_direction(model, tmp_path):
     """Random paths on which all edges lead one way, or away from a middle node."""

@@ -85,17 +85,6 @@ def test_permuted_values_bring_nothing(numbers):
     assert np.mean(gains) < 0.1
 
 
-def test_sample_weights_are_noise(numbers):
-    graphs, values = numbers
-    wrong = values.copy()
-    wrong[:10] += 20.0
-    trust = np.where(np.arange(80) < 10, 1e-4, 1.0)
-    plain = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80])
-    weighted = tl.GraphRegressor(depth=1).fit(graphs[:80], wrong[:80], sample_weight=trust)
-    errors = [np.mean((values[80:] - m.predict(graphs[80:])) ** 2) for m in (weighted, plain)]
-    assert errors[0] < 0.5 * errors[1]
-
-
 def test_odd_but_legal_targets(numbers):
     graphs, _ = numbers
     constant = tl.GraphRegressor(depth=1).fit(graphs[:20], np.full(20, 3.5))
@@ -185,17 +174,6 @@ def test_many_classes_share_one_kernel():
     column = model.classes_.tolist().index("red")
     assert found.decision == pytest.approx(model.decision_function(graphs[70:71])[0, column])
     assert found.base + found.node_contributions.sum() == pytest.approx(found.decision)
-
-
-def test_class_weights_move_the_border(classes):
-    train, y, test, _ = classes
-    rare = np.concatenate([np.flatnonzero(y == y[0])[:4], np.flatnonzero(y != y[0])])
-    plain, balanced = (
-        tl.GraphClassifier(depth=1, class_weight=w, threshold=0.5).fit(train[rare], y[rare])
-        for w in (None, "balanced")
-    )
-    n_rare = [(m.predict(test) == y[0]).sum() for m in (plain, balanced)]
-    assert n_rare[1] > n_rare[0]
 
 
 def test_scikit_learn_habits(classes):

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 
+from estimators.test_walks import as_grakel
 from naive import kernels as naive
 from naive import patterns as naive_patterns
 from naive.learning import hinge
@@ -152,17 +150,6 @@ def test_kernels_are_optimal_transport_the_best_assignment_and_sums_over_nodes(
     np.testing.assert_allclose(found, expected[14:, :14], rtol=1e-12)
 
 
-def as_grakel(graphs):
-    return [
-        (
-            {u: [v for a, b in graph.edges for v in ((b,) if a == u else (a,) if b == u else ())]
-             for u in range(graph.n_nodes)},
-            dict(enumerate(graph.node_labels)),
-        )
-        for graph in graphs
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
@@ -193,18 +180,6 @@ def test_unseen_share(kernel):
 @pytest.fixture
 def some_graphs(rng):
     return random_collection(rng, 25)
-
-
-def test_distance_between_two_collections(rng):
-    left, right = random_collection(rng, 8), random_collection(rng, 5, labels="CNS")
-    model, metric = WassersteinWL(2), WassersteinWL(2, kernel="laplacian")
-    found = model.distance(left, right)
-    assert found.shape == (8, 5)
-    assert 0.0 <= found.min() <= found.max() <= 1.0
-    np.testing.assert_allclose(np.diag(model.distance(left)), 0.0, atol=1e-14)
-    np.testing.assert_allclose(metric.distance(left, right), found, atol=ATOL)  # without weights
-    np.testing.assert_allclose(found, model.distance(right, left).T, atol=ATOL)
-    np.testing.assert_allclose(-np.log(model.fit(right).transform(left)), found, atol=ATOL)
 
 
 def test_distances_with_weights_by_definition(some_graphs):
@@ -338,18 +313,6 @@ def test_parameters_out_of_range(kernel, parameters):
         kernel(**{"depth": 1, **parameters}).fit(graphs)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "name"),
-    [(ShortestPath(ordered="yes"), "ordered"), (ShortestPath(normalize="l2"), "normalize"),
-     (RandomWalk(max_length=-1), "max_length"), (RandomWalk(decay=0.0), "decay"),
-     (RandomWalk(edge_labels=1.0), "edge_labels")],
-    ids=repr,
-)  # fmt: skip
-def test_parameters_of_walks_out_of_range(kernel, name, some_graphs):
-    with pytest.raises(ValueError, match=rf"'{name}' parameter of {type(kernel).__name__}"):
-        kernel.fit(some_graphs)
-
-
 @every_kernel
 def test_before_fit_and_without_graphs_or_edge_labels(kernel, some_graphs):
     for method in ("transform", "feature_map", "out_of_vocabulary", "get_feature_names_out"):
@@ -365,13 +328,3 @@ def test_before_fit_and_without_graphs_or_edge_labels(kernel, some_graphs):
             take(some_graphs[:0])
         with pytest.raises(GraphDataError, match="no edge labels"):
             take(bare)
-
-
-@every_kernel
-def test_in_a_pipeline_and_a_grid_search(kernel, mutag):
-    graphs, y = mutag
-    pipeline = make_pipeline(kernel(normalize="cosine"), SVC(kernel="precomputed", C=10))
-    search = GridSearchCV(pipeline, {f"{kernel.__name__.lower()}__depth": [1, 2]}, cv=3)
-    search.fit(graphs, y)
-    assert search.best_score_ > 0.75  # the larger class is 66.5 %
-    assert search.predict(graphs[:5]).shape == (5,)

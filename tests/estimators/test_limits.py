@@ -6,7 +6,7 @@ import pytest
 import treelens as tl
 from naive import censoring as naive
 from strategies import random_collection
-from treelens.estimators.posterior import file_columns
+from treelens.estimators.named_models import file_columns
 from treelens.evaluation.metrics import number_scores
 
 SETTINGS = {"depth": 1, "weights": "uniform", "descriptors": False, "progress": False}
@@ -29,17 +29,6 @@ def fitted():
     train = slice(0, 50)
     model = tl.GraphRegressor(**SETTINGS).fit(graphs[train], values[train], limits=limits[train])
     return model, graphs, truth, values, limits
-
-
-def test_all_exact_changes_nothing():
-    graphs, truth, _, _ = _data(40)
-    plain = tl.GraphRegressor(**SETTINGS).fit(graphs, truth)
-    given = tl.GraphRegressor(**SETTINGS).fit(graphs, truth, limits=["="] * 40)
-    assert given.train_limits_ is None
-    assert given.evidence_ == plain.evidence_
-    for one, other in zip(given.predict(graphs, True), plain.predict(graphs, True), strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(given.loo_.predictions, plain.loo_.predictions)
 
 
 def _naive_predictions(model, train, new, values, limits):

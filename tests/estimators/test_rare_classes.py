@@ -57,26 +57,6 @@ def test_accuracy_alone_predicts_the_frequent_class_and_warns(rare):
         GraphSVC(**{**SETTINGS, "C": 1.0}, class_weight=None).fit(*rare[0])
 
 
-def test_a_rare_class_among_several():
-    train, new = rare_data((150, 150, 20)), rare_data((150, 150, 20), seed=1)
-    model = GraphSVC(**SETTINGS).fit(*train)
-    assert model.best_params_["scoring"] == "balanced_accuracy"
-    plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(*train)
-    found, before = (balanced_accuracy(new[1], m.predict(new[0])) for m in (model, plain))
-    assert found > before + 0.05
-
-
-def test_nothing_changes_without_a_rare_class():
-    graphs, y = rare_data((60, 20))
-    auto = GraphSVC(**SETTINGS).fit(graphs, y)
-    plain = GraphSVC(**SETTINGS, scoring="accuracy", class_weight=None).fit(graphs, y)
-    assert auto.best_params_ == plain.best_params_
-    np.testing.assert_array_equal(auto.decision_function(graphs), plain.decision_function(graphs))
-    process = tl.GraphClassifier(depth=1, weights="uniform").fit(*rare_data((60, 60)))
-    assert process.threshold_ is None
-    assert (process.predict(graphs) == (process.decision_function(graphs) > 0)).all()
-
-
 @pytest.mark.filterwarnings("ignore:The model predicts the class 0")
 def test_a_rare_class_is_ranked_and_named_out_of_the_box(rare):
     graphs, y = rare[1]

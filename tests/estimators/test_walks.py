@@ -76,13 +76,6 @@ def test_the_full_series_has_no_feature_map(rng):
         kernel.feature_map(random_collection(rng, 4))
 
 
-def test_walks_too_many_to_name_are_counted_all_the_same(rng, monkeypatch):
-    monkeypatch.setattr(walks, "_MOST_STEPS", 2**18)
-    graphs = random_collection(rng, 3, max_nodes=14, density=0.6, labels="ABCDEFGH")
-    expected = naive.random_walk_kernel(graphs, graphs, 0.01, 24)  # up to 8 ** 25 sequences
-    np.testing.assert_allclose(RandomWalk(24, decay=0.01).fit_transform(graphs), expected, 1e-10)
-
-
 @pytest.mark.parametrize("edge_labels", [False, True])
 @pytest.mark.parametrize("normalize", [None, "cosine", "tanimoto"])
 def test_the_kernel_does_not_depend_on_sequences(rng, monkeypatch, edge_labels, normalize):

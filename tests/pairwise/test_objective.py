@@ -20,7 +20,6 @@ from treelens.pairwise.objective import (
     smooth_hinge_different,
     smooth_hinge_same,
 )
-from treelens.pairwise.settings import LearnerSettings
 
 pytestmark = pytest.mark.interpreted
 
@@ -102,9 +101,9 @@ def test_quantiles_are_those_of_the_distances(features):
 
 
 def test_margins_are_those_given_or_those_of_the_data(features, monkeypatch):
-    def chosen(quantiles, **settings):
+    def chosen(quantiles, margins="quantile", sigma="auto", b=1.0):
         monkeypatch.setattr(objective_module, "distance_quantiles", quantiles)
-        return choose_margins(features, LearnerSettings(**settings))
+        return choose_margins(features, margins, sigma, b)
 
     even = lambda pairs, largest, shares, n_jobs: 10 * np.array(shares)  # noqa: E731
     assert chosen(even, margins=(3.0, 1.0), sigma=0.5) == Margins(3.0, 1.0, 0.5, 1.0)

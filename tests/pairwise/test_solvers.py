@@ -136,30 +136,7 @@ def test_a_known_optimum_inside_and_outside(solver):
     assert problem.converged
 
 
-def test_the_objective_falls_with_every_gradient_step() -> None:
-    """Curvatures so different that the first step is far too long."""
-    target = Quadratic(np.array([1.0, 50.0, 2500.0]), np.array([1.3, 0.8, 1.1]))
-    weights, problem = solve(projected_gradient, target, BALL, 30, 0.0)
-    assert len(problem.values) == 31
-    assert (np.diff(problem.values) <= 1e-14 * problem.values[0]).all()
-    np.testing.assert_allclose(BALL.project(weights), weights, atol=1e-12)
-
-
 # --- quasi-Newton ------------------------------------------------------------------------------
-
-
-def test_the_metric_pays_off():
-    """A guess of the curvatures within a factor of two beats no guess."""
-    rng = np.random.default_rng(0)
-    curvature = np.geomspace(1e-3, 1e3, 60)
-    target = 1 + 0.2 * rng.normal(size=60)
-    wide = BallConstraint(np.array([0, 60]), np.array([9.0]))
-    used = []
-    for metric in (np.ones(60), curvature * rng.uniform(0.7, 1.4, 60)):
-        quadratic = Quadratic(curvature, target)
-        projected_quasi_newton(Minimization(quadratic, wide, 1e-8, 400), np.ones(60), metric)
-        used.append(quadratic.n_evaluations)
-    assert used[1] < used[0] / 2
 
 
 def test_a_search_that_fails_once_begins_anew_and_twice_ends_it(rng, monkeypatch):

@@ -9,8 +9,7 @@ from naive import learning as naive
 from treelens.pairwise import _compiled_pairs
 from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
-from treelens.pairwise.settings import LearnerSettings
-from treelens.pairwise.solvers import draw_pairs, stochastic_gradient
+from treelens.pairwise.solvers import StochasticGradient, draw_pairs, stochastic_gradient
 
 MARGINS = Margins(alpha1=0.8, alpha2=0.6, sigma=0.15)
 
@@ -21,11 +20,8 @@ def problem(features, labels, balance=False):
 
 def run(sums, constraint, n_steps, step_size=0.1, halvings=0, average=False, seed=0):
     """Return the weights and the number of steps, without checks."""
-    settings = LearnerSettings(
-        n_steps=n_steps, step_size=step_size, halvings=halvings, average=average, n_checks=0,
-        tol=0.0, random_state=seed,
-    )  # fmt: skip
-    weights, _, n_done = stochastic_gradient(sums, constraint, settings)
+    settings = StochasticGradient(n_steps, None, halvings, average, n_checks=0, tol=0.0)
+    weights, _, n_done = stochastic_gradient(sums, constraint, settings, step_size, seed)
     return weights, n_done
 
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import ShuffleSplit
 
 import treelens as tl
 from storage.conftest import GRAPHS, THREE, Y, assert_same_predictions, fitted, refuse, reloaded
-from treelens.estimators.files import load
+from treelens.estimators.base import load
 from treelens.graphs.collection import Graph
 from treelens.kernels.table import KERNELS
 from treelens.storage.files import ModelFileError
@@ -238,7 +238,7 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
      (put("model", "patterns", kind="subtree"), "kind of pair feature"),
      (put("model", "decision", "kernel", name="none"), "kernel must be one of"),
      (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
-     (put("model", "choice", learner={"solver": "luck"}), "solver must be"),
+     (put("model", "choice", learner={"solver": "luck"}), "'solver' parameter"),
      (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
      (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
      (put(estimator="GraphClassifier"), "'estimator' is"),

@@ -1,13 +1,17 @@
-"""The search: work shared between grid points gives what each point would give alone."""
+"""The search: work shared between grid points gives what each would alone; its settings."""
 
+import warnings
 from collections.abc import Iterator
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import metrics
 from sklearn.model_selection import (
+    KFold,
+    PredefinedSplit,
     ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
@@ -23,6 +27,13 @@ from treelens.evaluation.validation import corrected_paired_test
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import search as selection
+from treelens.svm.model import (
+    AUTO_KERNELS,
+    inner_splits,
+    listed,
+    listed_kernels,
+    resolved,
+)
 from treelens.svm.search import (
     SCORES,
     Candidate,
@@ -31,6 +42,7 @@ from treelens.svm.search import (
     grid,
     leading_settings,
     learning_gain,
+    repetitions_for,
     staged_search,
 )
 from treelens.svm.solver import pairwise_hinge_loss
@@ -140,6 +152,23 @@ def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
     assert tried == leading
     assert 0 < len(leading) < 4  # some settings are left out, or this shows nothing
     assert result.winner() in result.scores
+
+
+@pytest.mark.parametrize(
+    ("solver", "expected"),
+    [
+        ("quasi-newton", {"max_iter": 40, "tol": 0.01}),
+        (tl.QuasiNewton(max_iter=3, tol=0.5), {"max_iter": 3, "tol": 0.5}),
+        (tl.StochasticGradient(n_steps=50), {"n_steps": 50, "tol": 0.01}),
+    ],
+)
+def test_rough_weights_only_ever_stop_earlier(data, splits, solver, expected):
+    learner = tl.PairwiseWeights(2.0, solver=solver)
+    before = repr(learner)
+    found = search_of(data, splits, learner=learner).learn(SHARED[7].base, splits[0][0], rough=True)
+    assert expected.items() <= found.solver.get_params().items()
+    assert found.radius == 1.0
+    assert repr(learner) == before
 
 
 # --- the race -------------------------------------------------------------------------------------
@@ -275,14 +304,6 @@ def test_grid():
     assert len(grid(["tanimoto", "tanimoto"], [1, 1], [0, 0.0], [1.0], [1, 1.0])) == 1
 
 
-def test_learning_is_tried_where_uniform_weights_did_best():
-    exponential = [Candidate(0.0, d, "wwl", g, 1.0) for d in (1, 2) for g in (1.0, 3.0)]
-    scores = dict(zip(exponential, [[0.6], [0.7], [0.9], [0.8]], strict=True))
-    scores |= {A: [0.5], B: [0.4], C: []}  # C did not finish
-    result = SearchResult(1, 0.2, scores, {c: [1.0] for c in scores})
-    assert set(leading_settings(result)) == {*exponential[2:], A}
-
-
 # --- results ------------------------------------------------------------------------------------
 
 
@@ -337,3 +358,98 @@ def test_a_single_split_has_no_p_value_and_can_be_saved(data, tmp_path):
     assert model.learning_gain_["p_value"] is None
     model.save(tmp_path / "model.treelens")
     assert tl.load(tmp_path / "model.treelens").learning_gain_ == model.learning_gain_
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+AB = np.array(["a", "b"])
+BALANCED = np.array([0, 1] * 10)
+RARE = np.array([0] * 19 + [1])
+RARE_OF_THREE = np.array([0] * 20 + [1] * 20 + [2])
+
+
+def test_folds_hold_every_class_and_every_graph_as_often_as_repeated() -> None:
+    splits = inner_splits(5, BALANCED, AB, seed=0)
+    assert len(splits) == 5 * repetitions_for(len(BALANCED))
+    held_out = np.concatenate([validation for _, validation in splits])
+    assert set(np.bincount(held_out)) == {repetitions_for(len(BALANCED))}
+    assert all(len(set(BALANCED[validation])) == 2 for _, validation in splits)
+    first, same, other = (inner_splits(2, BALANCED, AB, seed) for seed in (0, 0, 1))
+    assert all((a[1] == b[1]).all() for a, b in zip(first, same, strict=True))
+    assert any((a[1] != b[1]).any() for a, b in zip(first, other, strict=True))
+
+
+def test_a_small_class_makes_fewer_folds_and_a_single_one_none() -> None:
+    codes = np.array([0] * 10 + [1] * 3)
+    with pytest.warns(UserWarning, match=r"Class 'b' has 3 members.*with 3 folds"):
+        splits = inner_splits(5, codes, AB, seed=0)
+    assert all(1 in codes[validation] for _, validation in splits)
+    with pytest.raises(ValueError, match="Class 'b' has one member"):
+        inner_splits(5, RARE, AB, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inner_splits(3, codes, AB, seed=0)  # just enough
+
+
+def test_a_splitter_of_the_users_is_taken_as_it_is() -> None:
+    found = inner_splits(KFold(2), BALANCED, AB, seed=0)
+    for ours, theirs in zip(found, KFold(2).split(BALANCED, BALANCED), strict=True):
+        assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
+
+
+class Splits:
+    def __init__(self, *splits):
+        self.splits = splits
+
+    def split(self, X, y):
+        return self.splits
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        Splits(),
+        Splits(([0, 2], [1])),  # one class to learn from
+        Splits(([0, 1], [2, 3]), ([0, 1], [])),
+        PredefinedSplit([0, -1] * 10),
+        Splits(([0, 1], [2, 4])),  # one class is never held out
+    ],
+)
+def test_splits_that_no_machine_could_be_fitted_to(cv) -> None:
+    with pytest.raises(ValueError, match="use StratifiedKFold"):
+        inner_splits(cv, BALANCED, AB, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("codes", "scoring", "class_weight"),
+    [
+        (BALANCED, "accuracy", None),
+        (np.arange(100) // 75, "accuracy", None),  # 25 % is not rare
+        (np.arange(100) // 76, "roc_auc", "balanced"),
+        (RARE, "roc_auc", "balanced"),
+        (np.arange(60) % 6, "accuracy", None),  # every class has its even share
+        (np.append(np.arange(60) % 6, [5] * 60), "accuracy", None),
+        (np.append(np.arange(60) % 6, [5] * 60 + [4] * 61), "balanced_accuracy", "balanced"),
+        (RARE_OF_THREE, "balanced_accuracy", "balanced"),
+    ],
+)
+def test_a_rare_class_changes_score_and_weights(codes, scoring, class_weight) -> None:
+    assert resolved("auto", "auto", codes) == (scoring, class_weight)
+
+
+def test_what_was_asked_for_stays() -> None:
+    for ignoring in ("accuracy", "roc_auc"):
+        assert resolved(ignoring, "auto", RARE) == (ignoring, None)
+    assert resolved("balanced_accuracy", "auto", RARE) == ("balanced_accuracy", "balanced")
+    assert resolved("auto", None, RARE) == ("roc_auc", None)
+    own = {"a": 1.0, "b": 5.0}
+    assert resolved("auto", own, RARE)[1] is own
+
+
+def test_settings_as_lists() -> None:
+    assert listed_kernels("auto") == list(AUTO_KERNELS)
+    assert listed_kernels("tanimoto") == ["tanimoto"]
+    assert listed_kernels(("wwl", "tanimoto")) == ["wwl", "tanimoto"]
+    assert listed("auto", (1, 2), "depth", Integral) == [1, 2]
+    assert listed(3, (), "depth", Integral) == [3]
+    assert listed(np.array([0.5, 1]), (), "gamma", Real, positive=True) == [0.5, 1.0]

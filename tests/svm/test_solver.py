@@ -18,7 +18,6 @@ from treelens.svm.solver import (
     calibrated_probabilities,
     decisions_of,
     fit_calibration,
-    fit_svm,
     fit_svm_path,
     margins_of,
 )
@@ -40,6 +39,10 @@ def problem(n: int = 60, n_classes: int = 2, seed: int = 0, scale: float = 1.0):
     codes = np.arange(n) % n_classes
     features = rng.normal(size=(n, 12)) + rng.normal(size=(n_classes, 12))[codes]
     return scale * (features @ features.T) / 12, codes
+
+
+def fit_svm(kernel, codes, n_classes, C, weights):
+    return fit_svm_path(kernel, codes, n_classes, [C], weights)[0]
 
 
 def cost(kernel: np.ndarray, C: float) -> float:
@@ -130,39 +133,6 @@ def test_several_classes_are_one_against_one(n_classes, C):
     assert fitted.coefficients.shape == (n_classes * (n_classes - 1) // 2, 70)
     # Ours are positive for the second class of a pair, LIBSVM's for the first.
     np.testing.assert_allclose(fitted.outputs(outer), -expected, rtol=0.02, atol=0.02)
-
-
-@pytest.mark.parametrize("balanced", [True, False])
-@pytest.mark.parametrize("n_classes", [3, 10, 30])
-def test_predictions_are_those_of_svc_up_to_ties(n_classes, balanced):
-    rng = np.random.default_rng(n_classes)
-    shares = np.ones(n_classes) if balanced else np.arange(1.0, n_classes + 1)
-    codes = rng.choice(n_classes, size=400, p=shares / shares.sum())
-    codes[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
-    points = rng.normal(size=(400, 8)) + rng.normal(size=(n_classes, 8))[codes]
-    kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(axis=2) / 16)
-    inner, outer = np.ascontiguousarray(kernel[:200, :200]), kernel[200:, :200]
-    for C in CS:
-        fitted = fit_svm(inner, codes[:200], n_classes, C, np.ones(200))
-        predicted = predicted_codes(fitted.decide(outer))
-        clear = np.abs(fitted.outputs(outer)).min(axis=1) > 0.01 / n_classes
-        rival = SVC(kernel="precomputed", C=cost(inner, C), break_ties=True)
-        expected = rival.fit(inner, codes[:200]).predict(outer)
-        np.testing.assert_array_equal(predicted[clear], expected[clear])
-        by_vote = SVC(kernel="precomputed", C=cost(inner, C)).fit(inner, codes[:200])
-        votes = np.sort(np.rint(fitted.decide(outer)), axis=1)
-        untied = clear & (votes[:, -1] > votes[:, -2])
-        assert untied.mean() > 0.7
-        np.testing.assert_array_equal(predicted[untied], by_vote.predict(outer)[untied])
-
-
-def test_outputs_per_class_are_the_mean_margins():
-    kernel, codes = problem(60, 4, seed=2)
-    fitted = fit_svm(kernel, codes, 4, 3.0, np.ones(60))
-    coefficients, intercepts = fitted.per_class
-    np.testing.assert_allclose(
-        kernel @ coefficients.T + intercepts, margins_of(fitted.outputs(kernel))
-    )
 
 
 # --- C, and paths of C ----------------------------------------------------------------------

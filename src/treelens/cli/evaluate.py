@@ -120,7 +120,7 @@ def _model(name: str, task: str, training: options.Training) -> Any:
     """Return an estimator, not yet fitted."""
     from treelens import GraphClassifier, GraphRegressor, GraphSVC, PairwiseWeights
     from treelens.estimators.baselines import BASELINES, LearnedKernelSVC
-    from treelens.pairwise.settings import QuasiNewton
+    from treelens.pairwise.solvers import QuasiNewton
 
     regression, seed = task == "regression", training.seed
     if name in GP:

@@ -17,7 +17,7 @@ import typer
 from treelens.cli.console import Output
 
 if TYPE_CHECKING:
-    from treelens.estimators.files import AnyModel
+    from treelens.estimators.base import AnyModel
     from treelens.estimators.named_models import NamedModel
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.tables import Table
@@ -411,7 +411,7 @@ def load_model(
     Raises an error first if a source cannot be read, or one of the files to write would replace
     the model or a source.
     """
-    from treelens.estimators.files import load
+    from treelens.estimators.base import load
     from treelens.storage.files import checked_target
 
     for source in reads:

@@ -247,8 +247,7 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
-    from treelens.estimators.named_models import summarize_rows
-    from treelens.estimators.posterior import file_columns
+    from treelens.estimators.named_models import file_columns, summarize_rows
     from treelens.graphs.errors import first_few
     from treelens.graphs.recipe import noun_of
 

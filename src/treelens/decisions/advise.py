@@ -20,7 +20,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from treelens.decisions.suggest import direction
-from treelens.estimators.posterior import prediction_table
+from treelens.estimators.named_models import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
 from treelens.graphs.chem import parsed_smiles, quiet, rdkit, smiles_parser

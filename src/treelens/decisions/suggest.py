@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from sklearn.base import is_regressor
 
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
-from treelens.estimators.posterior import prediction_table
+from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors

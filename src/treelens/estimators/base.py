@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
-from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
@@ -25,15 +23,23 @@ from treelens.graphs.convert import (
     as_single_graph,
     check_graphs,
     holds_blocks,
-    learned_transform,
 )
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions
+from treelens.pairwise.learn import PairwiseWeights
+from treelens.parallel import n_threads
 
 if TYPE_CHECKING:
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+    from treelens.estimators.svc import GraphSVC
     from treelens.explain.fragments import FragmentTable
+    from treelens.storage.files import Contents
+
+    AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphRegressor
+
+_MAX_THREADS = 4096  # that the file of a model may ask for
 
 
 class GraphEstimator(BaseEstimator):
@@ -43,8 +49,7 @@ class GraphEstimator(BaseEstimator):
     recipe_: Any
 
     def _n_jobs(self) -> int:
-        """Threads to use: no more than four for each processor."""
-        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
+        return n_threads(self.n_jobs)
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Return graphs that are read as the training graphs were."""
@@ -113,11 +118,8 @@ class FittedEstimator(GraphEstimator):
         return self._fitted_graphs
 
     def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
-        """Return numbers in units of the table on the scale of the record's transform."""
-        scale = learned_transform(recipe) if is_regressor(self) else None
-        if scale is None or y is None:
-            return y
-        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
+        """Return targets in units of the table on the scale that is learned: classes have none."""
+        return y
 
     def _beside(self, X: Any, covariates: Any) -> Any:
         """Return new graphs that have the covariates given with them."""
@@ -127,16 +129,11 @@ class FittedEstimator(GraphEstimator):
             check_beside_blocks(covariates=covariates)
         graphs, given = with_covariates(self._new_graphs(X), covariates)
         own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
-        if not own and not (self.covariates_ and given == [DESCRIPTORS]):
+        needless = not own and not (self.covariates_ and given == [DESCRIPTORS])
+        if needless or not set(own) <= set(given):
             raise ValueError(
-                "covariates are given, but the model was fitted without any: leave them out, or "
-                "fit with covariates."
-            )
-        missing = [name for name in own if name not in given]
-        if missing:
-            raise ValueError(
-                f"covariates hold {', '.join(map(repr, given))}, but the model was fitted with "
-                f"{', '.join(map(repr, own))}: {missing[0]!r} is missing."
+                f"covariates must be those that the model was fitted with, {own or 'none'}; got "
+                f"{given}."
             )
         return graphs
 
@@ -194,15 +191,9 @@ class FittedEstimator(GraphEstimator):
         return explanation
 
     def fragments(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        class_label: Any = None,
-        n_fragments: int = 40,
-        min_support: int | None = None,
-        smarts: bool = True,
-    ) -> FragmentTable:
+        self, X: Any, y: Any = None, *, class_label: Any = None, n_fragments: int = 40,
+        min_support: int | None = None, smarts: bool = True,
+    ) -> FragmentTable:  # fmt: skip
         """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
         A graph with the same patterns as a training graph is explained without that training
@@ -285,9 +276,31 @@ class FittedEstimator(GraphEstimator):
             each training graph, and the measured values: no protection against somebody who wants
             to reconstruct the molecules.
         """
-        from treelens.estimators.files import save_model
+        from treelens import __version__
+        from treelens.storage.files import Contents, write_archive
+        from treelens.storage.state import MODEL_CLASSES, UnstorableError, to_state
 
-        save_model(self, path, training_data)
+        model = self._fitted_model
+        if not training_data:
+            model = replace(model, training=model.training.without_identity())
+        learners = {type(getattr(self, name, None)) for name in ("learner", "learner_")}
+        if not learners <= {PairwiseWeights, type(None)}:
+            raise UnstorableError("It cannot be saved: its learner is not a PairwiseWeights.")
+        kept, not_kept = {}, {}
+        for name, value in self.get_params(deep=False).items():
+            given = value.flat_parameters() if type(value) is PairwiseWeights else value
+            try:
+                to_state(given)
+                kept[name] = given
+            except UnstorableError:  # a splitter, a random generator: for fitting again only
+                not_kept[name] = repr(value)[:200]
+        record = {"estimator": type(self).__name__, "parameters": kept,
+                  "parameters_not_kept": not_kept, "model": model}  # fmt: skip
+        try:
+            contents = Contents(*to_state(record, MODEL_CLASSES))
+        except UnstorableError as error:
+            raise UnstorableError(f"The model cannot be saved: {error}") from None
+        write_archive(path, contents, __version__)
 
     def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
@@ -342,3 +355,83 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
         ``mean_margins``) that is calibrated on held-out training graphs.
         """
         return self._collect("probabilities", X)
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def load(path: str | Path) -> AnyModel:
+    """Load a model that ``model.save(path)`` wrote.
+
+    Loading runs no code from the file, which has numbers and plain labels only. Predictions are
+    those of the saved model to the last bit, on the same machine.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that is truncated, altered, of another version or no model at all raises a
+        ``ModelFileError``, a ``ValueError``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
+    >>> model.save(path)
+    >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
+    True
+    """
+    from treelens.storage.files import read_archive
+
+    return estimator_of(read_archive(path), str(path))
+
+
+def estimator_of(contents: Contents, place: str) -> AnyModel:
+    """Return the estimator in the contents of a model file; ``place`` is for messages."""
+    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+    from treelens.estimators.svc import GraphSVC
+    from treelens.gp.model import FittedGP
+    from treelens.storage.files import ModelFileError
+    from treelens.storage.state import MODEL_CLASSES, StateError, from_state
+    from treelens.svm.model import FittedSVM
+
+    kinds: dict[Any, Any] = {k.__name__: k for k in (GraphClassifier, GraphRegressor, GraphSVC)}
+    try:
+        record = from_state(*contents, MODEL_CLASSES)
+        name, model = record.get("estimator"), record.get("model")
+        kind = kinds.get(str(name))
+        expected = FittedSVM if kind is GraphSVC else FittedGP
+        has_classes = getattr(model, "classes", None) is not None
+        if not isinstance(model, expected) or has_classes == (kind is GraphRegressor):
+            raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
+        try:
+            return _made(kind, record.get("parameters"), model)
+        except (TypeError, ValueError) as error:
+            raise StateError(f"'parameters': {str(error)[:300]}") from error
+    except (StateError, RecursionError) as error:
+        raise ModelFileError(
+            f"{place}: {error}. The file was altered, or written by another program; save the "
+            "model again."
+        ) from error
+
+
+def _made(kind: Any, parameters: Any, model: Any) -> Any:
+    """Return an estimator with parameters such as ``fit`` takes, and its fitted model."""
+    made = kind(**parameters)
+    learners = []
+    if hasattr(model, "choice"):  # of an SVM
+        if made.learner is not None:
+            made.learner = PairwiseWeights.from_flat(made.learner)
+        made.learner_ = None
+        if model.choice.learned is not None:
+            made.learner_ = PairwiseWeights.from_flat(model.choice.learner)
+            made.learner_._keep(model.choice.learned)
+        learners = [each for each in (made.learner, made.learner_) if each is not None]
+    for each in (made, *learners):
+        each._validate_params()
+        if each.n_jobs is not None and not 0 < abs(each.n_jobs) <= _MAX_THREADS:
+            raise ValueError(f"n_jobs must be from -{_MAX_THREADS} to {_MAX_THREADS}, and not 0")
+    made.model_ = model
+    return made

@@ -1,9 +1,4 @@
-"""Rivals: Gaussian processes, forests and boosting on ECFP, and published kernels that learn.
-
-The Gaussian processes are :class:`treelens.GraphRegressor` and :class:`treelens.GraphClassifier`
-with ECFP counts in place of Weisfeiler-Lehman patterns. Forests and boosting are scikit-learn's,
-tuned by inner cross-validation.
-"""
+"""Rivals: Gaussian processes, tuned forests and boosting on ECFP, published kernels that learn."""
 
 from __future__ import annotations
 
@@ -33,7 +28,7 @@ _LARGE = 3000  # more molecules than this have three inner folds instead of five
 
 
 class EcfpGPRegressor(GraphRegressor):
-    """Gaussian process regression on ECFP counts.
+    """Gaussian process regression on ECFP counts, in place of Weisfeiler-Lehman patterns.
 
     Parameters
     ----------
@@ -58,10 +53,7 @@ class EcfpGPRegressor(GraphRegressor):
 
 
 class EcfpGPClassifier(GraphClassifier):
-    """Classification by a Gaussian process on ECFP counts; see :class:`EcfpGPRegressor`.
-
-    ``threshold`` is that of :class:`treelens.GraphClassifier`.
-    """
+    """Gaussian process classification on ECFP counts; see :class:`EcfpGPRegressor`."""
 
     def __init__(
         self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
@@ -105,7 +97,8 @@ class _TunedTrees(GraphEstimator):
         trees = getattr(ensemble, self._kind)(random_state=self.random_state, **settings)
         if not forest:
             trees = make_pipeline(_SplittableColumns(trees.min_samples_leaf), trees)
-        with self._threads(len(table)):
+        # More threads wait for each other longer than they work where molecules are few.
+        with openmp_threads(self._n_jobs() if len(table) > _LARGE else 1):
             return trees.fit(table, y)
 
     def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
@@ -130,13 +123,8 @@ class _TunedTrees(GraphEstimator):
         self._fitted = self._fitted_trees(tables[chosen[0]], y, _N_TREES[1], chosen[1])
         return held_out
 
-    def _threads(self, n_rows: int) -> Any:
-        """More threads wait for each other longer than they work where molecules are few."""
-        return openmp_threads(self._n_jobs() if n_rows > _LARGE else 1)
-
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
-        with self._threads(len(table)):
-            return trees.predict(table)
+        return trees.predict(table)
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
         return -float(np.mean((predicted - y) ** 2))
@@ -202,9 +190,8 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         found = np.zeros((len(table), len(self.classes_)))
-        with self._threads(len(table)):
-            # boosting of a single class returns two columns, the second nearly zero
-            found[:, trees.classes_] = trees.predict_proba(table)[:, : len(trees.classes_)]
+        # boosting of a single class returns two columns, the second nearly zero
+        found[:, trees.classes_] = trees.predict_proba(table)[:, : len(trees.classes_)]
         return found
 
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
@@ -255,10 +242,7 @@ BASELINES: dict[str, tuple[type, type]] = {
 
 
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
-    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones.
-
-    It always learns: the ``model`` has the kernels and depths to choose from, and a radius of 0.
-    """
+    """A published kernel with learned weights, at the kernel and depth chosen with uniform ones."""
 
     def __init__(self, model: GraphSVC, learner: Any) -> None:
         self.model = model

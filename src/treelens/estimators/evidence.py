@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
-from treelens.estimators.posterior import INTERVALS
 from treelens.evaluation.splits import murcko_scaffolds
 from treelens.gp.censoring import starting_weights
 from treelens.gp.choice import tenths_by_rank
@@ -39,6 +38,7 @@ from treelens.graphs.convert import (
     learned_transform,
 )
 from treelens.graphs.errors import check_choice
+from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import (
     Threshold,
@@ -130,6 +130,12 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
 
+    def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
+        scale = learned_transform(recipe)
+        if scale is None or y is None:
+            return y
+        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
+
     def _training_targets(
         self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
     ) -> TrainingTargets:
@@ -195,16 +201,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         intervals: str = "posterior",
     ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
     def predict(
-        self,
-        X: Any,
-        return_std: bool = False,
-        return_cov: bool = False,
-        include_noise: bool = True,
-        *,
-        covariates: Any = None,
-        learned_scale: bool = False,
+        self, X: Any, return_std: bool = False, return_cov: bool = False,
+        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
         intervals: str = "posterior",
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Return values and, if asked for, their standard deviations or their covariance.
 
         Parameters
@@ -280,7 +280,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     def _widening(self, intervals: str) -> float:
         """Return what standard deviations are multiplied by."""
-        check_choice("intervals", intervals, INTERVALS)
+        check_choice("intervals", intervals, ("posterior", "scaffold"))
         return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
 
     def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -293,15 +293,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return mean[:, 0], cov
 
     def sample_y(
-        self,
-        X: Any,
-        n_samples: int = 1,
-        random_state: Any = 0,
-        *,
-        include_noise: bool = True,
-        covariates: Any = None,
-        learned_scale: bool = False,
-    ) -> np.ndarray:
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True,
+        covariates: Any = None, learned_scale: bool = False,
+    ) -> np.ndarray:  # fmt: skip
         """Draw values of all graphs together from the posterior.
 
         Parameters

@@ -25,11 +25,9 @@ from treelens.graphs.targets import limits_in_words
 from treelens.patterns.histograms import select_features
 
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
-_SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")
 _N_PATTERNS = 5  # that a notebook shows
 _N_FRAGMENTS = 5  # that a fit shows
-# Each of several classes is explained by itself, and with so many graphs it takes longer than
-# fitting.
+# Beyond these, finding fragments takes longer than fitting.
 _MOST_CLASSES, _MOST_SEARCHED = 2, 3000
 
 
@@ -96,11 +94,10 @@ def _svc_summary(model: Any) -> dict[str, Any]:
     counts = np.bincount(codes)
     majority = {"accuracy": counts.max() / counts.sum(), "roc_auc": 0.5}
     rows: dict[str, Any] = {}
-    for name, wanted in (("uniform", lambda c: c.weight_radius == 0),
-                         ("learned", lambda c: c.weight_radius > 0)):  # fmt: skip
-        best = model.cv_results_.best(wanted)
-        found = None if best is None else model.cv_results_.scores[best]
-        rows[name] = None if best is None or found is None else {
+    for name, learned in (("uniform", False), ("learned", True)):
+        best = model.cv_results_.best(lambda c, learned=learned: (c.weight_radius > 0) == learned)
+        found = model.cv_results_.scores.get(best)
+        rows[name] = None if best is None else {
             "mean": float(np.mean(found)), "standard_deviation": float(np.std(found)),
             "n_splits": len(found), **best._asdict(),
         }  # fmt: skip
@@ -151,10 +148,7 @@ def data_summary(data: MoleculeTable) -> dict[str, Any]:
 
 
 def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
-    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long.
-
-    Each has what was measured with and without it, on the learned scale.
-    """
+    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
     classes, targets = model.model_.classes, model.model_.training.targets
     n_classes = None if classes is None else len(classes)
     too_long = None
@@ -185,10 +179,9 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
 
 def pattern_summary(model: Any, n: int, order: str = "auto") -> dict[str, Any]:
     """Return the first ``n`` patterns, one dict each, and how the graphs were read."""
+    learned = getattr(model, "best_weights_", None) != "uniform"
     if hasattr(model, "best_params_"):
         learned = bool(model.best_params_["weight_radius"] > 0)
-    else:
-        learned = bool(model.best_weights_ != "uniform")
     facts = {
         "noun": noun_of(model.recipe_),
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
@@ -222,7 +215,6 @@ def model_facts(model: Any) -> dict[str, Any]:
         kept = "pattern counts and values kept"
         if recipe is not None and recipe.is_molecular:
             kept = f"SMILES and names left out; {kept}"
-    named = table is not None and table.target is not None
     return {
         "kind": type(model).__name__,
         "task": "regression" if is_regressor(model) else "classification",
@@ -230,12 +222,15 @@ def model_facts(model: Any) -> dict[str, Any]:
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
         "training_data": kept,
-        "target_in_words": table.target_in_words if table is not None and named else None,
-        **(_svc_facts(model) if hasattr(model, "best_params_") else _gp_facts(model)),
+        "target_in_words": None if table is None or table.target is None else table.target_in_words,
+        **_kernel_facts(model),
     }
 
 
-def _gp_facts(model: Any) -> dict[str, Any]:
+def _kernel_facts(model: Any) -> dict[str, Any]:
+    if hasattr(model, "best_params_"):  # a support vector machine
+        sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
+        return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
     fitted = model.model_
     forest, scales = fitted.weighted.forest, fitted.scales
     weights = fitted.weighted.level_weights.tolist()
@@ -247,10 +242,8 @@ def _gp_facts(model: Any) -> dict[str, Any]:
             "depth": model.best_depth_, "trees": list(forest.trees),
         },
         "sizes": {
-            "graphs": len(fitted.training.targets),
-            "graphs_in_all": fitted.training.n_in_all,
-            "basis_graphs": len(fitted.basis_indices),
-            "patterns": len(model.weights_),
+            "graphs": len(fitted.training.targets), "graphs_in_all": fitted.training.n_in_all,
+            "basis_graphs": len(fitted.basis_indices), "patterns": len(model.weights_),
         },
         "levels": dict(levels),
         "covariates": covariate_facts(model),
@@ -258,44 +251,27 @@ def _gp_facts(model: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _svc_facts(model: Any) -> dict[str, Any]:
-    sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
-    return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
-
-
 def model_html(model: Any) -> str:
     """Return a fitted Gaussian process as HTML: scores, warnings, heaviest patterns; escaped."""
-    regressor, gp = is_regressor(model), model.model_
-    forest, support = gp.weighted.forest, gp.training.histograms.support
-    facts = (
-        f"{type(model).__name__}: {len(gp.training.targets):,} graphs, {len(model.weights_):,} "
-        f"patterns to depth {model.best_depth_} ({', '.join(forest.trees)})"
-    )
-    warnings = [] if model.converged_ else ["⚠ The search for the weights did not converge."]
-    if not regressor:
-        counts = zip(model.classes_.tolist(), np.bincount(model.train_codes_).tolist(), strict=True)
-        facts += "; classes " + ", ".join(f"{name} ({n:,})" for name, n in counts)
-        if model.threshold_ is not None:
-            value, code = model.threshold_
-            facts += f"; {model.classes_[code]} is predicted from a probability of {value:.3g} on"
-        if len(np.unique(model.loo_.predictions)) == 1:
-            warnings.append("⚠ All graphs are put into one class: it does not distinguish classes.")
-    found = fit_summary(model)["leave_one_out"]["model"]
-    titles = NUMBER_SCORES if regressor else CLASS_SCORES
-    scores = [
-        (title, f"{100 * found[name]:.1f} %" if name in _SHARES else f"{found[name]:.4g}")
-        for name, (title, _) in titles.items()
-        if found[name] is not None
+    forest, support = model.model_.weighted.forest, model.model_.training.histograms.support
+    lines = [
+        f"{type(model).__name__}: {len(support):,} patterns to depth {model.best_depth_} "
+        f"({', '.join(forest.trees)}) of {len(model.model_.training.targets):,} graphs",
+        str(model.learning_gain_),
     ]
+    if not model.converged_:
+        lines.append("⚠ The search for the weights did not converge.")
+    if not is_regressor(model) and len(np.unique(model.loo_.predictions)) == 1:
+        lines.append("⚠ All graphs are put into one class: it does not distinguish classes.")
+    found = fit_summary(model)["leave_one_out"]["model"]
+    titles = NUMBER_SCORES if is_regressor(model) else CLASS_SCORES
+    scores = [(title, found[name]) for name, (title, _) in titles.items()]
     heaviest = np.argsort(-model.weights_ * (support > 1), kind="stable")[:_N_PATTERNS]
-    rows = zip(forest.texts(heaviest), model.weights_[heaviest], support[heaviest], strict=True)
-    columns = ["heaviest patterns", "weight", "training graphs"]
-    return "".join(
-        [
-            '<div class="treelens-model">',
-            *(f"<p>{escape(x)}</p>" for x in (facts, str(model.learning_gain_), *warnings)),
-            pd.DataFrame(scores, columns=["leave-one-out score", "value"]).to_html(index=False),
-            pd.DataFrame(rows, columns=columns).to_html(index=False, float_format="{:.3g}".format),
-            "</div>",
-        ]
+    patterns = zip(forest.texts(heaviest), model.weights_[heaviest], support[heaviest], strict=True)
+    tables = (
+        pd.DataFrame(scores, columns=["leave-one-out score", "value"]).dropna(),
+        pd.DataFrame(patterns, columns=["heaviest patterns", "weight", "training graphs"]),
     )
+    parts = [f"<p>{escape(line)}</p>" for line in lines]
+    parts += [table.to_html(index=False, float_format="{:.4g}".format) for table in tables]
+    return f'<div class="treelens-model">{"".join(parts)}</div>'

@@ -1,17 +1,20 @@
-"""What the regressor and the classifier share: parameters and fitting."""
+"""What the regressor and the classifier share: parameters, fitting, and what a fit tells."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import check_random_state
 
-from treelens._sklearn_compat import Interval, StrOptions
-from treelens.estimators.posterior import FittedGaussianProcess
+from treelens._sklearn_compat import Interval, StrOptions, check_sample_weight
+from treelens.estimators.base import FittedEstimator, view
+from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import FEWEST, LearningSample, TrainingData, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -19,19 +22,23 @@ from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of
 from treelens.gp.fitting import (
     Described,
     FittedEvidence,
+    LearningGain,
     check_memory,
+    condition,
     evidence_history,
     fit_gaussian_process,
     landmarks_for,
     learning_gain,
 )
-from treelens.gp.model import EvidenceRecord
-from treelens.gp.posterior import LeaveOneOut, Targets
+from treelens.gp.model import Domain, EvidenceRecord, FittedGP, feature_blocks
+from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import LIMITS, check_graphs, holds_blocks
+from treelens.graphs.descriptors import PREFIX
+from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
-from treelens.parallel import progress_ticks
+from treelens.parallel import n_threads, progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 
 if TYPE_CHECKING:
@@ -51,14 +58,21 @@ class TrainingTargets(NamedTuple):
     noise: np.ndarray | None = None  # (n_graphs,) known variances, standardised
 
 
-class GaussianProcessEstimator(FittedGaussianProcess):
+class GaussianProcessEstimator(FittedEstimator):
     """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
+    model_: FittedGP
+    _domain: Domain | None = None
+    _intervals = "posterior"
+
     # For the subclasses to say: targets checked and standardised; those of a sample of blocks and
-    # of all their graphs; the first that cannot be learned from.
+    # of all their graphs; those with more graphs; the first that cannot be learned from; scores
+    # of left-out graphs.
     _training_targets: Callable[..., TrainingTargets]
     _sample_targets: Callable[..., tuple[TrainingTargets, Targets]]
+    _targets_with_more: Callable[..., TrainingTargets]
     _first_wrong: Callable[[np.ndarray], tuple[int, str] | None]
+    _scored: Callable[..., tuple[Any, float | None]]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
@@ -78,23 +92,12 @@ class GaussianProcessEstimator(FittedGaussianProcess):
     }
 
     def __init__(
-        self,
-        depth: int | str = "auto",
-        weights: str = "auto",
-        *,
-        descriptors: bool | str = "auto",
-        attributes: str = "auto",
-        trees: Any = "auto",
-        prior_strength: float = 30.0,
-        learning_size: int = 3000,
-        exact_size: int = _EXACT_SIZE,
-        n_landmarks: int = 3000,
-        max_steps: int = 100,
-        device: str = "cpu",
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        progress: bool | None = None,
-    ) -> None:
+        self, depth: int | str = "auto", weights: str = "auto", *,
+        descriptors: bool | str = "auto", attributes: str = "auto", trees: Any = "auto",
+        prior_strength: float = 30.0, learning_size: int = 3000, exact_size: int = _EXACT_SIZE,
+        n_landmarks: int = 3000, max_steps: int = 100, device: str = "cpu",
+        n_jobs: int | None = None, random_state: Any = 0, progress: bool | None = None,
+    ) -> None:  # fmt: skip
         self.depth = depth
         self.weights = weights
         self.descriptors = descriptors
@@ -111,16 +114,9 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         self.progress = progress
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        covariates: Any = None,
-        executor: Any = None,
-        limits: Any = None,
-        noise: Any = None,
-    ) -> Self:
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None,
+        executor: Any = None, limits: Any = None, noise: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn the weights and condition on the targets.
 
         Parameters
@@ -161,10 +157,8 @@ class GaussianProcessEstimator(FittedGaussianProcess):
             from treelens.gp.device import check_device
 
             for name, given in {**beside, "descriptors": self.descriptors}.items():
-                if given is not None and given != "auto" and given is not False:
-                    raise ValueError(
-                        f"device={self.device!r} learns without {name}: use device='cpu'."
-                    )
+                if given is not None and given is not False and given != "auto":
+                    raise ValueError(f"A GPU learns without {name}: use device='cpu'.")
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
@@ -185,7 +179,8 @@ class GaussianProcessEstimator(FittedGaussianProcess):
             exact_size = max(exact_size, largest_on_device(self.device) or 0)
         fitted = self._condition(graphs, known, exact_size, encoded)
         if known.noise is not None:
-            fitted, targets = with_known_noise(fitted, known.noise, known.targets, self._n_jobs())
+            n_jobs = n_threads(self.n_jobs)
+            fitted, targets = with_known_noise(fitted, known.noise, known.targets, n_jobs)
             known = known._replace(targets=targets)
         return self._keep(fitted, fitted.left_out, known)
 
@@ -215,28 +210,20 @@ class GaussianProcessEstimator(FittedGaussianProcess):
     def _keep(self, fitted: FittedEvidence, left_out: LeaveOneOut, known: TrainingTargets) -> Self:
         """Keep a fitted model with its scores."""
         scores, slope = self._scored(left_out, known)
-        history = evidence_history(fitted.search, fitted.n_learning)
         record = EvidenceRecord(
-            fitted.chosen.weights,
-            history,
-            fitted.search.converged,
-            learning_gain(fitted.chosen, fitted.candidates),
-            scores,
-        )
+            fitted.chosen.weights, evidence_history(fitted.search, fitted.n_learning),
+            fitted.search.converged, learning_gain(fitted.chosen, fitted.candidates), scores,
+        )  # fmt: skip
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
 
     def _condition(
-        self,
-        graphs: GraphCollection,
-        known: TrainingTargets,
-        exact_size: int,
-        covariates: tuple[CovariateTable, np.ndarray] | None = None,
-        descriptors: bool = True,
-    ) -> FittedEvidence:
+        self, graphs: GraphCollection, known: TrainingTargets, exact_size: int,
+        covariates: tuple[CovariateTable, np.ndarray] | None = None, descriptors: bool = True,
+    ) -> FittedEvidence:  # fmt: skip
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        n_jobs = self._n_jobs()
+        n_jobs = n_threads(self.n_jobs)
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = sample_for(known.groups, rare, self.learning_size, seed)
         landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed, rare)
@@ -254,17 +241,11 @@ class GaussianProcessEstimator(FittedGaussianProcess):
                 self.prior_strength, n_jobs, self.device, self.max_steps, tick,
             )  # fmt: skip
             fitted = fit_gaussian_process(
-                data,
-                covariates=table,
+                data, covariates=table,
                 described=self._described(graphs, table, sample) if descriptors else None,
-                descriptors=self.descriptors,
-                weights=self.weights,
-                depth=depth,
-                sample=sample,
-                groups=known.groups,
-                landmarks=landmarks,
-                seed=seed,
-            )
+                descriptors=self.descriptors, weights=self.weights, depth=depth, sample=sample,
+                groups=known.groups, landmarks=landmarks, seed=seed,
+            )  # fmt: skip
         self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
         model = replace(
@@ -291,10 +272,7 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         """Return covariates and descriptors together; None where there are no descriptors."""
         molecules = {"smiles", "mol"} & set(graphs.graph_data)
         if self.descriptors is True and not molecules:
-            raise ValueError(
-                "descriptors=True needs molecules: read them with read_smiles, or use "
-                "descriptors='auto'."
-            )
+            raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         too_few = self.descriptors == "auto" and len(graphs) < FEWEST
         if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
             return None
@@ -308,3 +286,206 @@ class GaussianProcessEstimator(FittedGaussianProcess):
         numbers = np.zeros((len(graphs), some.shape[1]))
         numbers[positions] = some  # all that the choice needs
         return Described(table, numbers, lambda: table.encode(graphs))
+
+    @property
+    def uses_descriptors_(self) -> bool:
+        """Whether descriptors of molecules stand beside the patterns."""
+        return any(name.startswith(PREFIX) for name in self.covariates_)
+
+    best_depth_: int = view("weighted.forest.depth", "The depth of the patterns in use.")
+    best_weights_: str = view(
+        "record.learned", 'The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``.'
+    )
+    # Numbers are standardised; of several classes it is the mean over their columns.
+    evidence_: float = view(
+        "record.evidence",
+        "Log of the marginal likelihood times the priors, up to a constant of the patterns.",
+    )
+    history_: pd.DataFrame = view(
+        "record.history", "``stage``, ``evidence`` and more after every iteration of the search."
+    )
+    converged_: bool = view("record.converged", "Whether the search for the weights converged.")
+    learning_gain_: LearningGain = view(
+        "record.learning_gain", "Learned against uniform weights, on held-out training graphs."
+    )
+
+    @property
+    def noise_(self) -> float:
+        """The variance of the noise of a measurement of weight one, in units of the kernel."""
+        return self._fitted_model.noise * self._fitted_model.target_scale**2
+
+    @property
+    def domain_(self) -> Domain:
+        """The domain of applicability, computed when it is first used."""
+        model = self._fitted_model
+        if self._domain is None or self._domain.model is not model:
+            self._domain = Domain.of(model, self._left_out_errors(), self._n_jobs())
+        return self._domain
+
+    def _left_out_errors(self) -> np.ndarray:
+        """Return leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
+        training, left_out = self._fitted_model.training, self._fitted_model.record.left_out
+        if self.model_.classes is not None:
+            columns = class_columns(training.targets, len(self.model_.classes))
+            return columns - left_out.decisions.reshape(columns.shape)
+        errors = training.targets - left_out.predictions
+        if training.limits is not None:
+            errors[training.limits * errors < 0] = 0.0  # a limit that holds is no error
+        return errors[:, None]
+
+    def _html_repr(self) -> str:
+        """Return the HTML that a notebook shows: facts and scores of a fitted model."""
+        from treelens.estimators.fit_summary import model_html
+
+        return model_html(self) if hasattr(self, "model_") else super()._html_repr()  # type: ignore[misc]
+
+    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
+        """Return predictions, their uncertainty and the domain, one row per graph.
+
+        Parameters
+        ----------
+        X : graphs
+        intervals : {"posterior", "scaffold"}, default="posterior"
+            Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
+            new scaffolds, as in :meth:`GraphRegressor.predict`.
+
+        Returns
+        -------
+        DataFrame
+            Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
+            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
+            model has covariates or chose descriptors, ``from_covariates``: what they add to the
+            prediction or decision. Then the columns of :meth:`domain`. Of a model that learned on
+            another scale, predictions and bounds are in the units of the table (the prediction is a
+            median); ``std_log10`` and other columns that end in ``_log10`` are on that scale.
+        """
+        return prediction_table(self, self._new_graphs(X), intervals)
+
+    def domain(self, X: Any) -> pd.DataFrame:
+        """Return whether graphs lie in the domain of applicability, and why.
+
+        Returns
+        -------
+        DataFrame
+            ``in_domain``: whether the expected error and the similarity to the nearest training
+            graph are both such as 97.5 % of training graphs have when left out; ``expected_error``:
+            the standard deviation, corrected by the leave-one-out errors of the nearest training
+            graphs, on the scale that was learned, and of classes in units of the decision value,
+            where the two classes are -1 and 1 (one minus ``probability`` of
+            :meth:`predict_table` is the chance of being wrong); ``similarity``: the learned
+            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
+            ``out_of_vocabulary``: the fraction of patterns that training never saw.
+        """
+        table = self.predict_table(X)
+        return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
+
+    def kernel_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Return the learned kernel: prior covariances of the values, (n_x, n_x) or (n_x, n_y).
+
+        They are without noise, in squared units of the targets, on the scale that was learned; of
+        classes, of decision values. Patterns that training never saw count, too, with the weight of
+        the pattern they refine. It is a kernel for scikit-learn's ``kernel="precomputed"``.
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
+        >>> model.kernel_matrix(graphs[:3], graphs).shape
+        (3, 40)
+        """
+        graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
+        kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
+        return self.model_.target_scale**2 * kernel
+
+    def distance_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
+
+        They are a metric: the prior standard deviation of the difference of two values. ``X``,
+        ``Y`` and the shape are as in :meth:`kernel_matrix`.
+        """
+        kernel = self.kernel_matrix(X, Y)
+        variance = self.model_.target_scale**2 * self.model_.kernel.variance
+        squares = np.maximum(variance - kernel, 0.0)
+        squares[squares < 1e-14 * variance] = 0.0  # rounding
+        return np.sqrt(2.0 * squares)
+
+    def kneighbors(self, X: Any, n_neighbors: int = 5) -> pd.DataFrame:
+        """Return the most similar training graphs of each graph, with their measured values.
+
+        Returns
+        -------
+        DataFrame
+            One row per graph and neighbour, the most similar first: ``graph`` (position in ``X``),
+            ``neighbor`` (position among the training graphs), ``name`` and ``smiles`` of the
+            neighbour where the model keeps them, ``similarity`` (learned Tanimoto, from 0 to 1) and
+            ``value``, the measured value in the units of the table, or the class. Where some
+            training values are limits, ``limit``: ``">"``, ``"<"`` or empty.
+        """
+        if n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
+        graphs, n_jobs = self._new_graphs(X), self._n_jobs()
+        model, training = self.model_, self._fitted_model.training
+        parts = [
+            nearest_graphs(block, model.training_graphs, model.weights, n_neighbors, n_jobs=n_jobs)
+            for block in feature_blocks(model.refine(graphs, n_jobs).features, len(graphs))
+        ]
+        near = np.concatenate([part.positions for part in parts])  # (n_graphs, n_neighbors)
+        positions = near.ravel()
+        columns: dict[str, Any] = {
+            "graph": np.repeat(np.arange(len(graphs)), near.shape[1]),
+            "neighbor": positions,
+        }
+        for name, kept in (("name", training.names), ("smiles", training.smiles)):
+            if kept is not None:
+                columns[name] = [kept[k] for k in positions.tolist()]
+        columns["similarity"] = np.concatenate([part.similarity for part in parts]).ravel()
+        return pd.DataFrame(columns | measured_values(model, positions))
+
+    def condition(
+        self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None
+    ) -> Self:
+        """Return a new model given more data, under the same weights, scales and noise.
+
+        Rows are added to the Cholesky factor: it is exact and takes a small part of the time of
+        ``fit``. Patterns that training never saw have the weight of the pattern they refine.
+        Leave-one-out scores and the calibration of probabilities are those of all graphs; limits
+        among the old values keep the approximation found in ``fit``, and ``evidence_``,
+        ``history_``, ``learning_gain_`` remain those of ``fit``.
+
+        Parameters
+        ----------
+        X, y, covariates :
+            As in ``fit`` and ``predict``; no blocks.
+        sample_weight : array-like, shape (n_graphs,), optional
+            The noise variance of a graph is divided by its weight; 1 is the mean weight in ``fit``.
+
+        Returns
+        -------
+        A fitted copy; models that predict through landmarks raise a ``ValueError``.
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphClassifier(depth=2).fit(graphs[::2], y[::2])
+        >>> len(model.condition(graphs[1::2], y[1::2]).train_codes_)
+        40
+        """
+        model, train = self._fitted_model, self._fitted_graphs
+        if holds_blocks(X):
+            raise TypeError("condition takes graphs, no blocks: they are added all at once.")
+        graphs = self._new_graphs(self._beside(X, covariates))
+        weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
+        if not (weights > 0).all():
+            raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
+        known = self._targets_with_more(self._on_learned_scale(y, model.recipe), weights)
+        training = model.training.extended(graphs, known.given)
+        extended, left_out = condition(model, graphs, training, known.targets, self._n_jobs())
+        other = copy(self)
+        scores, slope = self._scored(left_out, known)
+        other.model_ = replace(extended, slope=slope, record=replace(model.record, left_out=scores))
+        other._fitted_graphs = other._fragments = None
+        if train is not None and training.smiles is None:  # SMILES are read when they are needed
+            other._fitted_graphs = check_graphs([*train, *graphs])
+        return other

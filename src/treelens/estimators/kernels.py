@@ -30,6 +30,7 @@ class GraphKernel(TransformerMixin, GraphEstimator):
     """Base of the kernels: ``fit`` learns the features, ``transform`` gives kernel values."""
 
     normalize: str | None
+    vocabulary_: Any
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"cosine", "tanimoto"}), None],
@@ -87,6 +88,11 @@ class GraphKernel(TransformerMixin, GraphEstimator):
             values = values * (weights if pairs.minimum else np.sqrt(weights))[rows.indices]
         shape = (pairs.n_graphs, pairs.n_patterns)
         return sparse.csr_array((values, rows.indices, rows.offsets), shape=shape)
+
+    def feature_map_names(self) -> np.ndarray:
+        """Text forms of the features, in the order of ``feature_map``."""
+        check_is_fitted(self)
+        return self.vocabulary_.feature_names()
 
     def _feature_pairs(self, graphs: GraphCollection) -> PairFeatures:
         return self._new_features(graphs).pairs
@@ -151,16 +157,10 @@ class WLSubtree(GraphKernel):
     }
 
     def __init__(
-        self,
-        depth: int = 3,
-        *,
-        include_depth_zero: bool = True,
-        edge_labels: bool = False,
-        attributes: str = "auto",
-        normalize: str | None = None,
-        weights: Any = "uniform",
+        self, depth: int = 3, *, include_depth_zero: bool = True, edge_labels: bool = False,
+        attributes: str = "auto", normalize: str | None = None, weights: Any = "uniform",
         n_jobs: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.depth = depth
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
@@ -195,12 +195,10 @@ class WLSubtree(GraphKernel):
             self.learner_ = clone(self.weights).fit(unit_pairs, y)
             return self.learner_.weights_
         weights = np.asarray(self.weights, dtype=np.float64)
-        n_wrong = int((~((weights >= 0) & np.isfinite(weights))).sum())
-        if weights.shape != (n_patterns,) or n_wrong:
+        if weights.shape != (n_patterns,) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
                 f"weights must be 'uniform', a learner, or {n_patterns} numbers, one for each "
-                "pattern of these graphs, finite and not negative; got an array of shape "
-                f"{weights.shape}, {n_wrong} of them not so."
+                f"pattern, finite and not negative; got an array of shape {weights.shape}."
             )
         return weights
 
@@ -308,9 +306,7 @@ class WassersteinWL(WLSubtree):
 
         With uniform weights, or ``kernel="laplacian"``, it equals :meth:`distance`.
         """
-        metric = copy(self)
-        metric.kernel = "laplacian"
-        return metric.distance(X, Y)
+        return copy(self).set_params(kernel="laplacian").distance(X, Y)
 
     def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
@@ -372,8 +368,8 @@ class WassersteinWL(WLSubtree):
         self, left: Features, right: Features | None, weights: np.ndarray | None, offset: float,
         out: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
-        n_jobs, other = self._n_jobs(), None if right is None else right.pairs
-        sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
+        other = None if right is None else right.pairs
+        sums = pair_sums(left.pairs, other, weights, n_jobs=self._n_jobs(), out=out)
         if self.kernel == "laplacian":
             return l1_distance(sums, left.diagonal, (right or left).diagonal)
         np.subtract(offset, sums, out=sums)

@@ -1,4 +1,4 @@
-"""Predictions of all rows of a table, by one model or several side by side."""
+"""Predictions as tables: of graphs, and of all rows of a table by one model or several."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_regressor
 
-from treelens.estimators.posterior import (
-    file_columns,
-    learned_scale,
-    nearest_columns,
-    prediction_table,
-)
-from treelens.evaluation.metrics import class_scores, number_scores
+from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
+from treelens.gp.model import FittedGP, expected_error
 from treelens.graphs.chem import quiet, rdkit, reasons
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import Transform, learned_transform
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
@@ -27,6 +24,107 @@ from treelens.graphs.table_reader import covariate_names, rows_of_table
 from treelens.graphs.tables import Table
 from treelens.graphs.targets import as_numbers, read_target
 from treelens.storage.files import harmless
+
+DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
+
+
+def prediction_table(
+    model: Any, graphs: GraphCollection, intervals: str | None = None
+) -> pd.DataFrame:
+    """Return predictions, named by the graphs; by default with the intervals set for the model."""
+    intervals = intervals or getattr(model, "_intervals", "posterior")
+    if intervals != "posterior" and not is_regressor(model):
+        raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
+    has_domain = isinstance(model.model_, FittedGP)
+    found = model._decide(graphs, **({"variance": True} if has_domain else {}))
+    scale, suffix = learned_scale(model)
+    columns: dict[str, Any] = {"out_of_vocabulary": found.out_of_vocabulary}
+    if hasattr(model, "classes_"):
+        chances, codes, rows = found.probabilities, found.predicted_codes, np.arange(len(graphs))
+        one = found.decisions.shape[1] == 1
+        columns |= {
+            "class": model.classes_[codes],
+            "probability": chances[rows, codes],
+            "decision": found.decisions[:, 0] if one else found.decisions[rows, codes],
+            **{f"probability {c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
+        }
+    else:
+        factor = 1.0 if intervals == "posterior" else model._widening(intervals)
+        mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
+        values = [mean, mean - NINETY * std, mean + NINETY * std]
+        if scale is not None:
+            values = [scale.inverse(value) for value in values]
+        columns |= zip(("prediction", "lower_90", "upper_90"), values, strict=True)
+        columns["std" + suffix] = std
+    if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
+        columns["from_covariates" + suffix] = found.from_covariates[:, 0]
+    if has_domain:
+        around = model.domain_.around(found.graphs.features, model._n_jobs())
+        expected = expected_error(np.sqrt(found.variance), around)
+        columns |= {
+            "in_domain": model.domain_.holds(expected, around),
+            "expected_error" + suffix: expected,
+            "similarity": around.similarity,
+            "nearest": around.nearest,
+        }
+    index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
+    return pd.DataFrame(columns, index=index)[table_columns(model)]
+
+
+def table_columns(model: Any) -> list[str]:
+    """Return the columns of :func:`prediction_table` for a fitted model, in order."""
+    _, suffix = learned_scale(model)
+    if hasattr(model, "classes_"):
+        columns = ["class", "probability", "decision"]
+        columns += [f"probability {c}" for c in model.classes_.tolist()]
+    else:
+        columns = ["prediction", "std" + suffix, "lower_90", "upper_90"]
+    if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
+        columns.append("from_covariates" + suffix)
+    if not isinstance(model.model_, FittedGP):
+        return [*columns, "out_of_vocabulary"]
+    return columns + [n + suffix if n == "expected_error" else n for n in DOMAIN_COLUMNS]
+
+
+def file_columns(model: Any) -> list[str]:
+    """Return the columns of files: of the nearest training graph its name and value, if known."""
+    columns, training = table_columns(model), model.model_.training
+    if "nearest" in columns:
+        has_identity = training.names is not None or training.smiles is not None
+        known = ["nearest_name", *nearest_columns(model, np.empty(0, dtype=int))]
+        place = columns.index("nearest")
+        columns[place : place + 1] = known if has_identity else []
+    return columns
+
+
+def measured_values(model: FittedGP, positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Return values of training graphs in the units of the table, and limits; or their classes."""
+    assert model.training is not None
+    targets, limits = model.training.targets[positions], model.training.limits
+    if model.classes is not None:
+        return {"value": model.classes[targets]}
+    scale = learned_transform(model.recipe)
+    found = {"value": targets if scale is None else scale.inverse(targets)}
+    if limits is not None:
+        found["limit"] = np.array(["", ">", "<"])[limits[positions]]
+    return found
+
+
+def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what files have of the nearest training graphs."""
+    found = measured_values(model.model_, positions)
+    if hasattr(model, "classes_"):
+        return {"nearest_class": found["value"]}
+    return {f"nearest_{name}": values for name, values in found.items()}
+
+
+def learned_scale(model: Any) -> tuple[Transform | None, str]:
+    """Return the scale that numbers were learned on, and the end of names of columns on it."""
+    scale = learned_transform(model.recipe_) if is_regressor(model) else None
+    return scale, "" if scale is None else f"_{scale.name}"
+
+
+# --- rows of a table -----------------------------------------------------------------------------
 
 
 class NamedModel(NamedTuple):
@@ -51,10 +149,7 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
         each = NamedModel(path, model, path.stem, "")
         name = getattr(each.record, "target", None) or path.stem
         if name in named:
-            raise ValueError(
-                f"{named[name].path} and {path} both predict {name!r}. Use one model for each "
-                "target."
-            )
+            raise ValueError(f"{named[name].path} and {path} both predict {name!r}: use one.")
         named[name] = each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else "")
         molecular[model.recipe_ is None or model.recipe_.is_molecular] = path
     if len(molecular) > 1:
@@ -162,11 +257,8 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 
 
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
-    """Return what was predicted, and scores where the truth is known, as plain data.
-
-    ``truth`` has positions and values. Numbers are scored on the learned scale; of two classes,
-    recall, precision and PR AUC are those of the second.
-    """
+    """Return what was predicted, and scores where the truth (rows, values) is known."""
+    # Numbers are scored on the learned scale; recall and so on are those of the second class.
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()
     unseen = found["out_of_vocabulary"].astype(float)
@@ -174,11 +266,10 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
     if "in_domain" in found:
         summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
     scored = None
-    if truth is not None:
-        kept = readable[truth[0]]
+    if truth is not None and (kept := readable[truth[0]]).any():
         scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
     of = _class_summary if hasattr(model, "classes_") else _number_summary
-    return summary | of(model, found, scored if scored is not None and len(scored[1]) else None)
+    return summary | of(model, found, scored)
 
 
 def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The paper's method: PairwiseWeights learns weights of patterns, GraphSVC predicts classes."""
+"""GraphSVC: patterns, weights learned from pairs as in the paper, and a support vector machine."""
 
 from __future__ import annotations
 
@@ -7,159 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
-from treelens.estimators.base import FittedClassifier, GraphEstimator, view
+from treelens.estimators.base import FittedClassifier, view
 from treelens.graphs.convert import check_classes, check_graphs
 from treelens.kernels.table import KERNELS
-from treelens.pairwise.learn import LearnedWeights, learn_weights
-from treelens.pairwise.settings import SOLVER_KINDS, as_solver, solver_name
+from treelens.pairwise.learn import PairwiseWeights
 from treelens.patterns.forest import first_depth_of
-from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.svm import fitting
-from treelens.svm.model import FittedSVM, model_bound
+from treelens.svm import model
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
 
 _AUTO = StrOptions({"auto"})
-
-
-class PairwiseWeights(GraphEstimator):
-    """Learn one weight per pattern from pairs of labelled graphs.
-
-    Pass it as ``weights=`` to a Weisfeiler-Lehman kernel, or fit it on pair features directly.
-    Weights stay within ``radius`` of 1 (the plain kernel), so that on average over pairs graphs of
-    different classes are farther apart than ``alpha1`` and those of one class closer than
-    ``alpha2``. The problem is convex; ``gaps_`` bounds the distance to its optimum.
-
-    Parameters
-    ----------
-    radius : float or sequence of float, default=1.0
-        Largest Euclidean distance of the weights of one depth from 1: one value for all depths or
-        one per depth. Weights never fall below 0. 0 keeps them uniform.
-    solver : {"quasi-newton", "batch", "stochastic"} or a solver, default="quasi-newton"
-        :class:`QuasiNewton` and :class:`ProjectedGradient` use all pairs in every iteration,
-        :class:`StochasticGradient` single ones; a name stands for the solver with its defaults.
-    margins : "quantile" or (alpha1, alpha2), default="quantile"
-        ``"quantile"`` takes the margins from the training distances under uniform weights.
-    sigma : "auto" or float, default="auto"
-        Width of the smoothing of the hinges; ``"auto"``: by the spread of the distances.
-    b : float, default=1.0
-        Offset of the distance ``b - <W, Z>``.
-    balance : bool, default=True
-        Whether pairs with the same label and with different labels weigh one half each.
-    n_jobs : int or None, default=None
-        Threads. The weights are the same for every number of them.
-    random_state : int, RandomState or None, default=None
-        Seed of the stochastic solver.
-
-    Attributes
-    ----------
-    weights_ : ndarray, shape (n_patterns,)
-    history_, gaps_ : ndarray
-        Objective, and relative duality gap, at the start and after every iteration.
-    converged_, n_iter_ : bool, int
-    result_ : LearnedWeights
-        All of the above, and the margins and constants that were used.
-
-    Examples
-    --------
-    >>> import treelens as tl
-    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> kernel = tl.WLSubtree(depth=1, weights=tl.PairwiseWeights(radius=0.5)).fit(graphs, y)
-    >>> kernel.learner_.converged_
-    True
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "radius": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "solver": [StrOptions(set(SOLVER_KINDS)), *SOLVER_KINDS.values()],
-        "margins": [StrOptions({"quantile"}), tuple, list],
-        "sigma": [_AUTO, Interval(Real, 0, None, closed="neither")],
-        "b": [Interval(Real, None, None, closed="neither")],
-        "balance": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        radius: float | Any = 1.0,
-        *,
-        solver: Any = "quasi-newton",
-        margins: str | tuple[float, float] = "quantile",
-        sigma: str | float = "auto",
-        b: float = 1.0,
-        balance: bool = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.radius = radius
-        self.solver = solver
-        self.margins = margins
-        self.sigma = sigma
-        self.b = b
-        self.balance = balance
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        as_solver(self.solver)._validate_params()
-
-    def flat_parameters(self) -> dict[str, Any]:
-        """Return the parameters and those of the solver in one dict, the solver by its name."""
-        solver = as_solver(self.solver)
-        own = {**self.get_params(deep=False), "solver": solver_name(solver)}
-        return {**own, **solver.get_params()}
-
-    @classmethod
-    def from_flat(cls, parameters: dict[str, Any]) -> PairwiseWeights:
-        """Return the learner with these :meth:`flat_parameters`; unknown ones are ignored."""
-        own = cls().get_params(deep=False).keys() & parameters.keys()
-        kept = {name: parameters[name] for name in own}
-        kind = kept.get("solver", "quasi-newton")
-        if isinstance(kind, str) and kind in SOLVER_KINDS:
-            solver = SOLVER_KINDS[kind]()
-            names = solver.get_params().keys() & parameters.keys()
-            kept["solver"] = solver.set_params(**{name: parameters[name] for name in names})
-        return cls(**kept)
-
-    def fit(self, features: PairFeatures, y: Any) -> PairwiseWeights:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        features : PairFeatures
-            Of the training graphs.
-        y : array-like, shape (n_graphs,)
-            Their class labels.
-        """
-        self._validate_params()
-        if not isinstance(features, PairFeatures):
-            raise TypeError(
-                "PairwiseWeights.fit takes PairFeatures, got "
-                f"{type(features).__name__}. To learn from graphs, pass the learner to a kernel: "
-                "WassersteinWL(weights=PairwiseWeights())."
-            )
-        options = self.flat_parameters()
-        options["n_jobs"] = effective_n_jobs(self.n_jobs)
-        options["random_state"] = check_random_state(self.random_state).randint(2**31 - 1)
-        return self._keep(learn_weights(features, y, **options))
-
-    def _keep(self, result: LearnedWeights) -> PairwiseWeights:
-        self.result_ = result
-        self.weights_, self.history_, self.gaps_ = result.weights, result.history, result.gaps
-        self.converged_, self.n_iter_ = result.converged, result.n_iter
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class GraphSVC(FittedClassifier):
@@ -224,7 +85,7 @@ class GraphSVC(FittedClassifier):
     True
     """
 
-    model_: FittedSVM
+    model_: model.FittedSVM
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", *KERNELS}), list, tuple],
@@ -245,24 +106,13 @@ class GraphSVC(FittedClassifier):
     }
 
     def __init__(
-        self,
-        kernel: str | Sequence[str] = "auto",
-        depth: Any = "auto",
-        weight_radius: Any = "auto",
-        gamma: Any = "auto",
-        C: Any = "auto",
-        *,
-        include_depth_zero: bool = True,
-        edge_labels: bool | str = "auto",
-        attributes: str = "auto",
-        learner: Any = None,
-        cv: Any = 5,
-        scoring: str = "auto",
-        class_weight: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        self, kernel: str | Sequence[str] = "auto", depth: Any = "auto",
+        weight_radius: Any = "auto", gamma: Any = "auto", C: Any = "auto", *,
+        include_depth_zero: bool = True, edge_labels: bool | str = "auto",
+        attributes: str = "auto", learner: Any = None, cv: Any = 5, scoring: str = "auto",
+        class_weight: Any = "auto", n_jobs: int | None = None, random_state: Any = None,
         progress: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.kernel = kernel
         self.depth = depth
         self.weight_radius = weight_radius
@@ -291,32 +141,29 @@ class GraphSVC(FittedClassifier):
         self._validate_params()
         graphs = check_graphs(X)
         classes, codes = check_classes(y, len(graphs))
-        depths = fitting.listed(self.depth, fitting.AUTO_DEPTHS, "depth", Integral, 0)
-        first_depth = first_depth_of(min(depths), self.include_depth_zero)
+        depths = model.listed(self.depth, model.AUTO_DEPTHS, "depth", Integral)
+        radii = (0.0, *radii_for(len(graphs)))
         candidates = grid(
-            fitting.listed_kernels(self.kernel),
+            model.listed_kernels(self.kernel),
             depths,
-            fitting.listed(
-                self.weight_radius, (0.0, *radii_for(len(graphs))), "weight_radius", Real, 0
-            ),
-            fitting.listed(self.gamma, fitting.AUTO_GAMMAS, "gamma", Real, 0, positive=True),
-            fitting.listed(self.C, fitting.AUTO_CS, "C", Real, 0, positive=True),
+            model.listed(self.weight_radius, radii, "weight_radius", Real),
+            model.listed(self.gamma, model.AUTO_GAMMAS, "gamma", Real, positive=True),
+            model.listed(self.C, model.AUTO_CS, "C", Real, positive=True),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         learner = PairwiseWeights(n_jobs=self.n_jobs) if self.learner is None else self.learner
         learner = clone(learner)
         if learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
-        with_edges = self.edge_labels
-        task = fitting.Task(
-            graphs, classes, codes, first_depth=first_depth, learner=learner,
-            edge_labels=graphs.edge_codes is not None if with_edges == "auto" else bool(with_edges),
-            scoring=fitting.resolved_scoring(self.scoring, codes),
-            class_weight=fitting.resolved_class_weight(self.class_weight, self.scoring, codes),
-            cv=self.cv, seed=seed, n_jobs=self._n_jobs(), progress=self.progress,
-            attributes=self.attributes == "auto",
+        edges = self.edge_labels
+        self.model_, self.learner_ = model.fit_chosen(
+            graphs, classes, codes, candidates, learner=learner,
+            first_depth=first_depth_of(min(depths), self.include_depth_zero),
+            edge_labels=graphs.edge_codes is not None if edges == "auto" else bool(edges),
+            attributes=self.attributes == "auto", scoring=self.scoring,
+            class_weight=self.class_weight, cv=self.cv, seed=seed, n_jobs=self._n_jobs(),
+            progress=self.progress,
         )  # fmt: skip
-        self.model_, self.learner_ = fitting.fit_chosen(task, candidates)
         self._fitted_graphs, self._fragments = graphs, None
         return self
 
@@ -356,15 +203,14 @@ class GraphSVC(FittedClassifier):
         classes to be far apart and equal ones near, not the classification error. With probability
         ``1 - delta`` the loss over new pairs is at most ``loss + gap``, where ``gap`` is the
         smaller of two bounds: ``"stability"``, the paper's, of the stochastic solver and of uniform
-        weights (of other solvers it is ``"assumed"``, and not part of ``gap``), and
-        ``"any_solver"``, which holds for all weights within the radius at once.
+        weights, and ``"any_solver"``, which holds for all weights within the radius at once.
 
         Returns
         -------
         dict
-            ``gap`` (None where neither bound applies), ``loss`` over the training pairs,
-            ``vacuous`` (whether ``loss + gap`` reaches the largest possible loss), ``stability``
-            and ``any_solver`` with their parts or the reason why there is none, ``constants``,
+            ``gap``, ``loss`` over the training pairs, ``vacuous`` (whether ``loss + gap`` reaches
+            the largest possible loss), ``stability`` and ``any_solver`` with their parts (of the
+            former its ``gap`` may be None, for a ``reason``), ``constants``,
             ``caveats`` (what the theorems assume fixed and this model took from the data),
             ``meaning``, ``n_graphs`` and ``delta``.
 
@@ -377,4 +223,4 @@ class GraphSVC(FittedClassifier):
         >>> bound["stability"]["k_n"]  # uniform weights
         0.0
         """
-        return model_bound(self._fitted_model, delta)
+        return model.model_bound(self._fitted_model, delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -96,11 +95,6 @@ class ShortestPath(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Features:
         return _features(self.vocabulary_.transform(graphs, self.ordered, self._n_jobs()))
 
-    def feature_map_names(self) -> np.ndarray:
-        """Text forms ``"distance:label,label"`` of the triples, in ``feature_map`` order."""
-        check_is_fitted(self)
-        return self.vocabulary_.feature_names()
-
 
 class _WalkedFeatures(NamedTuple):
     graphs: WalkedGraphs
@@ -162,14 +156,9 @@ class RandomWalk(GraphKernel):
     }
 
     def __init__(
-        self,
-        max_length: int | None = 4,
-        *,
-        decay: float = 0.1,
-        edge_labels: bool = False,
-        normalize: str | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
+        self, max_length: int | None = 4, *, decay: float = 0.1, edge_labels: bool = False,
+        normalize: str | None = None, n_jobs: int | None = None,
+    ) -> None:  # fmt: skip
         self.max_length = max_length
         self.decay = decay
         self.edge_labels = edge_labels
@@ -180,27 +169,22 @@ class RandomWalk(GraphKernel):
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
         self._sequences: WalkVocabulary | None = None
         self._fitted_graphs = graphs  # their sequences may be named later
-        return self._walked(graphs, codes, self._name_sequences)
+        walked, few = self._walked(graphs, codes)
+        return _WalkedFeatures(walked, _features(self._name_sequences()) if few else None)
 
     def _new_features(self, graphs: GraphCollection) -> Any:
-        codes, named = read_labels(graphs, self._labels)[1], self._sequences
-        if self._fitted.counts is None or named is None:  # type: ignore[attr-defined]
-            return self._walked(graphs, codes)
-        return self._walked(graphs, codes, lambda: named.transform(graphs, self.decay))
+        walked, few = self._walked(graphs, read_labels(graphs, self._labels)[1])
+        named = self._sequences if self._fitted.counts is not None else None  # type: ignore[attr-defined]
+        counts = named.transform(graphs, self.decay) if few and named is not None else None
+        return _WalkedFeatures(walked, None if counts is None else _features(counts))
 
-    def _walked(
-        self,
-        graphs: GraphCollection,
-        codes: LabelCodes,
-        count: Callable[[], PathCounts] | None = None,
-    ) -> _WalkedFeatures:
-        """Return the graphs, with counts where these can be had and there are few sequences."""
-        walked, counts = walked_graphs(graphs, codes), None
+    def _walked(self, graphs: GraphCollection, codes: LabelCodes) -> tuple[WalkedGraphs, bool]:
+        """Return the graphs, and whether their sequences are few enough to be counted."""
+        walked = walked_graphs(graphs, codes)
         if self.max_length is None:
             check_convergence(walked, self.decay)
-        elif count is not None and has_few_walks(graphs, codes, self.max_length, _MOST_STEPS):
-            counts = _features(count())
-        return _WalkedFeatures(walked, counts)
+            return walked, False
+        return walked, has_few_walks(graphs, codes, self.max_length, _MOST_STEPS)
 
     def _name_sequences(self) -> PathCounts:
         """Name the sequences of the training graphs; return how often each occurs."""
@@ -211,16 +195,15 @@ class RandomWalk(GraphKernel):
         return counts
 
     def _kernel(self, left: Any, right: Any) -> np.ndarray:
-        other = left if right is None else right
-        if left.counts is not None and other.counts is not None:
-            return super()._kernel(left.counts, None if right is None else right.counts)
+        graphs, counts = (None, left.counts) if right is None else right
+        if left.counts is not None and counts is not None:
+            return super()._kernel(left.counts, None if right is None else counts)
         settings = self.max_length, self.decay
-        others = None if right is None else right.graphs
-        kernel = walk_kernel(left.graphs, others, *settings, self._n_jobs())
+        kernel = walk_kernel(left.graphs, graphs, *settings, self._n_jobs())
         if self.normalize is None:
             return kernel
         own = walk_diagonal(left.graphs, *settings)
-        theirs = own if right is None else walk_diagonal(right.graphs, *settings)
+        theirs = own if graphs is None else walk_diagonal(graphs, *settings)
         return normalize_kernel(kernel, own, theirs, self.normalize)
 
     @property
@@ -247,5 +230,4 @@ class RandomWalk(GraphKernel):
     @available_if(_has_feature_map)
     def feature_map_names(self) -> np.ndarray:
         """Text forms ``"length:label-label-..."`` of the sequences, in ``feature_map`` order."""
-        check_is_fitted(self)
-        return self.vocabulary_.feature_names()
+        return super().feature_map_names()

@@ -38,8 +38,8 @@ from treelens.kernels.gram import (
     MixtureSlopes,
     mirrored,
     mixture_kernel,
+    mixture_slopes,
 )
-from treelens.kernels.gram import mixture_slopes
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import PairFeatures
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.pairwise.learn import LearnedWeights
+from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
 from treelens.pairwise.objective import (
     AllPairsObjective,
     Margins,
@@ -35,14 +35,10 @@ from treelens.pairwise.objective import (
     smooth_hinge_different,
     smooth_hinge_same,
 )
-from treelens.pairwise.settings import LearnerSettings
 from treelens.pairwise.solvers import stage_ends
 from treelens.patterns.histograms import PairFeatures
 
 _ROUNDING = 1e-12
-# For a solver that takes no single-pair steps, the stability bound is that of a stochastic run
-# which in expectation keeps this share of the decrease in the objective that the solver reached.
-KEPT_SHARE = 0.9
 
 # --- constants --------------------------------------------------------------------------------
 
@@ -58,7 +54,7 @@ class LossConstants:
 
     @property
     def largest_step(self) -> float:
-        """The largest step that cannot drive two runs apart: ``2 / smoothness``."""
+        """The largest step that cannot drive two runs apart."""
         return 2.0 / self.smoothness if self.smoothness > 0 else np.inf
 
 
@@ -78,12 +74,8 @@ def constants_of(
         smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
         smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
     ))  # fmt: skip
-    return LossConstants(
-        pair_norm=pair_norm,
-        lipschitz=pair_factor * pair_norm,
-        smoothness=pair_factor * pair_norm**2 / margins.sigma,
-        loss_bound=pair_factor * bound,
-    )
+    smoothness = pair_factor * pair_norm**2 / margins.sigma
+    return LossConstants(pair_norm, pair_factor * pair_norm, smoothness, pair_factor * bound)
 
 
 def reachable_similarity(features: PairFeatures, radii: np.ndarray) -> float:
@@ -117,17 +109,6 @@ class StepPlan:
         lengths = np.diff([0, *stage_ends(n_steps, halvings)])
         total = float(lengths @ (step_size * 0.5 ** np.arange(len(lengths))))
         return cls(n_steps, step_size, total)
-
-    @classmethod
-    def reaching(cls, distance: float, accuracy: float, constants: LossConstants) -> StepPlan:
-        """Return a run that in expectation comes within ``accuracy`` of another point's objective.
-
-        The textbook guarantee for the mean of T projected steps of size mu is
-        ``distance² / (2 mu T) + mu lipschitz² / 2``, with ``distance`` that of the point from the
-        start; either half gets half of the accuracy.
-        """
-        step_size = min(accuracy / constants.lipschitz**2, constants.largest_step)
-        return cls.halving(math.ceil(distance**2 / (step_size * accuracy)), step_size)
 
 
 def weight_stability(n_graphs: int, plan: StepPlan, constants: LossConstants) -> float:
@@ -186,31 +167,26 @@ def any_solver_gap(
 
 
 def fitted_bound(
-    features: PairFeatures,
-    codes: np.ndarray,
-    settings: LearnerSettings,
-    learned: LearnedWeights,
+    features: PairFeatures, codes: np.ndarray, learner: PairwiseWeights, learned: LearnedWeights,
     delta: float = 0.05,
-) -> dict[str, Any]:
-    """Return bounds of the generalisation gap of learned weights, as plain data."""
-    # `features` and `codes` are those of the training graphs. For the dictionary see
-    # `treelens.GraphSVC.generalization_bound`.
+) -> dict[str, Any]:  # fmt: skip
+    """Return what ``GraphSVC.generalization_bound`` does, from the training graphs."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
-    n_graphs, margins, balance = features.n_graphs, learned.margins, settings.balance
+    n_graphs, margins, balance = features.n_graphs, learned.margins, learner.balance
     # The largest weight of a pair relative to the plain mean: balanced, the rarer kind counts more.
     factor = 0.5 * float(n_graphs) ** 2 * max(pair_weights(codes, balance))
     constants = constants_of(features, margins, learned.radii, pair_factor=factor)
     loss = AllPairsObjective(features, codes, margins, balance).value(learned.weights)
-    stability = _stability(n_graphs, settings, learned, constants, delta)
+    stability = _stability(n_graphs, learner, learned, constants, delta)
     radius = float(np.linalg.norm(learned.radii))
     gap = any_solver_gap(n_graphs, radius, constants.lipschitz, constants.loss_bound, delta)
     any_solver = {"gap": gap, "radius": radius}
-    if stability["gap"] is not None and not stability["stand_in"]:
+    if stability["gap"] is not None:
         gap = min(gap, stability["gap"])
     # What the theorems take as fixed and this model took from the data.
     caveats = ["The constants are those of the training graphs, not of all possible graphs."]
-    if isinstance(settings.margins, str) or isinstance(settings.sigma, str):
+    if isinstance(learner.margins, str) or isinstance(learner.sigma, str):
         caveats.append(
             "Margins or smoothing come from the training distances; the theorems take them as "
             "fixed beforehand."
@@ -236,30 +212,17 @@ def fitted_bound(
 
 
 def _stability(
-    n_graphs: int,
-    settings: LearnerSettings,
-    learned: LearnedWeights,
-    constants: LossConstants,
+    n_graphs: int, learner: PairwiseWeights, learned: LearnedWeights, constants: LossConstants,
     delta: float,
-) -> dict[str, Any]:
-    """Return the paper's bound, for the stochastic algorithm or for one in place of the solver."""
-    distance = float(np.linalg.norm(learned.moved))
-    stand_in = distance > 0 and learned.step_size is None
-    if distance == 0:
-        plan = StepPlan(0, 0.0, 0.0)
-        assumed = "The weights are uniform and do not depend on the data."
-    elif learned.step_size is not None:
-        plan = StepPlan.halving(settings.n_steps, learned.step_size, settings.halvings)
-        assumed = "The steps are the solver's own."
-    else:
-        decrease = float(learned.history[0] - learned.history[-1])
-        plan = StepPlan.reaching(distance, (1.0 - KEPT_SHARE) * decrease, constants)
-        assumed = (
-            f"The {learned.solver} solver takes no single-pair steps. This bound is for a "
-            f"stand-in: the weights from {plan.n_steps:,} such steps of size {plan.step_size:.3g}, "
-            f"which in expectation keep {KEPT_SHARE:.0%} of the decrease in the objective that the "
-            "solver reached."
-        )
+) -> dict[str, Any]:  # fmt: skip
+    """Return the paper's bound, for uniform weights and the stochastic solver, or why not."""
+    plan = StepPlan(0, 0.0, 0.0)  # uniform weights do not depend on the data
+    if learned.moved.any():
+        if learned.step_size is None:
+            reason = f"The {learned.solver} solver takes no single-pair steps."
+            return {"gap": None, "reason": reason}
+        solver = learner.used_solver()
+        plan = StepPlan.halving(solver.n_steps, learned.step_size, solver.halvings)
     try:
         weights = weight_stability(n_graphs, plan, constants)
     except ValueError as error:
@@ -267,11 +230,5 @@ def _stability(
     # Two points of the constraint set are never farther apart than twice the radius.
     weights = min(weights, 2.0 * float(np.linalg.norm(learned.radii)))
     k_n = constants.lipschitz * weights
-    return {
-        "gap": stability_gap(n_graphs, k_n, constants.loss_bound, delta),
-        "weights": weights,
-        "k_n": k_n,
-        **asdict(plan),
-        "assumed": assumed,
-        "stand_in": stand_in,
-    }
+    gap = stability_gap(n_graphs, k_n, constants.loss_bound, delta)
+    return {"gap": gap, "weights": weights, "k_n": k_n, **asdict(plan)}

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +28,6 @@ from numpy.typing import ArrayLike
 from treelens.kernels import _compiled
 from treelens.kernels.gram import N_SHARES, PairLists
 from treelens.pairwise import _compiled_pairs
-from treelens.pairwise.settings import LearnerSettings
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import PairFeatures
 
@@ -54,21 +54,17 @@ class Margins:
     b: float = 1.0  # the distance is b - <W, Z>
 
 
-def smooth_hinge_different(distance: ArrayLike, alpha1: float, sigma: float) -> np.ndarray:
-    """Return V1, the smoothed loss of pairs with different labels."""
-    return _smooth(alpha1 - np.asarray(distance), sigma)
-
-
 def smooth_hinge_same(distance: ArrayLike, alpha2: float, sigma: float) -> np.ndarray:
     """Return V2, the smoothed loss of pairs with the same label."""
-    return _smooth(np.asarray(distance) - alpha2, sigma)
-
-
-def _smooth(inside: np.ndarray, sigma: float) -> np.ndarray:
-    """Return the loss of pairs that lie ``inside`` deep on the wrong side of their margin."""
     # With `inside` clipped to [0, sigma] as `t`, all three pieces are `t (inside - t / 2) / sigma`.
+    inside = np.asarray(distance) - alpha2  # how deep on the wrong side of the margin
     cut = np.clip(inside, 0.0, sigma)
     return cut * (inside - 0.5 * cut) / sigma
+
+
+def smooth_hinge_different(distance: ArrayLike, alpha1: float, sigma: float) -> np.ndarray:
+    """Return V1, the smoothed loss of pairs with different labels."""
+    return smooth_hinge_same(-np.asarray(distance), -alpha1, sigma)
 
 
 @dataclass(frozen=True)
@@ -136,14 +132,15 @@ def over_blocks(
     in_threads(run, range(N_SHARES), n_jobs)
 
 
-def choose_margins(features: PairFeatures, settings: LearnerSettings) -> Margins:
+def choose_margins(
+    features: PairFeatures, margins: Any, sigma: Any, b: float, n_jobs: int = 1
+) -> Margins:
     """Return the margins, ``"quantile"`` and ``"auto"`` replaced by numbers from all distances."""
-    margins, sigma, b = settings.margins, settings.sigma, settings.b
     if isinstance(margins, str) or isinstance(sigma, str):
         # No pair is more similar than the graph that is most similar to itself.
         largest = float(features.diagonal().max(initial=0.0)) or 1.0
         shares = [SAME_QUANTILE, 0.25, 0.75, DIFFERENT_QUANTILE]
-        quantiles = b + distance_quantiles(features, largest, shares, settings.n_jobs)
+        quantiles = b + distance_quantiles(features, largest, shares, n_jobs)
         near, low, high, far = quantiles.tolist()
         margins = (far, near) if isinstance(margins, str) else margins
         if isinstance(sigma, str):
@@ -249,7 +246,7 @@ def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
     if radius == 0:
         return np.full_like(weights, CENTER)
     shift = np.maximum(weights, 0.0) - CENTER
-    if _norm(shift) <= radius * _ON_SPHERE:
+    if np.linalg.norm(shift) <= radius * _ON_SPHERE:
         return np.maximum(weights, 0.0)
     shift = weights - CENTER
     return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
@@ -303,7 +300,7 @@ def _divisor(shift: np.ndarray, radius: float) -> float:
     # With the `k` most negative coordinates at -1, `t_k² = (sum of the other squares) /
     # (radius² - k)`; the right `k` is the one for which exactly those coordinates are below -t.
     if radius <= CENTER:  # one coordinate alone fills the ball before it reaches -1
-        return _norm(shift) / radius
+        return float(np.linalg.norm(shift)) / radius
     rising = np.maximum(shift, 0.0)
     falling = np.sort(-shift[shift < 0])  # summed from the smallest up: nothing cancels
     rest = float(rising @ rising) + np.concatenate([[0.0], np.cumsum(falling**2)])[::-1]
@@ -313,7 +310,3 @@ def _divisor(shift: np.ndarray, radius: float) -> float:
     # k fits when coordinate k (from 1) lies below -t_k and coordinate k + 1 does not.
     enough = np.append(falling <= divisors[:-1], True)
     return float(divisors[np.argmax(enough)])
-
-
-def _norm(vector: np.ndarray) -> float:
-    return float(np.sqrt(vector @ vector))

@@ -16,16 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 
+from treelens._sklearn_compat import BaseEstimator, Interval
 from treelens.pairwise import _compiled_pairs
 from treelens.pairwise._compiled_pairs import PairRows, StepRules, StepState
 from treelens.pairwise.objective import CENTER, AllPairsObjective, BallConstraint, pair_weights
-from treelens.pairwise.settings import LearnerSettings
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]  # weights to value and gradient
-Draw = tuple[np.ndarray, np.ndarray, np.ndarray]  # first graphs, second graphs, factors
 
 _SHRINK = 0.5
 _GROW = 1.3
@@ -43,13 +44,137 @@ _PATIENCE = 30
 _STALLED = 1e-15
 
 
+# --- settings ---------------------------------------------------------------------------------
+
+_AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
+_NOT_NEGATIVE = [Interval(Integral, 0, None, closed="left")]
+_STEP = [Interval(Real, 0, None, closed="neither"), None]
+_TOL = [Interval(Real, 0, None, closed="left")]
+
+
+class QuasiNewton(BaseEstimator):
+    """Projected quasi-Newton on all pairs; converges in tens of iterations.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+    tol : float, default=1e-4
+        Relative duality gap at which it stops.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(radius=3.0, solver=tl.QuasiNewton(tol=1e-2))
+    PairwiseWeights(radius=3.0, solver=QuasiNewton(tol=0.01))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": _AT_LEAST_ONE,
+        "tol": _TOL,
+    }
+
+    def __init__(self, max_iter: int = 200, tol: float = 1e-4) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+
+
+class ProjectedGradient(BaseEstimator):
+    """Projected gradient on all pairs.
+
+    Parameters
+    ----------
+    max_iter, tol :
+        As in :class:`QuasiNewton`.
+    step_size : float or None, default=None
+        None adapts the step; a number makes it constant.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(solver=tl.ProjectedGradient(max_iter=50))
+    PairwiseWeights(solver=ProjectedGradient(max_iter=50))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **QuasiNewton._parameter_constraints,
+        "step_size": _STEP,
+    }
+
+    def __init__(
+        self, max_iter: int = 200, tol: float = 1e-4, step_size: float | None = None
+    ) -> None:
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+
+
+class StochasticGradient(BaseEstimator):
+    """Stochastic gradient steps on single pairs, as in the paper, for very many graphs.
+
+    Parameters
+    ----------
+    n_steps : int, default=1_000_000
+    step_size : float or None, default=None
+        Initial step size; None chooses it from the radius.
+    halvings : int, default=8
+        How often the step size is halved; each stage is twice as long as the one before. 0 keeps
+        it constant.
+    average : bool, default=True
+        Whether to return the mean iterate of the last stage instead of the last iterate.
+    n_checks : int, default=10
+        How often to evaluate the full objective; 0 leaves ``history_`` empty.
+    tol : float, default=1e-4
+        Relative duality gap at which it counts as converged.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> tl.PairwiseWeights(solver=tl.StochasticGradient(n_steps=1000))
+    PairwiseWeights(solver=StochasticGradient(n_steps=1000))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_steps": _AT_LEAST_ONE,
+        "step_size": _STEP,
+        "halvings": _NOT_NEGATIVE,
+        "average": ["boolean"],
+        "n_checks": _NOT_NEGATIVE,
+        "tol": _TOL,
+    }
+
+    def __init__(
+        self, n_steps: int = 1_000_000, step_size: float | None = None, halvings: int = 8,
+        average: bool = True, n_checks: int = 10, tol: float = 1e-4,
+    ) -> None:  # fmt: skip
+        self.n_steps = n_steps
+        self.step_size = step_size
+        self.halvings = halvings
+        self.average = average
+        self.n_checks = n_checks
+        self.tol = tol
+
+
+Solver = QuasiNewton | ProjectedGradient | StochasticGradient
+SOLVER_KINDS: dict[str, type[Solver]] = {
+    "quasi-newton": QuasiNewton,
+    "batch": ProjectedGradient,
+    "stochastic": StochasticGradient,
+}
+
+
+def solver_name(solver: Solver) -> str:
+    return next(name for name, kind in SOLVER_KINDS.items() if type(solver) is kind)
+
+
+# --- all pairs --------------------------------------------------------------------------------
+
+
 @dataclass
 class Minimization:
     """A convex objective, its constraint set, and the record of how it was minimised."""
 
     # A convex function lies above its tangent planes, so the minimum of a tangent plane over the
     # constraint set is a lower bound of the optimum. The best bound so far gives the gap.
-
     objective: Objective
     constraint: BallConstraint
     tol: float  # relative gap that counts as converged
@@ -210,12 +335,9 @@ def _next_target(
 
 
 def _line_search(
-    problem: Minimization,
-    weights: np.ndarray,
-    target: np.ndarray,
-    value: float,
+    problem: Minimization, weights: np.ndarray, target: np.ndarray, value: float,
     gradient: np.ndarray,
-) -> tuple[np.ndarray, float, np.ndarray] | None:
+) -> tuple[np.ndarray, float, np.ndarray] | None:  # fmt: skip
     """Return the first point on the way to the target where the objective has fallen enough."""
     move = target - weights
     slope = float(gradient @ move)
@@ -233,22 +355,25 @@ def _line_search(
     return None
 
 
+# --- single pairs -----------------------------------------------------------------------------
+
+
 def stochastic_gradient(
-    objective: AllPairsObjective, constraint: BallConstraint, settings: LearnerSettings
-) -> tuple[np.ndarray, Minimization, int]:
-    """Take single-pair projected steps from uniform weights, with a step size among the settings.
+    objective: AllPairsObjective, constraint: BallConstraint, settings: StochasticGradient,
+    step_size: float, seed: Any,
+) -> tuple[np.ndarray, Minimization, int]:  # fmt: skip
+    """Take single-pair projected steps from uniform weights.
 
     Returns the weights, the record (one entry per check) and the number of steps, fewer than
     planned if a check found the tolerance reached.
     """
     n_steps, halvings = settings.n_steps, settings.halvings
-    assert settings.step_size is not None
     problem = Minimization(objective.value_and_gradient, constraint, settings.tol)
     features, margins = objective.features, objective.margins
     state = StepState.fresh(features.n_patterns, len(constraint.radii))
     rules = StepRules(
         constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
-        margins.sigma, settings.step_size,
+        margins.sigma, step_size,
     )  # fmt: skip
     ends = stage_ends(n_steps, halvings)
     checks = np.linspace(0, ends[-1], settings.n_checks + 1).astype(int)[1:]
@@ -256,7 +381,7 @@ def stochastic_gradient(
     pairs, weights = PairRows.of(features), np.full(features.n_patterns, CENTER)
     if settings.n_checks:
         problem.record(problem.evaluate(weights)[0])
-    rng, stops = np.random.default_rng(settings.random_state), {*ends, *checks.tolist()}
+    rng, stops = np.random.default_rng(seed), {*ends, *checks.tolist()}
     for first, second, factors in draw_pairs(objective, n_steps, rng, stops):
         while stage < halvings and n_done >= ends[stage]:
             stage, stage_start = stage + 1, n_done
@@ -285,8 +410,8 @@ def stage_ends(n_steps: int, halvings: int) -> list[int]:
 
 def draw_pairs(
     objective: AllPairsObjective, n_steps: int, rng: np.random.Generator, stops: set[int]
-) -> Iterator[Draw]:
-    """Draw ordered pairs with replacement, in chunks that end at each of the ``stops``."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw first graphs, second graphs and factors, in chunks that end at the ``stops``."""
     # The factors make the mean over drawn ordered pairs the weighted objective.
     n_graphs = len(objective.codes)
     different, equal = (

@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import is_regressor
 
-from treelens.estimators.named_models import NamedModel, predict_molecules
-from treelens.estimators.posterior import learned_scale
+from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
 from treelens.graphs.chem import why_unreadable
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.table_reader import rows_of_table

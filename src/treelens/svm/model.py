@@ -1,12 +1,16 @@
-"""A fitted SVM on graphs, frozen: patterns, kernel, coefficients, calibration, search record."""
+"""A fitted SVM on graphs, frozen, and its fit: choose by cross-validation, then fit all graphs."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from treelens.array_checks import (
     LARGEST,
@@ -17,16 +21,47 @@ from treelens.array_checks import (
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.table import KERNELS
+from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
-from treelens.models.predictions import KernelExpansion, Predictions, TrainingGraphs
+from treelens.models.predictions import (
+    KernelExpansion,
+    Predictions,
+    TrainingGraphs,
+    class_weights,
+    has_rare_class,
+    predicted_codes,
+    warn_if_one_class,
+)
 from treelens.pairwise.bounds import fitted_bound
-from treelens.pairwise.learn import LearnedWeights, learn_weights
-from treelens.pairwise.settings import LearnerSettings
+from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
+from treelens.parallel import progress_ticks
 from treelens.patterns.forest import PatternExtractor
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
-from treelens.svm.search import BestParams, SearchResult
-from treelens.svm.solver import SVM, calibrated_probabilities, decisions_of, margins_of
+from treelens.svm.search import (
+    SCORES,
+    BestParams,
+    Candidate,
+    KernelSearch,
+    SearchResult,
+    Split,
+    learning_gain,
+    repetitions_for,
+    staged_search,
+)
+from treelens.svm.solver import (
+    SVM,
+    calibrated_probabilities,
+    decisions_of,
+    fit_calibration,
+    fit_svm_path,
+    margins_of,
+)
+
+# What "auto" stands for. Wide enough that the choice is rarely at an edge.
+AUTO_KERNELS = ("wwl", "tanimoto-rbf")
+AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
+AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
+AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +103,11 @@ class Choice:
                 raise ValueError("candidates must have a known kernel, and a score per split")
         if set(search.decisions) - set(search.scores) or search.best() is None:
             raise ValueError("one candidate must have been scored on all splits")
-        if self.learning_gain is not None:
-            for name in ("difference", "learned_score", "uniform_score", "standard_error",
-                         "p_value"):  # fmt: skip
-                value = self.learning_gain[name]
-                alone = search.n_splits == 1 and name in ("standard_error", "p_value")
-                if not alone or value is not None:  # one split has no spread
-                    check_array(np.array(value), name, np.float64, (), -LARGEST)
+        for name in ("difference", "learned_score", "uniform_score", "standard_error", "p_value"):
+            value = 0.0 if self.learning_gain is None else self.learning_gain[name]
+            alone = search.n_splits == 1 and name in ("standard_error", "p_value")
+            if not alone or value is not None:  # one split has no spread
+                check_array(np.array(value), name, np.float64, (), -LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,18 +200,163 @@ class FittedSVM:
 
 def model_bound(model: FittedSVM, delta: float) -> dict[str, Any]:
     """The generalisation bound of a fitted SVM; see ``GraphSVC.generalization_bound``."""
-    training, choice = model.training, model.choice
-    pairs = PairFeatures.from_histograms(training.histograms, model.patterns.kind)
-    parameters = {**(choice.learner or {}), "n_jobs": 1}
+    codes, choice = model.training.targets, model.choice
+    pairs = PairFeatures.from_histograms(model.training.histograms, model.patterns.kind)
+    learner = PairwiseWeights.from_flat({**(choice.learner or {}), "n_jobs": 1})
     learned = choice.learned
     if learned is None:  # uniform weights: the margins are those it would have learned with
-        parameters["radius"] = 0.0
-        learned = learn_weights(pairs, training.targets, **parameters)
-    settings = LearnerSettings(**parameters)
-    bound = fitted_bound(pairs, training.targets, settings, learned, delta)
-    if choice.best_params["n_candidates"] > 1:
+        learned = learner.set_params(radius=0.0).fit(pairs, codes).result_
+    bound = fitted_bound(pairs, codes, learner, learned, delta)
+    n_candidates = choice.best_params["n_candidates"]
+    if n_candidates > 1:
         bound["caveats"].append(
-            f"The model was chosen among {choice.best_params['n_candidates']} candidates by "
-            "cross-validation on the same graphs; the theorems are about one fixed beforehand."
+            f"The model was chosen among {n_candidates} candidates by cross-validation on the "
+            "same graphs; the theorems are about one fixed beforehand."
         )
     return bound
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> list[Split]:
+    """Splits of the training graphs: the user's, or stratified folds, repeated for small sets."""
+    if not isinstance(cv, Integral):
+        splits = [
+            (np.asarray(train, dtype=int), np.asarray(part, dtype=int))
+            for train, part in cv.split(codes, codes)
+        ]
+        held_out = {code for _, part in splits for code in codes[part].tolist()}
+        usable = all(len(np.unique(codes[train])) > 1 and len(part) for train, part in splits)
+        if not usable or len(held_out) < len(classes):
+            raise ValueError(
+                "Each split of cv must have training graphs of two classes and a validation graph, "
+                "and every class must be held out by some split: use StratifiedKFold."
+            )
+        return splits
+    counts = np.bincount(codes)
+    smallest, rare = int(counts.min()), classes.tolist()[int(counts.argmin())]
+    if smallest < 2:
+        raise ValueError(
+            f"Class {rare!r} has one member: cross-validation needs at least 2 of every class. "
+            "Drop the class, merge it with another or collect more of it."
+        )
+    n_folds = min(int(cv), smallest)
+    if n_folds < int(cv):
+        warnings.warn(
+            f"Class {rare!r} has {smallest} members, fewer than cv={cv} folds: "
+            f"cross-validating with {n_folds} folds, so that each contains one of them.",
+            stacklevel=3,
+        )
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_folds, n_repeats=repetitions_for(len(codes)), random_state=seed
+    )
+    return list(splitter.split(codes, codes))
+
+
+def resolved(scoring: str, class_weight: Any, codes: np.ndarray) -> tuple[str, Any]:
+    """Score and class weights behind "auto": accuracy and none, unless a class is rare."""
+    rare = has_rare_class(codes)
+    if isinstance(class_weight, str) and class_weight == "auto":
+        regards_it = scoring in ("auto", "balanced_accuracy")
+        class_weight = "balanced" if rare and regards_it else None
+    if scoring == "auto":
+        for_rare = "roc_auc" if codes.max() == 1 else "balanced_accuracy"
+        scoring = for_rare if rare else "accuracy"
+    return scoring, class_weight
+
+
+def listed_kernels(kernel: str | Sequence[str]) -> list[str]:
+    """The kernels to try."""
+    if isinstance(kernel, str):
+        return list(AUTO_KERNELS) if kernel == "auto" else [kernel]
+    for name in kernel or [""]:  # none at all is no kernel either
+        check_kernel(name)
+    return list(kernel)
+
+
+def listed(value: Any, auto: Any, name: str, kind: Any, positive: bool = False) -> list[Any]:
+    """A parameter that may be "auto", one number or several, as a list of numbers."""
+    if isinstance(value, str):
+        return list(auto)
+    values = [value] if isinstance(value, kind) else list(value)
+    if not values or not all(
+        isinstance(v, kind) and 0 <= v < np.inf and (v > 0 or not positive) for v in values
+    ):
+        numbers = "whole numbers" if kind is Integral else "numbers"
+        bound = "above 0" if positive else "of at least 0"
+        raise ValueError(f"{name} must be 'auto' or finite {numbers} {bound}, got {value!r}.")
+    return values
+
+
+# --- fitting ------------------------------------------------------------------------------------
+
+
+def fit_chosen(
+    graphs: GraphCollection, classes: np.ndarray, codes: np.ndarray, candidates: list[Candidate],
+    *, learner: Any, first_depth: int, edge_labels: bool, attributes: bool, scoring: str,
+    class_weight: Any, cv: Any, seed: int, n_jobs: int, progress: bool | None,
+) -> tuple[FittedSVM, Any]:  # fmt: skip
+    """Return a model with settings chosen on held-out parts, and its learner (None: uniform)."""
+    scoring, class_weight = resolved(scoring, class_weight, codes)
+    patterns, colors = PatternExtractor.fit(
+        graphs, max(c.depth for c in candidates), first_depth,
+        KERNELS[candidates[0].kernel].pair_feature, edge_labels=edge_labels,
+        attributes=attributes, n_jobs=n_jobs,
+    )  # fmt: skip
+    everything = patterns.count(colors)
+
+    def counts(depth: int) -> PatternHistograms:
+        return everything.select_levels(everything.level_depths <= depth)
+
+    sample_weight = class_weights(class_weight, classes, codes)
+    search = KernelSearch(
+        counts, codes, inner_splits(cv, codes, classes, seed), learner, sample_weight,
+        SCORES[scoring], n_jobs,
+    )  # fmt: skip
+    with progress_ticks(progress, "Choosing a kernel") as search.tick:
+        result = staged_search(search, candidates)
+    chosen = result.winner()
+    # A splitter of the user's need not hold out every graph.
+    known = np.isfinite(result.margins[chosen]).all(axis=1)
+    calibration = fit_calibration(result.margins[chosen][known], codes[known])
+
+    histograms = counts(chosen.depth)
+    kind = KERNELS[chosen.kernel].pair_feature
+    patterns = replace(patterns, forest=patterns.forest.truncated(chosen.depth), kind=kind)
+    fitted = None
+    if chosen.weight_radius > 0:
+        fitted = search.learn(chosen.base, np.arange(len(codes)))
+    elif not (histograms.support >= 2).any():  # a learner warns about this itself
+        warnings.warn(
+            "No two training graphs share a pattern: the weights are uniform and predictions "
+            "little better than chance. Do the node labels identify single nodes?",
+            stacklevel=3,
+        )
+    warn_if_one_class(predicted_codes(result.decisions[chosen][known]), classes)
+    weights = None if fitted is None else fitted.weights_
+    pairs = patterns.pairs(histograms)
+    features = Features(pairs, pairs.diagonal(weights))
+    kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
+    matrix = kernel.matrix(features, n_jobs=n_jobs)
+    svm = fit_svm_path(matrix, codes, len(classes), [chosen.C], sample_weight)[0]
+    svm, support = SVM(svm.coefficients[:, svm.support], svm.intercepts), svm.support
+    sizes = np.bincount(codes)
+    rarest = int(sizes.argmin())
+    rare_class = {"class": classes.tolist()[rarest], "share": float(sizes[rarest] / len(codes))}
+    used = learner if fitted is None else fitted
+    best_params: Any = {
+        **chosen._asdict(), "edge_labels": edge_labels, "include_depth_zero": first_depth == 0,
+        "scoring": scoring, "class_weight": class_weight,
+        "rare_class": rare_class if has_rare_class(codes) else None,
+        "score": result.mean(chosen), "n_candidates": len(candidates), "n_splits": result.n_splits,
+    }  # fmt: skip
+    choice = Choice(
+        best_params, learning_gain(result), result,
+        used.flat_parameters() if hasattr(used, "flat_parameters") else None,
+        getattr(fitted, "result_", None),
+    )  # fmt: skip
+    training = TrainingGraphs(histograms, codes).with_identity(graphs)
+    decision = LinearOnKernel(kernel, support, svm)
+    model = FittedSVM(classes, patterns, decision, graphs.recipe, calibration, training, choice)
+    return model, fitted

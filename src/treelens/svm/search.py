@@ -25,7 +25,6 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
-from treelens.pairwise.settings import limited
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.svm.solver import decisions_of, fit_svm_path, margins_of, pairwise_hinge_loss
@@ -36,7 +35,6 @@ _RACE_WIDTH = 2.0
 _ROUGH_GAP, _ROUGH_STEPS = 1e-2, 40  # relative gap and iterations, enough to compare candidates
 _SMALL, _MOST_REPETITIONS = 1000, 5  # a smaller training set is split several times over
 _MANY = 1500  # from so many graphs on, larger radii are tried
-_WORTH_THREADS = 500  # below, starting threads costs more than it saves
 
 
 class BestParams(TypedDict, total=False):
@@ -107,9 +105,7 @@ class SearchResult:
 
     def winner(self) -> Candidate:
         """The best of all: the leader of a race always finishes."""
-        winner = self.best()
-        assert winner is not None
-        return winner
+        return max(self.finished(), key=self.merit)
 
     def merit(self, candidate: Candidate) -> tuple[float, float]:
         loss = float(np.mean(self.losses[candidate]))
@@ -133,15 +129,8 @@ class KernelSearch:
     tick: Callable[[str], None] = lambda what: None  # called after every finished unit of work
     final: bool = False  # weights are learned to the learner's own tolerance, not roughly
 
-    def __post_init__(self) -> None:
-        if len(self.codes) < _WORTH_THREADS:
-            self.n_jobs = 1
-
     def run(
-        self,
-        candidates: Sequence[Candidate],
-        result: SearchResult | None = None,
-        race: bool = True,
+        self, candidates: Sequence[Candidate], result: SearchResult | None = None, race: bool = True
     ) -> SearchResult:
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         if result is None:
@@ -172,11 +161,8 @@ class KernelSearch:
     def _still_racing(
         self, candidates: list[Candidate], result: SearchResult, n_done: int
     ) -> list[Candidate]:
-        """Drop the candidates whose mean so far is clearly below the best mean so far.
-
-        The standard error is that of a share of distinct graphs: repeated folds of the same graphs
-        are not independent.
-        """
+        """Drop the candidates whose mean so far is clearly below the best mean so far."""
+        # The error is that of a share of distinct graphs: repeated folds are not independent.
         means = {c: np.mean(x[:n_done]) for c, x in result.scores.items() if len(x) >= n_done}
         leader = float(max(means.values()))
         n_graphs = len(np.unique(np.concatenate([part for _, part in self.splits[:n_done]])))
@@ -195,8 +181,8 @@ class KernelSearch:
         known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
         own, others = diagonal[train], diagonal[validation]
 
+        # Candidates that differ only in C: one kernel matrix, several SVMs.
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
-            """Candidates that differ only in ``C``: one kernel matrix, several SVMs."""
             kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
             svms = fit_svm_path(
                 kernel.of_sums(known, own, own), self.codes[train], int(self.codes.max()) + 1,
@@ -223,10 +209,12 @@ class KernelSearch:
 
     def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
-        learner = clone(self.learner)
-        if rough:
-            learner = limited(learner, tol=_ROUGH_GAP, max_iter=_ROUGH_STEPS)
-        learner.set_params(radius=base.weight_radius)
+        learner = clone(self.learner).set_params(radius=base.weight_radius)
+        if rough and hasattr(learner, "used_solver"):
+            learner.solver = solver = learner.used_solver()
+            solver.tol = max(solver.tol, _ROUGH_GAP)
+            if hasattr(solver, "max_iter"):
+                solver.max_iter = min(solver.max_iter, _ROUGH_STEPS)
         histograms = self.counts(base.depth)
         if len(train) < histograms.n_graphs:
             histograms = histograms.select_graphs(train)
@@ -238,8 +226,7 @@ class KernelSearch:
         """Means over repetitions of held-out values, NaN where a graph was never held out."""
         parts = [validation for _, validation in self.splits]
         repetitions = np.bincount(np.concatenate(parts), minlength=len(self.codes))
-        n_classes = int(self.codes.max()) + 1
-        total = np.zeros((len(self.codes), 1 if n_classes == 2 else n_classes))
+        total = np.zeros((len(self.codes), values_of(outputs[0]).shape[1]))
         for validation, part in zip(parts, outputs, strict=True):
             total[validation] += values_of(part)
         total /= repetitions.clip(1)[:, None]
@@ -262,9 +249,9 @@ def roc_auc(codes: np.ndarray, decisions: np.ndarray) -> float:
 
 
 SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
-    "accuracy": lambda codes, decisions: float(np.mean(predicted_codes(decisions) == codes)),
-    "balanced_accuracy": lambda codes, decisions: float(
-        balanced_accuracy_score(codes, predicted_codes(decisions))
+    "accuracy": lambda codes, found: float(np.mean(predicted_codes(found) == codes)),
+    "balanced_accuracy": lambda codes, found: float(
+        balanced_accuracy_score(codes, predicted_codes(found))
     ),
     "roc_auc": roc_auc,
 }
@@ -290,10 +277,7 @@ def grid(
 
 
 def staged_search(search: KernelSearch, candidates: list[Candidate]) -> SearchResult:
-    """Uniform weights over the whole grid, then radii at the best depth of every kernel.
-
-    The second stage tries only settings that were still in the race at the end of the first.
-    """
+    """Uniform weights over the whole grid, then radii at settings that led at the end."""
     uniform = [c for c in candidates if c.weight_radius == 0]
     learned = [c for c in candidates if c.weight_radius > 0]
     result = search.run(uniform or learned)
@@ -322,12 +306,8 @@ def repetitions_for(n_graphs: int) -> int:
 
 
 def learning_gain(result: SearchResult) -> dict[str, Any] | None:
-    """Paired difference of the best learned and the best uniform candidate on the inner splits.
-
-    With the corrected resampled t-test of Nadeau and Bengio (2003), one-sided. Both were chosen on
-    these same splits, so it describes the choice rather than proving a gain. None when one of the
-    two kinds has no candidate that finished.
-    """
+    """Paired difference of the best learned and the best uniform candidate; None without both."""
+    # Both were chosen on these same splits: it describes the choice rather than proving a gain.
     learned = result.best(lambda c: c.weight_radius > 0)
     uniform = result.best(lambda c: c.weight_radius == 0)
     if learned is None or uniform is None:

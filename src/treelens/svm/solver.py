@@ -43,23 +43,13 @@ class SVM:
 
     @property
     def per_class(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and intercepts of functions linear in the kernel, one for each class.
-
-        The mean of the outputs of the class against the others; two classes share one function.
-        """
+        """Coefficients and intercepts of the margins, see :func:`margins_of`."""
         return margins_of(self.coefficients.T).T, margins_of(self.intercepts[None])[0]
 
     @property
     def support(self) -> np.ndarray:
         """Positions of the training graphs with a coefficient that is not zero in some output."""
         return np.flatnonzero((self.coefficients != 0).any(axis=0))
-
-
-def fit_svm(
-    kernel: np.ndarray, codes: np.ndarray, n_classes: int, C: float, sample_weight: np.ndarray
-) -> SVM:
-    """Fit a C-SVC, or one for every two classes; see :func:`fit_svm_path`."""
-    return fit_svm_path(kernel, codes, n_classes, [C], sample_weight)[0]
 
 
 def fit_svm_path(
