@@ -10,16 +10,13 @@ import pytest
 
 import treelens as tl
 from strategies import make_random_graphs, random_collection
-from treelens.explain.decode import (
-    named_forest,
-    occurrence_at,
-    pattern_table,
-    unfold_within,
-    with_label_names,
-)
+from treelens.explain.contributions import pattern_table
+from treelens.explain.draw import unfold_within
+from treelens.explain.fragment_search import occurrence_at
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.report.predicted import named_forest, with_label_names
 
 DEPTH = 2
 CLASSES = np.array(["blue", "green", "red"])

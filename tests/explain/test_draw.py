@@ -13,15 +13,16 @@ from scipy.sparse import csgraph
 
 import treelens as tl
 from strategies import make_random_graphs
-from treelens.explain.decode import TreeNode, occurrence_at
 from treelens.explain.draw import (
     Style,
+    TreeNode,
     draw_graph,
     draw_pattern,
     graph_scene,
     node_positions,
     tree_scene,
 )
+from treelens.explain.fragment_search import occurrence_at
 from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc, Lines
 from treelens.graphs.collection import Graph
 from treelens.patterns.vocabulary import PatternVocabulary

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from treelens.explain.group_names import GROUPS, group_name
+from treelens.explain.smarts import GROUPS, group_name
 
 Chem = pytest.importorskip("rdkit.Chem")
 

@@ -16,8 +16,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
-from treelens.explain.contributions import Explanation, explain
-from treelens.explain.decode import pattern_table
+from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection

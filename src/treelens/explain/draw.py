@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from treelens.explain.decode import Occurrence, TreeNode, unfold_within
+from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import (
     HIGHLIGHT,
     INK,
@@ -30,10 +30,12 @@ from treelens.explain.scene import (
     shortened,
     to_hex,
 )
+from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph
+from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
 from treelens.parallel import one_blas_thread
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 
 Format = Literal["svg", "png"]
 
@@ -279,11 +281,6 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return marks
 
 
-def is_molecule(graph: Graph) -> bool:
-    """Whether the graph was read as a molecule, so that RDKit can draw it."""
-    return "smiles" in graph.data or "mol" in graph.data
-
-
 def _draw_molecule(
     graph: Graph,
     node_contributions: np.ndarray | None,
@@ -357,6 +354,45 @@ def _png_sheet(drawing: bytes, legend: bytes) -> bytes:
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
     return buffer.getvalue()
+
+
+# --- trees of patterns ------------------------------------------------------------------------
+
+
+class TreeNode(NamedTuple):
+    """One node of an unfolded pattern, in a list where parents come before their children."""
+
+    parent: int  # position in the list, -1 for the root
+    layer: int
+    label: Any
+    edge_label: Any
+    cut: bool  # whether its children are left out
+
+
+def unfold_within(
+    vocabulary: PatternVocabulary, pattern: int, max_nodes: int = 60
+) -> list[TreeNode]:
+    """The tree of a pattern down to the last layer that fits into ``max_nodes``.
+
+    Deep patterns of dense graphs would unfold into millions of nodes.
+    """
+    depth = vocabulary.depth_of(pattern)
+    color = pattern - int(vocabulary.level_offsets[depth])
+    for shown in range(depth, -1, -1):  # the upper layers are the pattern that this one refines
+        try:
+            tree = vocabulary.tree(int(vocabulary.level_offsets[shown]) + color, max_nodes)
+            break
+        except GraphDataError:
+            color = vocabulary.children(shown, color)[0]
+    nodes: list[TreeNode] = []
+    layer: list[tuple[int, Any, PatternTree]] = [(-1, None, tree)]
+    for k in range(shown + 1):
+        below = []
+        for parent, edge, node in layer:
+            below += [(len(nodes), label, child) for label, child in node.children]
+            nodes.append(TreeNode(parent, k, node.label, edge, k == shown < depth))
+        layer = below
+    return nodes
 
 
 def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:

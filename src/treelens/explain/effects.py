@@ -35,7 +35,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -248,6 +248,26 @@ def selected(seen: RefinedGraphs, positions: np.ndarray) -> RefinedGraphs:
         seen.histograms.select_graphs(positions),
         select_features(seen.features, positions),
     )
+
+
+def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
+    """Outputs to explain: row, sign, and with more than two classes the class."""
+    if classes is None:
+        if class_label is not None:
+            raise ValueError(
+                f"class_label={class_label!r}, but this model predicts numbers: leave it out."
+            )
+        return [(0, 1.0, None)]
+    codes = np.arange(len(classes))
+    if class_label is not None:
+        codes = np.flatnonzero(classes == class_label)
+        if not len(codes):
+            raise ValueError(
+                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
+            )
+    if len(classes) == 2:
+        return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
+    return [(code, 1.0, classes[code]) for code in codes.tolist()]
 
 
 def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarray | None:

@@ -358,7 +358,7 @@ class PatternVocabulary:
                     raise GraphDataError(
                         f"Pattern {pattern}, of depth {depth}, unfolds into a tree of more than "
                         f"{max_nodes:,} nodes. texts() gives its beginning, and "
-                        "treelens.explain.decode.unfold_within() its upper layers."
+                        "treelens.explain.draw.unfold_within() its upper layers."
                     )
                 children.sort(key=lambda child: _edge_text(child[0]) + child[2])
                 label = self.root_label(level, k)

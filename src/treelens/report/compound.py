@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.fragments import measured_with_and_without
-from treelens.explain.group_names import group_queries, groups_of
+from treelens.explain.smarts import group_queries, groups_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import learned_transform

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,7 @@ from scipy.stats import binomtest, norm
 
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
-from treelens.explain.decode import with_label_names
-from treelens.explain.draw import is_molecule
+from treelens.explain.smarts import is_molecule
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
@@ -22,6 +21,7 @@ from treelens.graphs.targets import LIMITS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import Predictions, known_graphs, predicted_codes, smiles_of
 from treelens.models.thresholds import Threshold, check_numbers
+from treelens.patterns.forest import TREES, PatternForest
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -223,6 +223,57 @@ def graph_name(graphs: GraphCollection, index: int) -> str | None:
         return str(graphs.names[index])
     smiles = graphs.graph_data.get("smiles")
     return None if smiles is None or smiles[index] is None else str(smiles[index])
+
+
+# --- names of labels -------------------------------------------------------------------------
+
+# Names of node and of edge labels by data set. Those of MUTAG are from its README in the TU
+# collection; those of PTC_MR from the SMILES of the same molecules: all sum formulas and the bonds
+# of 337 of 344 agree. NCI1 and PTC_DGCNN are published without a list of their codes.
+LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
+    "MUTAG": (["C", "N", "O", "F", "I", "Cl", "Br"], [":", "-", "=", "#"]),
+    "PTC_MR": (
+        ["In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn",
+         "Pb", "Ca"],
+        ["#", "=", "-", ":"],
+    ),
+}  # fmt: skip
+
+
+def _named(alphabet: Any, names: list[str]) -> Any:
+    """Names of the labels of an alphabet; labels without a name keep their code."""
+    known = dict(enumerate(names))
+    return None if alphabet is None else tuple(known.get(label, label) for label in alphabet)
+
+
+def with_label_names(graphs: GraphCollection, data_set: str | None) -> GraphCollection:
+    """Graphs with names instead of label codes; of an unknown data set, as they are."""
+    if data_set not in LABEL_NAMES:
+        return graphs
+    nodes, edges = LABEL_NAMES[data_set]
+    return graphs.relabelled(
+        graphs.node_codes,
+        _named(graphs.node_alphabet, nodes),
+        edge_alphabet=_named(graphs.edge_alphabet, edges),
+    )
+
+
+def named_forest(forest: PatternForest, data_set: str | None) -> PatternForest:
+    """A forest with names in the text form of its patterns; it does not match graphs with codes."""
+    if data_set not in LABEL_NAMES:
+        return forest
+    nodes, edges = LABEL_NAMES[data_set]
+    named = [
+        replace(
+            vocabulary,
+            node_alphabet=_named(vocabulary.node_alphabet, nodes),
+            edge_alphabet=_named(vocabulary.edge_alphabet, edges),
+        )
+        if TREES[tree][0] == "labels"
+        else vocabulary
+        for tree, vocabulary in zip(forest.trees, forest.vocabularies, strict=True)
+    ]
+    return replace(forest, vocabularies=tuple(named))
 
 
 # --- scores -----------------------------------------------------------------------------------

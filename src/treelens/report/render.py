@@ -15,8 +15,8 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.explain.decode import Occurrence, TreeNode
-from treelens.explain.draw import LEGEND_HEIGHT, Style, draw_graph, tree_scene
+from treelens.explain.draw import LEGEND_HEIGHT, Style, TreeNode, draw_graph, tree_scene
+from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import Scene
 from treelens.graphs.collection import Graph
 from treelens.report.formats import Units, charts_of, counted, number, percent

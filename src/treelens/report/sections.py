@@ -8,15 +8,9 @@ from typing import Any
 import numpy as np
 
 from treelens.explain.contributions import attribute_table, explain
-from treelens.explain.decode import (
-    Occurrence,
-    TreeNode,
-    pattern_texts,
-    unfold_within,
-    with_label_names,
-)
-from treelens.explain.draw import coordinates, is_molecule
+from treelens.explain.draw import TreeNode, coordinates, unfold_within
 from treelens.explain.effects import effects_of_patterns, selected
+from treelens.explain.fragment_search import Occurrence, pattern_texts
 from treelens.explain.fragments import (
     FragmentTable,
     confounders,
@@ -25,6 +19,7 @@ from treelens.explain.fragments import (
     measured_with_and_without,
 )
 from treelens.explain.scene import shortened
+from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
@@ -32,7 +27,7 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.patterns.features import select_features
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import PredictedGraphs, graph_name
+from treelens.report.predicted import PredictedGraphs, graph_name, with_label_names
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 import treelens
-from treelens.explain.decode import LABEL_NAMES, named_forest
-from treelens.explain.draw import is_molecule
 from treelens.explain.scene import shortened
+from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
 from treelens.graphs.descriptors import PREFIX
@@ -22,7 +21,9 @@ from treelens.parallel import one_blas_thread
 from treelens.patterns.features import graph_keys, select_features
 from treelens.report.formats import counted, percent, plain_summary
 from treelens.report.predicted import (
+    LABEL_NAMES,
     PredictedGraphs,
+    named_forest,
     predict_graphs,
     scores_of_test_set,
     validation_scores,
