@@ -18,12 +18,11 @@ from treelens.explain.draw import (
     TreeNode,
     draw_graph,
     draw_pattern,
-    graph_scene,
     node_positions,
     tree_scene,
 )
 from treelens.explain.fragment_search import occurrence_at
-from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc, Lines
+from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc
 from treelens.graphs.collection import Graph
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -121,9 +120,15 @@ def test_stress_is_at_a_minimum():
 )
 def test_bonds_are_single_double_triple_or_aromatic_lines(bond, dashed):
     graph = Graph(("a", "b"), ((0, 1),), None if bond is None else (bond,))
-    scene = graph_scene(graph, None, None, None, Style())
-    lines = [mark for mark in scene.marks if isinstance(mark, Lines) for _ in mark.segments]
-    assert [line.dashed for line in lines] == [sign == "t" for sign in dashed]
+    groups = ElementTree.fromstring(draw_graph(graph)).iter(f"{SVG}g")
+    lines = [(g.find(f"{SVG}path"), "stroke-dasharray" in g.attrib) for g in groups]
+    found = [
+        is_dashed
+        for path, is_dashed in lines
+        if path is not None
+        for _ in path.get("d").split("M")[1:]
+    ]
+    assert found == [sign == "t" for sign in dashed]
 
 
 def test_parents_stand_in_layers_over_their_children():
@@ -226,9 +231,9 @@ def test_every_node_and_every_edge_of_a_plain_drawing_has_its_own_colour():
     points = np.array([(float(disc.get("cx")), float(disc.get("cy"))) for disc in discs])
     for (u, v), middle in zip(STAR.edges, bands.values(), strict=True):
         assert middle == pytest.approx(tuple((points[u] + points[v]) / 2), abs=0.2)
-    scene = graph_scene(STAR, np.array([0.5, 0, 0, 0]), edges, None, Style(limit=2.0))
-    first = next(mark for mark in scene.marks if isinstance(mark, Disc))
-    assert first.fill == hex_of(0.5, 2.0)  # one scale, which can be set
+    svg = draw_graph(STAR, np.array([0.5, 0, 0, 0]), edges, style=Style(limit=2.0))
+    first = next(ElementTree.fromstring(svg).iter(f"{SVG}circle"))
+    assert first.get("fill") == hex_of(0.5, 2.0)  # one scale, which can be set
 
 
 @pytest.mark.parametrize("is_molecule", [True, False])
