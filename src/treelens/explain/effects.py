@@ -48,6 +48,7 @@ from treelens.kernels.mixture import MixtureKernel
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.features import Features, RefinedGraphs, graph_keys, select_features
 from treelens.patterns.histograms import SparseRows
+from treelens.patterns.pairs import PairFeatures
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
 # Nodes of quadrature. For many pairs of graphs: up to this gamma twelve give ten digits.
@@ -81,10 +82,8 @@ def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> 
     """Kernel values of graphs with the basis and their slopes in the two sums."""
     kernel, basis, rows = expansion.kernel, expansion.basis.pairs, graphs.pairs.rows
     if len(rows) == 1:  # looks at the patterns of this graph only
-        shared = _compiled.shared_sums(
-            rows.indices, rows.values, expansion.weights[rows.indices], basis.lists.offsets,
-            basis.lists.indices, basis.lists.values, basis.minimum, basis.n_graphs,
-        )[None, :] * (graphs.pairs.scale[0] * basis.scale)  # fmt: skip
+        weights = expansion.weights[rows.indices][None, :] * graphs.pairs.scale
+        shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
     else:
         shared = pair_sums(graphs.pairs, basis, expansion.weights, n_jobs=n_jobs)
     known = graphs.pairs.diagonal(expansion.weights)
@@ -93,6 +92,16 @@ def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> 
     if isinstance(kernel, MixtureKernel):
         return mixture_slopes(sums, *kernel.scales.as_tuple(), n_jobs=n_jobs)
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
+
+
+def _shared_patterns(
+    basis: PairFeatures, patterns: np.ndarray, values: np.ndarray
+) -> sparse.csr_array:
+    """What each pattern of a graph has in common with the basis graphs: (n_patterns, n_basis)."""
+    shared = basis.lists.to_sparse(basis.n_graphs)[patterns]
+    own = np.repeat(values, np.diff(shared.indptr))
+    shared.data = np.minimum(own, shared.data) if basis.minimum else own * shared.data
+    return shared
 
 
 def mixture_slopes(
@@ -141,26 +150,21 @@ def _exponential(sums: KernelSums) -> PathSlopes:
     return PathSlopes(start, end, sums.gamma * mean, np.zeros_like(mean))
 
 
-# Below this ratio the closed form loses digits and the series has more than enough of them.
-_SMALL_RATIO, _SERIES_TERMS = 0.05, 14
-
-
 def _tanimoto(sums: KernelSums) -> PathSlopes:
     """``k = S / (A + B - S)``, where ``dk/dS = (A + B) / (...)^2`` and ``dk/dA = -S / (...)^2``.
 
     Along the path the denominator is ``p (1 + r t)`` and the numerators are linear in t, so the
-    integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``.
+    integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``. The latter by quadrature in
+    s with ``1 + r t = exp(s log(1 + r))``, since its closed form loses digits for small r.
     """
     known = sums.known[:, None]
     p = sums.unseen[:, None] + sums.others
     p = np.where(p > 0, p, 1.0)  # a training graph without patterns shares nothing
-    ratio = np.maximum(known - sums.shared, 0.0) / p
-    small, large = np.minimum(ratio, _SMALL_RATIO), np.maximum(ratio, _SMALL_RATIO)
-    series = np.zeros_like(ratio)
-    for n in reversed(range(_SERIES_TERMS)):
-        series = (n + 1) / (n + 2) - small * series
-    closed = (np.log1p(large) - large / (1.0 + large)) / large**2
-    tilted = np.where(ratio < _SMALL_RATIO, series, closed) / p**2
+    ratio = np.maximum((known - sums.shared) / p, 1e-100)
+    stretch, tilted = np.log1p(ratio), np.zeros_like(ratio)
+    for node, weight in zip(*np.polynomial.legendre.leggauss(_FEW_NODES), strict=True):
+        tilted -= 0.5 * weight * np.expm1(-0.5 * (node + 1.0) * stretch)
+    tilted *= stretch / (ratio * p) ** 2
     constant = 1.0 / (p * (1.0 + ratio))
     return PathSlopes(
         np.zeros_like(p), sums.shared * constant, constant + known * tilted, -sums.shared * tilted
@@ -399,36 +403,32 @@ def _unit_effects(
     effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
 ) -> np.ndarray:
     """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
-    expansion, pairs = effects.expansion, effects.seen.features.pairs
-    lists, offsets = expansion.basis.pairs.lists, pairs.rows.offsets
-    n_basis = expansion.basis.pairs.n_graphs
+    expansion, rows = effects.expansion, effects.seen.features.pairs.rows
+    basis = expansion.basis.pairs
     per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
-    jobs: dict[int, list[tuple[int, slice, np.ndarray]]] = defaultdict(list)
+    jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
     for k, (nodes, node_weights) in enumerate(regions):
         entries = effects.entries[:, nodes]
         share = np.bincount(
             (entries + 1).ravel(),  # entry -1 to place 0
             weights=(per_node[entries] * node_weights).ravel(),
-            minlength=len(pairs.rows.indices) + 1,
+            minlength=len(rows.indices) + 1,
         )[1:]
         owner = np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1
         for graph in np.unique(owner).tolist():
-            row = slice(int(offsets[graph]), int(offsets[graph + 1]))
-            jobs[graph].append((k, row, expansion.weights[pairs.rows.indices[row]] * share[row]))
-    units = np.zeros((len(regions), n_basis))
+            jobs[graph].append((k, share[rows.offsets[graph] : rows.offsets[graph + 1]]))
+    units = np.zeros((len(regions), basis.n_graphs))
     chosen = np.array(sorted(jobs), dtype=np.int64)
     some = select_features(effects.seen.features, chosen)
-    for positions, part in feature_blocks(some, n_basis):
+    for positions, part in feature_blocks(some, basis.n_graphs):
         slopes = slopes_of(expansion, part, n_jobs)
         for place, graph in enumerate(chosen[positions].tolist()):
-            for k, row, weights in jobs[graph]:
-                values = pairs.rows.values[row]
-                shared = _compiled.shared_sums(
-                    pairs.rows.indices[row], values, weights, lists.offsets, lists.indices,
-                    lists.values, True, n_basis,
-                )  # fmt: skip
-                added = slopes.per_shared[place] * shared
-                added += slopes.per_own[place] * float(weights @ values)
-                added[list(effects.copies[graph])] = 0.0
-                units[k] += added
+            here = slice(rows.offsets[graph], rows.offsets[graph + 1])
+            patterns, values = rows.indices[here], rows.values[here]
+            own, shares = zip(*jobs[graph], strict=True)
+            weights = np.array(shares) * expansion.weights[patterns]  # (n_regions, n_patterns)
+            added = weights @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
+            added += np.outer(weights @ values, slopes.per_own[place])
+            added[:, list(effects.copies[graph])] = 0.0
+            units[list(own)] += added
     return units

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,17 +212,14 @@ def _significant(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
     return np.abs(mean) > _SIGNIFICANT * np.sqrt(square)
 
 
-def _over_graphs(inner: sparse.csr_array, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means of each row over so many graphs, and the squares of their standard errors."""
-    n = np.maximum(support, 1)
+def _over_graphs(
+    sums: sparse.csr_array, per_node: sparse.csr_array
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means over the graphs of each pattern, and the squares of their standard errors."""
+    inner, n = sums.multiply(per_node), np.maximum(np.diff(per_node.indptr), 1)
     mean = inner.sum(axis=1) / n
     spread = np.maximum(inner.power(2).sum(axis=1) / n - mean**2, 0.0)
     return mean, spread / np.maximum(n - 1, 1)
-
-
-def _per_graph(counts: sparse.csr_array) -> sparse.csr_array:
-    """What turns sums over the nodes of a graph into means."""
-    return sparse.csr_array((1.0 / counts.data, counts.indices, counts.indptr), counts.shape)
 
 
 class Candidates(NamedTuple):
@@ -240,7 +238,6 @@ class Candidates(NamedTuple):
     per_own: sparse.csr_array  # 1 / nodes that carry it in each graph
     per_other: sparse.csr_array  # 1 / nodes elsewhere that carry the parent
     support: np.ndarray  # (n_candidates,) graphs that have it
-    n_others: np.ndarray  # (n_candidates,) graphs where others carry the parent
     size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
     covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
 
@@ -266,25 +263,25 @@ class Candidates(NamedTuple):
         own, parents = ones(carriers), ones(list(elsewhere.values()))
         place = np.array([list(elsewhere).index(v) for v in above])
         in_graphs = explained.by_graph(np.ones(n_nodes))
-        per_own = _per_graph(own @ in_graphs)
-        per_other = _per_graph((parents @ in_graphs)[place] - near @ in_graphs)
+        per_own = (own @ in_graphs).power(-1.0)
+        per_other = ((parents @ in_graphs)[place] - near @ in_graphs).power(-1.0)
         support = np.diff(per_own.indptr)
         return cls(
             depth, own, near, parents, place, per_own, per_other, support,
-            np.diff(per_other.indptr), np.array([ball.nnz / ball.shape[0] for ball in balls]),
+            np.array([ball.nnz / ball.shape[0] for ball in balls]),
             np.array([len(x) for x in nodes]) / support,
         )  # fmt: skip
 
     def effects(self, around: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
         """Means and squared standard errors of sums over the balls around nodes, by graph."""
-        return _over_graphs((self.own @ around).multiply(self.per_own), self.support)
+        return _over_graphs(self.own @ around, self.per_own)
 
     def scores(self, explained: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
         """The score of each candidate, 0 where its effect is not significant."""
         around = explained.by_graph(explained.all_balls[self.depth] @ phi)
         mean, square = self.effects(around)
         rest = (self.parents @ around)[self.place] - self.near @ around
-        usual, usual_square = _over_graphs(rest.multiply(self.per_other), self.n_others)
+        usual, usual_square = _over_graphs(rest, self.per_other)
         beyond = mean - usual
         certain = _significant(beyond, square + usual_square)
         agreed = np.sign(mean) * (certain & (np.sign(mean) == np.sign(beyond)))
@@ -425,20 +422,9 @@ def occurrence_at(
     graphs: GraphCollection, graph_index: int, row: int, pattern: int, depth: int
 ) -> Occurrence:
     """The occurrence of a pattern at row ``row`` of the node arrays of the collection."""
-    first = int(graphs.node_offsets[graph_index])
-    reached: dict[int, None] = {row - first: None}
-    edges: dict[tuple[int, int], None] = {}
-    frontier = list(reached)
+    graph, root = graphs[graph_index], row - int(graphs.node_offsets[graph_index])
+    reached, edges = {root: None}, list[tuple[int, int]]()
     for _ in range(depth):
-        following = []
-        for node in frontier:
-            start, stop = graphs.neighbor_offsets[first + node : first + node + 2]
-            directions = None if graphs.directions is None else graphs.directions[start:stop]
-            for k, neighbor in enumerate(graphs.neighbors[start:stop].tolist()):
-                back = neighbor < node if directions is None else bool(directions[k])
-                edges[(neighbor, node) if back else (node, neighbor)] = None
-                if neighbor not in reached:
-                    reached[neighbor] = None
-                    following.append(neighbor)
-        frontier = following
-    return Occurrence(row - first, tuple(reached), tuple(edges), graph_index, pattern)
+        edges = [(u, v) for u, v in graph.edges if u in reached or v in reached]
+        reached |= dict.fromkeys(chain.from_iterable(edges))  # the nearer ones stay in front
+    return Occurrence(root, tuple(reached), tuple(edges), graph_index, pattern)
