@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treelens.report.formats import Chart, Units, number, percent, plain_summary, ticks
+from treelens.report.render import Chart, Units, number, percent, plain_summary, ticks
 
 
 def test_a_summary_can_be_encoded():

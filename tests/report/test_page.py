@@ -13,8 +13,7 @@ import pytest
 import treelens as tl
 from report.conftest import EVIL, EVIL_CLASS, QUICK, outline_of
 from treelens.report import write_report
-from treelens.report.formats import Units
-from treelens.report.render import render
+from treelens.report.render import Units, render
 
 KINDS = ["numbers", "classes", "svm"]
 
@@ -162,6 +161,6 @@ def test_writing(cases, tmp_path, monkeypatch):
     assert model.report(path, graphs[1:9]) == path
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert list(tmp_path.iterdir()) == [path]
-    monkeypatch.setattr("treelens.report.render.summarize", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr("treelens.report.summary.summarize", lambda *_, **__: pytest.fail("worked"))
     with pytest.raises(FileNotFoundError, match="does not exist"):
         write_report(model, tmp_path / "nowhere" / "report.html")

@@ -240,40 +240,25 @@ LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
 }  # fmt: skip
 
 
-def _named(alphabet: Any, names: list[str]) -> Any:
-    """Names of the labels of an alphabet; labels without a name keep their code."""
-    known = dict(enumerate(names))
-    return None if alphabet is None else tuple(known.get(label, label) for label in alphabet)
-
-
-def with_label_names(graphs: GraphCollection, data_set: str | None) -> GraphCollection:
-    """Graphs with names instead of label codes; of an unknown data set, as they are."""
+def with_label_names(labelled: Any, data_set: str | None) -> Any:
+    """Graphs or a vocabulary with names instead of label codes; labels without one keep theirs."""
     if data_set not in LABEL_NAMES:
-        return graphs
-    nodes, edges = LABEL_NAMES[data_set]
-    return graphs.relabelled(
-        graphs.node_codes,
-        _named(graphs.node_alphabet, nodes),
-        edge_alphabet=_named(graphs.edge_alphabet, edges),
+        return labelled
+    given = labelled.node_alphabet, labelled.edge_alphabet
+    nodes, edges = (
+        None if codes is None else tuple(dict(enumerate(names)).get(code, code) for code in codes)
+        for codes, names in zip(given, LABEL_NAMES[data_set], strict=True)
     )
+    return replace(labelled, node_alphabet=nodes, edge_alphabet=edges)
 
 
 def named_forest(forest: PatternForest, data_set: str | None) -> PatternForest:
     """A forest with names in the text form of its patterns; it does not match graphs with codes."""
-    if data_set not in LABEL_NAMES:
-        return forest
-    nodes, edges = LABEL_NAMES[data_set]
     named = [
-        replace(
-            vocabulary,
-            node_alphabet=_named(vocabulary.node_alphabet, nodes),
-            edge_alphabet=_named(vocabulary.edge_alphabet, edges),
-        )
-        if TREES[tree][0] == "labels"
-        else vocabulary
-        for tree, vocabulary in zip(forest.trees, forest.vocabularies, strict=True)
+        with_label_names(each, data_set) if TREES[tree][0] == "labels" else each
+        for tree, each in zip(forest.trees, forest.vocabularies, strict=True)
     ]
-    return replace(forest, vocabularies=tuple(named))
+    return replace(forest, vocabularies=tuple(named)) if data_set in LABEL_NAMES else forest
 
 
 # --- scores -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.features import graph_keys, select_features
-from treelens.report.formats import counted, percent, plain_summary
 from treelens.report.predicted import (
     LABEL_NAMES,
     PredictedGraphs,
@@ -28,6 +28,7 @@ from treelens.report.predicted import (
     scores_of_test_set,
     validation_scores,
 )
+from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
     card_section,
     fragment_section,
@@ -35,6 +36,7 @@ from treelens.report.sections import (
     pattern_section,
     training_graph,
 )
+from treelens.storage.files import checked_target, whole_file
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -109,6 +111,17 @@ def summarize(
             **of_given,
         }
     return plain_summary(found)
+
+
+def write_report(
+    model: Any, path: str | Path, X: Any = None, y: Any = None, *, names: str | None = None
+) -> Path:
+    """Write the report on a fitted model as one HTML file that needs nothing else."""
+    target = checked_target(path)  # before the work begins
+    page = render(summarize(model, X, y, names=names))
+    with whole_file(target) as file:
+        file.write(page.encode("utf-8"))
+    return Path(path)
 
 
 def _model(estimator: Any) -> dict[str, Any]:

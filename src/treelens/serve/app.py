@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from treelens import __version__
-from treelens.report.formats import plain_summary
-from treelens.report.render import report_asset
+from treelens.report.render import plain_summary, report_asset
 from treelens.serve.answers import TooMuchError, Workbench
 from treelens.storage.files import csv_text
 
