@@ -37,14 +37,6 @@ _BLOCK = 500  # new molecules at a time: their covariance with the lead is that 
 _MOST_SHOWN = 5  # pairs that a row names
 
 
-class _Training(NamedTuple):
-    """Molecules with values on the learned scale, or 1 for the wanted class and 0 for others."""
-
-    molecules: list[Any]
-    values: np.ndarray
-    names: list[str]
-
-
 def advise(
     model: Any,
     lead: str,
@@ -110,18 +102,18 @@ def advise(
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
         raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")
-    known = _training(model, training, code)
-    ideas = replacements(molecule, known.molecules, largest_change, min_pairs)
+    known, values, names = _training(model, training, code)
+    ideas = replacements(molecule, known, largest_change, min_pairs)
     if not ideas:
         raise ValueError(
             "No replacement was found: no substituent of the lead is exchanged for another in a "
             "matched pair of the training molecules. Try a larger largest_change."
         )
-    lead, measured = rdkit().MolToSmiles(molecule), set(map(rdkit().MolToSmiles, known.molecules))
+    lead, measured = rdkit().MolToSmiles(molecule), set(map(rdkit().MolToSmiles, known))
     left = pd.DataFrame([{"change": x.text, "at": x.at} for x, _ in ideas.values()])
     middle = _predicted(model, lead, list(ideas), code, column, sign)
     middle["measured"] = [smiles in measured for smiles in ideas]
-    right = pd.DataFrame([_support(pairs, known) for _, pairs in ideas.values()])
+    right = pd.DataFrame([_support(pairs, values, names) for _, pairs in ideas.values()])
     table = pd.concat([left, middle, right], axis=1).sort_values(
         "difference", ascending=not maximize, kind="stable", ignore_index=True
     )
@@ -130,8 +122,8 @@ def advise(
     return table
 
 
-def _training(model: Any, given: Any, code: int | None) -> _Training:
-    """The molecules that pairs are taken from."""
+def _training(model: Any, given: Any, code: int | None) -> tuple[list[Any], np.ndarray, list[str]]:
+    """Molecules, values on the learned scale (or 1 for the wanted class, else 0), and names."""
     kept, scale = model.model_.training, learned_transform(model.recipe_)
     if given is not None:
         if not isinstance(given, MoleculeTable) or given.y is None:
@@ -153,7 +145,7 @@ def _training(model: Any, given: Any, code: int | None) -> _Training:
     texts = [str(k + 1) for k in range(len(values))] if names is None else list(map(str, names))
     measured = np.ones(len(values), dtype=bool) if limits is None else limits == 0
     there = [k for k, each in enumerate(molecules) if each is not None and measured[k]]
-    return _Training([molecules[k] for k in there], values[there], [texts[k] for k in there])
+    return [molecules[k] for k in there], values[there], [texts[k] for k in there]
 
 
 def replacements(
@@ -194,11 +186,11 @@ def _plain(molecule: Any) -> Any:
     return copy
 
 
-def _support(pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
+def _support(pairs: list[tuple[int, int]], values: np.ndarray, names: list[str]) -> dict[str, Any]:
     """What measured pairs say of a change."""
     one, other = np.array(pairs).T
-    measured = known.values[other] - known.values[one]
-    named = [f"{known.names[i]} >> {known.names[j]}" for i, j in pairs[:_MOST_SHOWN]]
+    measured = values[other] - values[one]
+    named = [f"{names[i]} >> {names[j]}" for i, j in pairs[:_MOST_SHOWN]]
     return {
         "n_pairs": len(pairs),
         "pair_mean": float(measured.mean()),
