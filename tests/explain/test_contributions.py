@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,13 @@ from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from naive import explain as naive
-from strategies import make_random_graphs
-from treelens.explain.contributions import explain, spread_over_graph
+from strategies import make_random_graphs, random_collection
+from treelens.explain.contributions import explain, pattern_table, spread_over_graph
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.pairs import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -257,3 +259,42 @@ def test_notebooks_show_a_drawing_and_escaped_text(training):
     assert sum(parts) == pytest.approx(total, abs=2e-3)
     regressor = tl.GraphRegressor(depth=1).fit(*training)
     assert "raises" in regressor.explain(training[0][0])._repr_html_()
+
+
+@pytest.mark.parametrize("first_depth", [0, 1])
+def test_content_by_hand_and_order(first_depth):
+    rng, classes = np.random.default_rng(5), np.array(["blue", "green", "red"])
+    graphs = random_collection(rng, 21, max_nodes=8)
+    codes = rng.integers(3, size=len(graphs))
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels=True)
+    histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, 2)
+    weights = rng.choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, classes
+    )
+    keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
+                    strict=True))  # fmt: skip
+    assert keys == sorted(keys)
+    assert list(table.columns) == [
+        "pattern", "tree", "depth", "weight", "support",
+        "frequency blue", "frequency green", "frequency red", "class",
+    ]  # fmt: skip
+    start = vocabulary.level_offsets[first_depth]
+    assert sorted(table.index) == list(range(start, vocabulary.n_patterns))
+    for pattern_id, row in table.iterrows():
+        carried = colors.colors[row["depth"]] == pattern_id - vocabulary.level_offsets[row["depth"]]
+        by_graph = np.array([carried[a:b].mean() for a, b in pairwise(graphs.node_offsets)])
+        shares = [by_graph[codes == code].mean() for code in range(3)]
+        np.testing.assert_allclose([row[f"frequency {c}"] for c in classes], shares, atol=1e-12)
+        assert row["class"] == classes[np.round(shares, 12).argmax()]
+        assert row["pattern"] == str(vocabulary.tree(pattern_id))
+        assert row["weight"] == weights[pattern_id - start]
+        assert row["support"] == (by_graph > 0).sum()
+    values = np.arange(len(graphs), dtype=float)
+    table = pattern_table(PatternForest.of_vocabulary(vocabulary), histograms, weights, values)
+    has = histograms.to_sparse().toarray() > 0
+    for pattern, row in table.iterrows():
+        inside = has[:, pattern - start]
+        assert row["mean_with"] == pytest.approx(values[inside].mean())
+        expected = np.nan if inside.all() else values[~inside].mean()
+        assert row["mean_without"] == pytest.approx(expected, nan_ok=True)

@@ -289,18 +289,14 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
 
 def hydrogen_cuts(molecule: Any) -> set[Cut]:
     chem, cuts = rdkit(), set()
-    for atom in molecule.GetAtoms():
-        if atom.GetTotalNumHs() and atom.GetAtomicNum() > 1:
-            opened = chem.RWMol(molecule)
-            here = opened.GetAtomWithIdx(atom.GetIdx())
-            if here.GetNumExplicitHs():  # such as the hydrogen of [nH]
-                here.SetNumExplicitHs(here.GetNumExplicitHs() - 1)
-            end = opened.AddAtom(chem.Atom(0))
-            opened.GetAtomWithIdx(end).SetAtomMapNum(1)
-            opened.AddBond(atom.GetIdx(), end, chem.BondType.SINGLE)
-            with quiet():
-                if chem.SanitizeMol(opened, catchErrors=True) == chem.SANITIZE_NONE:
-                    cuts.add(Cut(chem.MolToSmiles(opened), HYDROGEN))
+    whole = chem.AddHs(molecule)
+    for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):
+        opened = chem.RWMol(whole)
+        end = opened.GetAtomWithIdx(hydrogen)
+        end.SetAtomicNum(0)
+        end.SetAtomMapNum(1)
+        with quiet():
+            cuts.add(Cut(chem.MolToSmiles(chem.RemoveHs(opened)), HYDROGEN))
     return cuts
 
 
