@@ -315,12 +315,9 @@ def attribute_table(
 
 
 def pattern_table(
-    forest: PatternForest,
-    histograms: PatternHistograms,
-    weights: np.ndarray,
-    targets: np.ndarray,
+    forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, targets: np.ndarray,
     classes: np.ndarray | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """One row per pattern in use, sorted by weight, then support, depth and text.
 
     With classes, a column ``frequency CLASS`` each (mean share of the nodes of a graph that carry

@@ -221,12 +221,9 @@ def _node_marks(
 
 
 def _edge_marks(
-    graph: Graph,
-    points: np.ndarray,
-    contributions: np.ndarray | None,
-    limit: float,
+    graph: Graph, points: np.ndarray, contributions: np.ndarray | None, limit: float,
     radius: float,
-) -> list[Mark]:
+) -> list[Mark]:  # fmt: skip
     """Bonds as chemists draw them, directed edges with arrows; other edge labels as text."""
     labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
     ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)

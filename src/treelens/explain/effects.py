@@ -105,13 +105,9 @@ def _shared_patterns(
 
 
 def mixture_slopes(
-    sums: KernelSums,
-    gamma: float,
-    rho: float,
-    amplitude: float = 1.0,
-    share: float = 1.0,
+    sums: KernelSums, gamma: float, rho: float, amplitude: float = 1.0, share: float = 1.0,
     n_jobs: int = 1,
-) -> PathSlopes:
+) -> PathSlopes:  # fmt: skip
     """Follow ``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``.
 
     ``T = S / (A + B - S)`` is the Tanimoto similarity.
@@ -281,13 +277,9 @@ def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarra
 
 
 def effects_of_graphs(
-    expansion: KernelExpansion,
-    graphs: GraphCollection,
-    output: int = 0,
-    n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
-    inverse: np.ndarray | None = None,
-) -> GraphEffects:
+    expansion: KernelExpansion, graphs: GraphCollection, output: int = 0, n_jobs: int = 1,
+    seen: RefinedGraphs | None = None, inverse: np.ndarray | None = None,
+) -> GraphEffects:  # fmt: skip
     """Divide the predictions of many graphs among their patterns.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
@@ -340,11 +332,9 @@ def effects_of_patterns(
 
 
 def _divided(
-    expansion: KernelExpansion,
-    graphs: Features,
-    coefficients: Callable[..., np.ndarray],
+    expansion: KernelExpansion, graphs: Features, coefficients: Callable[..., np.ndarray],
     n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
     basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
     for positions, part in feature_blocks(graphs, basis.n_graphs):
@@ -377,12 +367,9 @@ def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray,
 
 
 def jackknife_errors(
-    effects: GraphEffects,
-    regions: list[tuple[np.ndarray, np.ndarray]],
-    inverse: np.ndarray | None,
-    output: int = 0,
-    n_jobs: int = 1,
-) -> np.ndarray:
+    effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]],
+    inverse: np.ndarray | None, output: int = 0, n_jobs: int = 1,
+) -> np.ndarray:  # fmt: skip
     """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
 
     A region has nodes and their weights. The jackknife in closed form: without training graph ``g``

@@ -196,12 +196,9 @@ def _sampled_region(
 
 
 def _table(
-    explained: ExplainedGraphs,
-    fragments: list[Fragment],
-    targets: np.ndarray | None,
-    classes: np.ndarray | None,
-    smarts: bool,
-) -> FragmentTable:
+    explained: ExplainedGraphs, fragments: list[Fragment], targets: np.ndarray | None,
+    classes: np.ndarray | None, smarts: bool,
+) -> FragmentTable:  # fmt: skip
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     columns: dict[str, Any] = {"name": [""] * len(fragments)}

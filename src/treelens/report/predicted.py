@@ -348,14 +348,9 @@ def number_scores(
 
 
 def class_scores(
-    codes: np.ndarray,
-    predicted: np.ndarray,
-    probabilities: np.ndarray | None,
-    classes: np.ndarray,
-    threshold: Threshold | None = None,
-    *,
-    ranking: np.ndarray | None = None,
-) -> dict[str, Any]:
+    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None,
+    classes: np.ndarray, threshold: Threshold | None = None, *, ranking: np.ndarray | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Return scores of predicted classes and of their probabilities.
 
     Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no

@@ -113,12 +113,9 @@ class Drawings:
         return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
 
     def _draw(
-        self,
-        data: Mapping[str, Any] | None,
-        size: tuple[int, int],
-        title: str,
+        self, data: Mapping[str, Any] | None, size: tuple[int, int], title: str,
         contributions: np.ndarray | None = None,
-    ) -> Markup | None:
+    ) -> Markup | None:  # fmt: skip
         if data is None:
             return None
         title = _capital(title)

@@ -109,11 +109,9 @@ def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
 
 
 def card_section(
-    estimator: Any,
-    given: PredictedGraphs,
-    names: str | None = None,
+    estimator: Any, given: PredictedGraphs, names: str | None = None,
     chosen: dict[int, str] | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield the graphs to draw, each explained and with its nearest training graphs."""
     model, train = estimator.model_, estimator._train_graphs
     chosen = chosen_cards(given) if chosen is None else chosen
@@ -308,12 +306,9 @@ def _sample(n: int, most: int) -> np.ndarray:
 
 
 def _rows(
-    table: FragmentTable,
-    shown: GraphCollection,
-    named: PatternForest | None,
-    truth: np.ndarray | None,
-    classes: np.ndarray | None,
-) -> Iterator[dict[str, Any]]:
+    table: FragmentTable, shown: GraphCollection, named: PatternForest | None,
+    truth: np.ndarray | None, classes: np.ndarray | None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield rows of the table; ``named`` has names where the table has codes of labels."""
     scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():

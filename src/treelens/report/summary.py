@@ -310,12 +310,9 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
 
 
 def checks_of(
-    model: Any,
-    given: PredictedGraphs | None,
-    validation: dict[str, Any] | None,
-    scores: dict[str, Any] | None,
-    noun: str,
-) -> list[dict[str, Any]]:
+    model: Any, given: PredictedGraphs | None, validation: dict[str, Any] | None,
+    scores: dict[str, Any] | None, noun: str,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return sentences with a ``level``, "fine", "notice" or "alarm", the most serious first."""
     found = list(_model_checks(model, noun))
     if validation is not None:
