@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from treelens.decisions.suggest import direction
@@ -29,6 +27,7 @@ from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.graphs.recipe import learned_transform
 from treelens.kernels.fingerprints import molecules_behind, parsed_smiles
+from treelens.report.render import templates
 from treelens.storage.files import whole_file
 
 HYDROGEN = "[H][*:1]"
@@ -233,8 +232,7 @@ def _predicted(
 def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
     """Write the table of :func:`treelens.advise` with a drawing of every molecule."""
     rows = [{**row, "drawing": _drawing(row["smiles"])} for row in table.to_dict("records")]
-    text = resources.files("treelens.decisions").joinpath("advice.html").read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+    template = templates("decisions").get_template("advice.html")
     page = template.render(lead=lead, drawing=_drawing(lead), rows=rows)
     with whole_file(path) as file:
         file.write(page.encode("utf-8"))

@@ -112,8 +112,9 @@ def mixture_slopes(
 
     ``T = S / (A + B - S)`` is the Tanimoto similarity.
     """
-    few = gamma <= _SMALL_GAMMA and len(sums.shared) > 1
-    rule = unit_interval_rule(_FEW_NODES if few else _MANY_NODES)
+    n = _FEW_NODES if gamma <= _SMALL_GAMMA and len(sums.shared) > 1 else _MANY_NODES
+    nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
+    rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
     found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
     interleaved(
         lambda k, step: _compiled.mixture_path_rows(
@@ -122,12 +123,6 @@ def mixture_slopes(
         n_jobs,
     )
     return found
-
-
-def unit_interval_rule(n_nodes: int = _MANY_NODES) -> tuple[np.ndarray, np.ndarray]:
-    """The lower half of the nodes of Gauss-Legendre quadrature from 0 to 1, and their weights."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    return 0.5 * (nodes[: n_nodes // 2] + 1.0), 0.5 * weights[: n_nodes // 2]
 
 
 def _linear(sums: KernelSums) -> PathSlopes:

@@ -371,7 +371,16 @@ def class_scores(
         {"class": str(label), "n": counts[k], "recall": recall[k], "precision": precision[k]}
         for k, label in enumerate(classes.tolist())
     ]
-    scores = {
+    more = dict[str, Any].fromkeys(("reliability", "thresholds", "accuracy_likeliest", "sure"))
+    if probabilities is None:
+        more["log_loss"] = None
+    else:
+        more["sure"] = metrics.sure_predictions(codes, predicted, probabilities)
+        more["reliability"] = list(reliability(codes, probabilities))
+        more["thresholds"] = threshold_counts(codes, probabilities, classes, threshold)
+        if threshold is not None:
+            more["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
+    return {
         "n_graphs": n,
         "n_right": n_right,
         **found,
@@ -381,25 +390,13 @@ def class_scores(
         "confusion": confusion.tolist(),
         "per_class": per_class,
         "roc": list(_roc_curves(codes, columns, classes)),
-        "reliability": None,
-        "thresholds": None,
-        "accuracy_likeliest": None,
-        "sure": None,
-    }
-    if probabilities is None:
-        return scores | {"log_loss": None}
-    if threshold is not None:
-        scores["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
-    return scores | {
-        "sure": metrics.sure_predictions(codes, predicted, probabilities),
-        "reliability": list(reliability(codes, probabilities)),
-        "thresholds": threshold_counts(codes, probabilities, classes, threshold),
+        **more,
     }
 
 
 def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
     """Yield one curve for two classes, of the second; else one for each class."""
-    from sklearn.metrics import roc_auc_score, roc_curve
+    from sklearn.metrics import auc, roc_curve
 
     for code in [1] if len(classes) == 2 else range(len(classes)):
         truth, column = codes == code, columns[:, min(code, columns.shape[1] - 1)]
@@ -410,7 +407,7 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
         kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_CURVE_POINTS)).astype(int))
         yield {
             "class": str(classes[code]),
-            "auc": float(roc_auc_score(truth, column)),
+            "auc": float(auc(false_rate, true_rate)),
             "false_positive_rate": false_rate[kept],
             "true_positive_rate": true_rate[kept],
         }

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -48,7 +48,7 @@ _SYMBOLS = (
 def render(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
-    script, predictions = report_asset("report.js"), summary["predictions"]
+    script, predictions = asset("report", "report.js"), summary["predictions"]
     # The page's security policy allows this script and no other.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     cards = summary["cards"]["rows"] if summary["cards"] else []
@@ -58,11 +58,11 @@ def render(summary: Mapping[str, Any]) -> str:
     if predictions is not None:
         columns = [values[:MOST_LISTED] for values in predictions.values()]
         rows = [dict(zip(predictions, row, strict=True)) for row in zip(*columns, strict=True)]
-    template = _environment().get_template("report.html")
+    template = templates("report").get_template("report.html")
     return template.render(
         **summary,
         units=units,
-        style=Markup(report_asset("report.css")),
+        style=Markup(asset("report", "report.css")),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         symbols=_SYMBOLS,
@@ -179,11 +179,11 @@ def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
     return addresses
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    """Return the templates, kept once compiled: compiling takes longer than rendering."""
+@cache
+def templates(room: str) -> Environment:
+    """Return the templates of a room, kept once compiled: that takes longer than rendering."""
     environment = Environment(
-        loader=FunctionLoader(report_asset), autoescape=True, undefined=StrictUndefined,
+        loader=FunctionLoader(partial(asset, room)), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters |= {"percent": percent, "number": number, "counted": counted}
@@ -197,8 +197,8 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def report_asset(name: str) -> str:
-    return resources.files("treelens.report").joinpath("templates", name).read_text("utf-8")
+def asset(room: str, name: str) -> str:
+    return resources.files(f"treelens.{room}").joinpath("templates", name).read_text("utf-8")
 
 
 # --- values and numbers --------------------------------------------------------------------------

@@ -291,11 +291,9 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         quality = {}
         for name, wanted in (("inside", True), ("outside", False)):
             here = given.test[given.in_domain[given.test] == wanted]
-            truth, predicted, value = given.truth[here], given.predicted[here], None
-            if len(here) and given.classes is None:
-                value = float(np.sqrt(np.mean((predicted - truth) ** 2)))
-            elif len(here):
-                value = float(np.mean(predicted == truth))
+            off, value = given.predicted[here] - given.truth[here], None
+            if len(here):
+                value = np.sqrt(np.mean(off**2)) if given.classes is None else np.mean(off == 0)
             quality[name] = {"n_graphs": len(here), "value": value}
     return {
         "n_inside": int(given.in_domain.sum()),

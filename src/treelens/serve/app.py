@@ -10,14 +10,11 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from importlib import resources
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
-
 from treelens import __version__
-from treelens.report.render import plain_summary, report_asset
+from treelens.report.render import asset, plain_summary, templates
 from treelens.serve.answers import TooMuchError, Workbench
 from treelens.storage.files import csv_text
 
@@ -34,6 +31,7 @@ _FILE = {"requestBody": {"required": True, "content": {
 def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     """Return the ASGI application; requests may use localhost, addresses and these names."""
     try:
+        import uvicorn  # noqa: F401  # of server_of
         from fastapi import FastAPI
         from fastapi.exceptions import RequestValidationError
     except ImportError as error:
@@ -140,28 +138,18 @@ def _add_page(app: Any, workbench: Workbench) -> None:
 
         app.get(path, include_in_schema=False, response_class=HTMLResponse)(shown)
 
-    templates = Environment(
-        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+    pages = templates("serve")
     facts = {"models": workbench.facts(), "covariates": workbench.covariates}
     page = {"page": facts, "version": __version__, "limits": workbench.limits}
-    show("/", "text/html", templates.get_template("page.html").render(**page))
-    show("/docs", "text/html", templates.get_template("docs.html").render(schema=app.openapi()))
-    show("/page.css", "text/css", report_asset("report.css") + _asset("page.css"))
-    show("/page.js", "text/javascript", _asset("page.js"))
-
-
-def _asset(name: str) -> str:
-    return resources.files("treelens.serve").joinpath("templates", name).read_text("utf-8")
+    show("/", "text/html", pages.get_template("page.html").render(**page))
+    show("/docs", "text/html", pages.get_template("docs.html").render(schema=app.openapi()))
+    show("/page.css", "text/css", asset("report", "report.css") + asset("serve", "page.css"))
+    show("/page.js", "text/javascript", asset("serve", "page.js"))
 
 
 def server_of(app: Any) -> Any:
     """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise ImportError("The page needs uvicorn: pip install uvicorn.") from error
+    import uvicorn
 
     return uvicorn.Server(uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
