@@ -157,7 +157,7 @@ def test_all_scores_at_once_are_those_of_one_by_one():
     rng = np.random.default_rng(1)
     seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
     patterns = find_candidates(seen, 3, 1)
-    scores = Candidates.of(seen, patterns).scores(seen, seen.phi)
+    scores = Candidates(seen, patterns).scores(seen, seen.phi)
     assert (scores != 0).any()
     assert (scores == 0).any()
     for pattern, score in zip(patterns.tolist(), scores.tolist(), strict=True):

@@ -80,15 +80,6 @@ def test_numbers_are_those_of_the_summary(summaries, name):
         assert float(total) == pytest.approx(row["decision"], abs=0.0051)
 
 
-def test_the_first_screen_leads_with_fragments_and_molecules(summaries):
-    page = render(summaries["numbers"])
-    first = page[page.index('id="glance"') : page.index('id="cards"')]
-    n_fragments = len(summaries["numbers"]["fragments"]["rows"])
-    assert first.count("<title>Fragment ") == min(3, n_fragments) > 0
-    assert page.index('id="cards"') < page.index('id="fragments"') < page.index('id="patterns"')
-    assert "graph" not in words_of(first).lower().replace("graphregressor", "")
-
-
 @pytest.mark.parametrize("make", [tl.GraphClassifier, tl.GraphSVC])
 def test_many_classes_and_uniform_weights(synthetic, make):
     graphs, _ = synthetic
@@ -145,18 +136,6 @@ def test_hostile_names_labels_and_classes_stay_text(hostile, name, make):
     expected = f"'{name}" if name[0] in "=+" else name
     assert table_of(page, "predictions")["name"][0] == expected
     assert table_of(page, "fragments")["examples"][0].startswith(expected)
-
-
-def test_lone_surrogates_are_shown_as_their_code():
-    """Text that was read with a wrong encoding cannot be encoded as UTF-8."""
-    odd = "a\udce4"
-    star = ([(0, 1), (0, 2)], {0: odd, 1: "b", 2: "c"}, {(0, 1): odd, (0, 2): "x"})
-    path = ([(0, 1), (1, 2)], {0: "b", 1: odd, 2: "b"}, {(0, 1): "x", (1, 2): odd})
-    graphs, y = tl.as_graph_collection([star, path] * 6), [odd, "a\udce5"] * 6
-    page = render(tl.GraphSVC("wwl", 1, 0, **QUICK).fit(graphs, y).summary(graphs, y))
-    page.encode("utf-8")
-    assert "a\\udce4" in page
-    assert "a\\udce5" in page  # classes that differ only there stay apart
 
 
 def test_writing(cases, tmp_path, monkeypatch):

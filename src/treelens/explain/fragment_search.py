@@ -91,7 +91,7 @@ def _search_depth(
     explained: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """Fragments among patterns of one depth; from ``phi`` shallower ones are subtracted."""
-    forest, candidates = explained.forest, Candidates.of(explained, patterns)
+    forest, candidates = explained.forest, Candidates(explained, patterns)
     coarse = np.full(len(patterns), -1)  # the same patterns with coarser labels, where a tree has
     for k, pattern in enumerate(patterns.tolist()):
         level = forest.coarser_level(*forest.levels[explained.level_of(pattern)])
@@ -222,7 +222,7 @@ def _over_graphs(
     return mean, spread / np.maximum(n - 1, 1)
 
 
-class Candidates(NamedTuple):
+class Candidates:
     """Patterns of one depth, and other nodes that carry their parents, to compare with.
 
     Matrices have a row per candidate and a column per node or graph. The sums of the others are the
@@ -230,20 +230,8 @@ class Candidates(NamedTuple):
     many candidates share a parent.
     """
 
-    depth: int
-    own: sparse.csr_array  # ones at the nodes that carry a candidate
-    near: sparse.csr_array  # at nodes of its occurrences that carry its parent
-    parents: sparse.csr_array  # the same of all parents; the last row is for candidates without
-    place: np.ndarray  # (n_candidates,) the row of its parent
-    per_own: sparse.csr_array  # 1 / nodes that carry it in each graph
-    per_other: sparse.csr_array  # 1 / nodes elsewhere that carry the parent
-    support: np.ndarray  # (n_candidates,) graphs that have it
-    size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
-    covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
-
-    @classmethod
-    def of(cls, explained: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
-        depth, n_nodes = explained.depth_of(patterns[0]), len(explained.phi)
+    def __init__(self, explained: ExplainedGraphs, patterns: np.ndarray) -> None:
+        self.depth, n_nodes = explained.depth_of(patterns[0]), len(explained.phi)
 
         def ones(lists: list[np.ndarray]) -> sparse.csr_array:
             offsets = np.cumsum([0, *map(len, lists)])
@@ -251,26 +239,26 @@ class Candidates(NamedTuple):
             return sparse.csr_array((np.ones(len(flat)), flat, offsets), (len(lists), n_nodes))
 
         carriers = [explained.carriers(v) for v in patterns.tolist()]
-        balls = [explained.balls(roots, depth) for roots in carriers]
+        balls = [explained.balls(roots, self.depth) for roots in carriers]
         nodes = [np.unique(ball.indices) for ball in balls]
         above = [parent_of(explained, v) for v in patterns.tolist()]
         elsewhere = {v: explained.carriers(v) for v in sorted(set(above) - {-1})}
-        elsewhere[-1] = np.empty(0, dtype=np.int64)
-        near = ones([
+        elsewhere[-1] = np.empty(0, dtype=np.int64)  # the last row is for those without a parent
+        self.own, self.parents = ones(carriers), ones(list(elsewhere.values()))
+        self.near = ones([  # nodes of the candidate's occurrences that carry its parent
             np.intersect1d(x, elsewhere[v], assume_unique=True)
             for x, v in zip(nodes, above, strict=True)
         ])  # fmt: skip
-        own, parents = ones(carriers), ones(list(elsewhere.values()))
-        place = np.array([list(elsewhere).index(v) for v in above])
+        self.place = np.array([list(elsewhere).index(v) for v in above])  # rows of the parents
         in_graphs = explained.by_graph(np.ones(n_nodes))
-        per_own = (own @ in_graphs).power(-1.0)
-        per_other = ((parents @ in_graphs)[place] - near @ in_graphs).power(-1.0)
-        support = np.diff(per_own.indptr)
-        return cls(
-            depth, own, near, parents, place, per_own, per_other, support,
-            np.array([ball.nnz / ball.shape[0] for ball in balls]),
-            np.array([len(x) for x in nodes]) / support,
-        )  # fmt: skip
+        # One over the number of nodes that carry it in a graph, and of those elsewhere.
+        self.per_own = (self.own @ in_graphs).power(-1.0)
+        others = (self.parents @ in_graphs)[self.place] - self.near @ in_graphs
+        self.per_other = others.power(-1.0)
+        self.support = np.diff(self.per_own.indptr)  # graphs
+        # Nodes of an occurrence, and of all occurrences in a graph, on average.
+        self.size = np.array([ball.nnz / ball.shape[0] for ball in balls])
+        self.covered = np.array([len(x) for x in nodes]) / self.support
 
     def effects(self, around: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
         """Means and squared standard errors of sums over the balls around nodes, by graph."""

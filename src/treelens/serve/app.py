@@ -19,7 +19,7 @@ from treelens.serve.answers import TooMuchError, Workbench
 from treelens.storage.files import csv_text
 
 _THREADS = 4  # that wait for the models; these answer one after the other
-MOST_REQUESTS = 400  # at once; uvicorn cuts off twice as many connections
+_MOST_CONNECTIONS = 800  # at once
 _IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
@@ -153,7 +153,7 @@ def server_of(app: Any) -> Any:
 
     return uvicorn.Server(uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-        limit_concurrency=2 * MOST_REQUESTS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
+        limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
     ))  # fmt: skip
 
 
@@ -178,7 +178,7 @@ HEADERS = {
 
 
 class Guard:
-    """Refuse requests of other sites, large ones and too many; add the headers to every answer.
+    """Refuse requests of other sites and large ones; add the headers to every answer.
 
     The name in the Host header must be an address or one of ``hosts``: a page of another site whose
     name is made to point to this machine (DNS rebinding) sends its own name. A request with an
@@ -189,7 +189,6 @@ class Guard:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
         self.largest_body, self.seconds = largest_body, seconds
         self.too_large = f"The request is larger than {largest_body / 1e6:g} MB."
-        self.n_requests = 0  # that are being answered
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":  # there are no web sockets here
@@ -206,16 +205,10 @@ class Guard:
 
             answer = JSONResponse({"detail": refusal[1]}, refusal[0], {"connection": "close"})
             await answer(scope, receive, send_with_headers)
-            return
-        self.n_requests += 1
-        try:
+        else:
             await self.app(scope, self._bounded(receive), send_with_headers)
-        finally:
-            self.n_requests -= 1
 
     def _refusal(self, headers: Any) -> tuple[int, str] | None:
-        if self.n_requests >= MOST_REQUESTS:
-            return 503, f"{MOST_REQUESTS} requests are waiting already. Try again in a moment."
         found = {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in headers}
         host = found.get("host", "")
         if not self._is_known(host):
