@@ -260,24 +260,6 @@ def test_nodes_with_coordinates_stay_where_they_are():
     np.testing.assert_allclose(node_positions(gap), node_positions(Graph(("a",) * 3, edges)))
 
 
-def test_unfolding_gives_the_whole_tree_where_it_fits():
-    graphs = make_random_graphs(20, n_nodes=(5, 12), n_labels=3, random_state=4)
-    vocabulary, _ = PatternVocabulary.fit(graphs, depth=3)
-
-    def size_of(tree):
-        return 1 + sum(size_of(child) for _, child in tree.children)
-
-    for pattern in range(0, vocabulary.n_patterns, 11):
-        whole = vocabulary.tree(pattern)
-        tree = unfold_within(vocabulary, pattern, max_nodes=10_000)
-        assert len(tree) == size_of(whole)
-        assert not any(node.cut for node in tree)
-        assert tree[0].label == whole.label
-        first_layer = sorted(node.label for node in tree if node.layer == 1)
-        assert first_layer == sorted(child.label for _, child in whole.children)
-        assert all(tree[node.parent].layer == node.layer - 1 for node in tree[1:])
-
-
 def test_unfolding_stops_at_a_whole_layer():
     complete = [(u, v) for v in range(12) for u in range(v)]
     graphs = tl.as_graph_collection([(complete, dict.fromkeys(range(12), "a"))])
