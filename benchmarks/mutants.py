@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.mutants --per-room 40 --seed 0`` draws mutants of every room of ``ROOMS``,
 runs the room's tests against each, those named after the file first, and prints the survivors;
-``--files report/formats.py`` takes other files. Nothing is written: a mutant lives in a forked
+``--files report/render.py`` takes other files. Nothing is written: a mutant lives in a forked
 process, where its module is compiled from the changed text, without a cache of compiled loops.
 """
 

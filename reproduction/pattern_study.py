@@ -11,11 +11,12 @@ import numpy as np
 
 from reproduction.data import StudyOptions
 from reproduction.methods import LEARNER, study_learner
-from treelens.explain.decode import named_forest, pattern_table
+from treelens.explain.contributions import pattern_table
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.report.predicted import named_forest
 
 NAMES = ("MUTAG", "PTC_MR")
 DEPTH = 2

@@ -13,7 +13,7 @@ from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, ok, write_csv, write_sdf
 from treelens.cli.options import read_data
-from treelens.explain.group_names import MOST_CHECKED
+from treelens.explain.smarts import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 

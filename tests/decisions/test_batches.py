@@ -15,7 +15,6 @@ from treelens.decisions.suggest import (
     expected_improvement,
     joint_samples,
     rows_where,
-    score,
     shortlisted_batch,
 )
 from treelens.graphs.errors import GraphDataError
@@ -68,26 +67,6 @@ def test_batches_are_those_of_explicit_conditioning(rng, strategy, n_best):
     found = choose_batch(mean, covariance, noise, 12, aim, rng)
     assert found.positions.tolist() == naive_batch(mean, covariance, noise, 12, aim)
     assert (np.diff(found.scores) <= 1e-12).all()
-
-
-@pytest.mark.parametrize("strategy", SEQUENTIAL)
-def test_a_copy_of_a_chosen_candidate_is_not_chosen(strategy):
-    covariance = np.eye(6)
-    covariance[0, 1] = covariance[1, 0] = 0.9999
-    mean = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0])
-    aim = Aim(strategy, np.array([1.5]), exploration=2.0)
-    chosen = choose_batch(mean, covariance, 1e-4, 4, aim, np.random.default_rng(0)).positions
-    assert len({0, 1} & set(chosen.tolist())) == 1
-    greedy = choose_batch(mean, covariance, 1e-4, 2, Aim("greedy", aim.best), None)
-    assert greedy.positions.tolist() == [0, 1]
-
-
-def test_scores_do_not_rise_with_less_variance(rng):
-    mean, variance = rng.normal(size=50), rng.uniform(0.1, 2.0, size=50)
-    for strategy in SEQUENTIAL:
-        for near in (False, True):
-            aim = Aim(strategy, np.array([0.3]), near=near)
-            assert (score(mean, 0.7 * variance, aim) <= score(mean, variance, aim) + 1e-12).all()
 
 
 def test_the_boundary_of_classes_stays_and_uncertainty_is_near_it(rng):
@@ -175,7 +154,7 @@ def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
     "f'{MW}' == 'a'", "(MW := 3) < 5", "MW ** 99999999 > 1", "MW in kind", "MW is kind", "MW",
     "MW + 1", "", "kind < 5", "kind == 5", "kind + 1 < 5", "1 < 2", "kind and MW < 5",
     "nothing < 5", "((" * 200 + "MW < 5" + "))" * 200, "MW < 5 and " * 200 + "MW < 5", "True",
-    "1 < 2j",
+    "1 < 2j", "MW < 1 / 0", "-" * 900 + "MW < 5",
 ])  # fmt: skip
 def test_whatever_is_no_comparison_of_columns_is_refused(condition):
     with pytest.raises(GraphDataError):

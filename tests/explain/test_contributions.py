@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from naive import explain as naive
-from strategies import make_random_graphs
-from treelens.explain.contributions import explain, spread_over_graph
+from strategies import make_random_graphs, random_collection
+from treelens.explain.contributions import explain, pattern_table, spread_over_graph
 from treelens.graphs.build import build_collection
 from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, usual_out_of_vocabulary
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -69,45 +70,15 @@ def test_contributions_add_up_to_the_decision(
         found = explain(model, unknown_graphs[i : i + 1])
         gap = found.decision - found.base
         assert found.decision == pytest.approx(values[i], abs=1e-9)
-        assert found.pattern_contributions["contribution"].sum() == pytest.approx(gap, abs=1e-9)
+        table = found.pattern_contributions
+        assert table["contribution"].sum() == pytest.approx(gap, abs=1e-9)
+        assert table["contribution"].abs().is_monotonic_decreasing
+        assert 0 < table["count"].sum() < found.graph.n_nodes * (4 - first_depth)
         assert found.node_contributions.sum() == pytest.approx(gap, abs=1e-9)
         assert 0 < found.out_of_vocabulary < 1
         among = explain(model, unknown_graphs, found=together, index=i)
         np.testing.assert_allclose(among.node_contributions, found.node_contributions, atol=1e-12)
         pd.testing.assert_frame_equal(among.neighbors, found.neighbors)
-
-
-@pytest.mark.parametrize("kernel", ["wwl-linear", "wl-oa", "wl-subtree"])
-def test_linear_kernels_have_exact_contributions(kernel, training, fit_model):
-    graphs, y = training
-    model = fit_model(graphs, y, kernel, random_weights=True)
-    found = explain(model, graphs[3:4])
-    assert found.base == pytest.approx(model.expansion.intercepts[0])
-    # Without a pattern, a kernel that is linear in them falls by exactly its contribution.
-    for pattern, row in found.pattern_contributions.head(5).iterrows():
-        weights = model.weights.copy()
-        weights[pattern] = 0.0
-        kernel = dataclasses.replace(model.kernel, weights=weights)
-        decision = dataclasses.replace(model.decision, kernel=kernel)
-        without = explain(dataclasses.replace(model, decision=decision), graphs[3:4])
-        assert found.decision - without.decision == pytest.approx(row["contribution"], abs=1e-10)
-
-
-@pytest.mark.parametrize("kernel", ["wwl", "tanimoto", "wl-subtree-cosine"])
-def test_renumbering_nodes_permutes_their_contributions(kernel, training, fit_model, rng):
-    model = fit_model(*training, kernel)
-    graph = training[0][4]
-    order = rng.permutation(graph.n_nodes)
-    edges = np.argsort(order)[np.array(graph.edges)]
-    shuffled = build_collection(
-        np.array([graph.n_nodes]), edges, [graph.node_labels[node] for node in order]
-    )
-    before, after = explain(model, training[0][4:5]), explain(model, shuffled)
-    np.testing.assert_allclose(after.node_contributions, before.node_contributions[order])
-    by_edge = dict(zip(before.graph.edges, before.edge_contributions, strict=True))
-    for (u, v), value in zip(after.graph.edges, after.edge_contributions, strict=True):
-        old = tuple(sorted((int(order[u]), int(order[v]))))
-        assert value == pytest.approx(by_edge[old])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -204,22 +175,6 @@ def test_neighbors_are_the_most_similar_training_graphs(training, fit_model):
         explain(model, new, n_neighbors=-1)
 
 
-def test_patterns_are_listed_by_the_size_of_their_contributions(training, fit_model):
-    graphs, y = training
-    model = fit_model(graphs, y, first_depth=1, random_weights=True)
-    table = explain(model, graphs[:1]).pattern_contributions
-    assert table["contribution"].abs().is_monotonic_decreasing
-    forest = model.patterns.forest
-    level = np.searchsorted(forest.level_offsets, table.index, side="right") - 1
-    assert table["depth"].tolist() == forest.level_depths[level].tolist()
-    colors = forest.transform(graphs[:1]).colors
-    carried = [
-        int((colors[k] == p - forest.level_offsets[k]).sum())
-        for k, p in zip(level, table.index, strict=True)
-    ]
-    assert table["count"].tolist() == carried
-
-
 def test_an_unusual_unseen_share_is_warned_of(training, unknown_graphs, fit_model):
     model = fit_model(*training)
     known = explain(model, training[0][:1])
@@ -256,3 +211,42 @@ def test_notebooks_show_a_drawing_and_escaped_text(training):
     assert sum(parts) == pytest.approx(total, abs=2e-3)
     regressor = tl.GraphRegressor(depth=1).fit(*training)
     assert "raises" in regressor.explain(training[0][0])._repr_html_()
+
+
+@pytest.mark.parametrize("first_depth", [0, 1])
+def test_content_by_hand_and_order(first_depth):
+    rng, classes = np.random.default_rng(5), np.array(["blue", "green", "red"])
+    graphs = random_collection(rng, 21, max_nodes=8)
+    codes = rng.integers(3, size=len(graphs))
+    vocabulary, colors = PatternVocabulary.fit(graphs, 2, edge_labels=True)
+    histograms = PatternHistograms.from_colors(vocabulary, colors).select_depths(first_depth, 2)
+    weights = rng.choice([0.5, 1.0, 2.0], size=histograms.n_patterns)
+    table = pattern_table(
+        PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, classes
+    )
+    keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
+                    strict=True))  # fmt: skip
+    assert keys == sorted(keys)
+    assert list(table.columns) == [
+        "pattern", "tree", "depth", "weight", "support",
+        "frequency blue", "frequency green", "frequency red", "class",
+    ]  # fmt: skip
+    start = vocabulary.level_offsets[first_depth]
+    assert sorted(table.index) == list(range(start, vocabulary.n_patterns))
+    for pattern_id, row in table.iterrows():
+        carried = colors.colors[row["depth"]] == pattern_id - vocabulary.level_offsets[row["depth"]]
+        by_graph = np.array([carried[a:b].mean() for a, b in pairwise(graphs.node_offsets)])
+        shares = [by_graph[codes == code].mean() for code in range(3)]
+        np.testing.assert_allclose([row[f"frequency {c}"] for c in classes], shares, atol=1e-12)
+        assert row["class"] == classes[np.round(shares, 12).argmax()]
+        assert row["pattern"] == str(vocabulary.tree(pattern_id))
+        assert row["weight"] == weights[pattern_id - start]
+        assert row["support"] == (by_graph > 0).sum()
+    values = np.arange(len(graphs), dtype=float)
+    table = pattern_table(PatternForest.of_vocabulary(vocabulary), histograms, weights, values)
+    has = histograms.to_sparse().toarray() > 0
+    for pattern, row in table.iterrows():
+        inside = has[:, pattern - start]
+        assert row["mean_with"] == pytest.approx(values[inside].mean())
+        expected = np.nan if inside.all() else values[~inside].mean()
+        assert row["mean_without"] == pytest.approx(expected, nan_ok=True)

@@ -13,16 +13,17 @@ from scipy.sparse import csgraph
 
 import treelens as tl
 from strategies import make_random_graphs
-from treelens.explain.decode import TreeNode, occurrence_at
 from treelens.explain.draw import (
     Style,
+    TreeNode,
     draw_graph,
     draw_pattern,
-    graph_scene,
     node_positions,
     tree_scene,
+    unfold_within,
 )
-from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc, Lines
+from treelens.explain.fragment_search import occurrence_at
+from treelens.explain.scene import AGAINST, FOR, NEUTRAL, Disc
 from treelens.graphs.collection import Graph
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -120,9 +121,15 @@ def test_stress_is_at_a_minimum():
 )
 def test_bonds_are_single_double_triple_or_aromatic_lines(bond, dashed):
     graph = Graph(("a", "b"), ((0, 1),), None if bond is None else (bond,))
-    scene = graph_scene(graph, None, None, None, Style())
-    lines = [mark for mark in scene.marks if isinstance(mark, Lines) for _ in mark.segments]
-    assert [line.dashed for line in lines] == [sign == "t" for sign in dashed]
+    groups = ElementTree.fromstring(draw_graph(graph)).iter(f"{SVG}g")
+    lines = [(g.find(f"{SVG}path"), "stroke-dasharray" in g.attrib) for g in groups]
+    found = [
+        is_dashed
+        for path, is_dashed in lines
+        if path is not None
+        for _ in path.get("d").split("M")[1:]
+    ]
+    assert found == [sign == "t" for sign in dashed]
 
 
 def test_parents_stand_in_layers_over_their_children():
@@ -225,9 +232,9 @@ def test_every_node_and_every_edge_of_a_plain_drawing_has_its_own_colour():
     points = np.array([(float(disc.get("cx")), float(disc.get("cy"))) for disc in discs])
     for (u, v), middle in zip(STAR.edges, bands.values(), strict=True):
         assert middle == pytest.approx(tuple((points[u] + points[v]) / 2), abs=0.2)
-    scene = graph_scene(STAR, np.array([0.5, 0, 0, 0]), edges, None, Style(limit=2.0))
-    first = next(mark for mark in scene.marks if isinstance(mark, Disc))
-    assert first.fill == hex_of(0.5, 2.0)  # one scale, which can be set
+    svg = draw_graph(STAR, np.array([0.5, 0, 0, 0]), edges, style=Style(limit=2.0))
+    first = next(ElementTree.fromstring(svg).iter(f"{SVG}circle"))
+    assert first.get("fill") == hex_of(0.5, 2.0)  # one scale, which can be set
 
 
 @pytest.mark.parametrize("is_molecule", [True, False])
@@ -251,3 +258,12 @@ def test_nodes_with_coordinates_stay_where_they_are():
     np.testing.assert_allclose(node_positions(graph), [[0, 0], [0, -1], [2, -1]])
     gap = Graph(("a",) * 3, edges, node_attributes={**places, "y": (0.0, np.nan, 2.0)})
     np.testing.assert_allclose(node_positions(gap), node_positions(Graph(("a",) * 3, edges)))
+
+
+def test_unfolding_stops_at_a_whole_layer():
+    complete = [(u, v) for v in range(12) for u in range(v)]
+    graphs = tl.as_graph_collection([(complete, dict.fromkeys(range(12), "a"))])
+    vocabulary, _ = PatternVocabulary.fit(graphs, depth=8)  # 11 ** 8 leaves
+    tree = unfold_within(vocabulary, vocabulary.n_patterns - 1, max_nodes=60)
+    assert len(tree) == 12
+    assert [node.cut for node in tree] == [False] + [True] * 11

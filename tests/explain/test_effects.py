@@ -17,8 +17,8 @@ from treelens.explain.effects import (
     KernelSums,
     effects_of_patterns,
     inverse_covariance,
+    mixture_slopes,
     slopes_of,
-    unit_interval_rule,
 )
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
@@ -131,11 +131,8 @@ def test_compiled_paths_are_the_integrals(rng):
     sums[0, 0] = 0.0
     known = sums.max(axis=1) + rng.uniform(0, 2, size=4)
     unseen, others = rng.uniform(0, 1, size=4), sums.max(axis=0) + rng.uniform(0, 2, size=5)
-    scales, found = (1.7, 0.3, 2.0, 0.6), [np.empty_like(sums) for _ in range(4)]
-    for k in range(2):
-        _compiled.mixture_path_rows(
-            k, 2, sums, known, unseen, others, *scales, *unit_interval_rule(), *found
-        )
+    scales = (1.7, 0.3, 2.0, 0.6)
+    found = mixture_slopes(KernelSums(sums, known, unseen, others), *scales, n_jobs=2)
     for (g, i), shared in np.ndenumerate(sums):
         expected = naive.mixture_path(shared, known[g], unseen[g], others[i], *scales)
         for k, value in enumerate(expected):

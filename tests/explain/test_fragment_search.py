@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import treelens as tl
 from naive import fragments as naive
+from strategies import make_random_graphs
 from treelens.explain import fragment_search
 from treelens.explain.fragment_search import (
     Candidates,
     ExplainedGraphs,
     find_candidates,
     mean_over_graphs,
+    occurrence_at,
     other_carriers,
     search_fragments,
     subtract_effect,
@@ -154,7 +157,7 @@ def test_all_scores_at_once_are_those_of_one_by_one():
     rng = np.random.default_rng(1)
     seen = seen_of(SMILES, lambda g, n: is_nitro_atom(g, n) + 0.3 * rng.normal())
     patterns = find_candidates(seen, 3, 1)
-    scores = Candidates.of(seen, patterns).scores(seen, seen.phi)
+    scores = Candidates(seen, patterns).scores(seen, seen.phi)
     assert (scores != 0).any()
     assert (scores == 0).any()
     for pattern, score in zip(patterns.tolist(), scores.tolist(), strict=True):
@@ -172,3 +175,19 @@ def test_all_scores_at_once_are_those_of_one_by_one():
         )  # fmt: skip
         sure = abs(beyond) > 2 * error and beyond * own.mean > 0
         assert score == pytest.approx(np.sign(own.mean) * expected if sure else 0.0)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_an_occurrence_is_the_ball_around_its_root(depth):
+    graphs = make_random_graphs(20, n_nodes=(5, 12), n_labels=3, random_state=4)
+    for row in range(0, graphs.n_nodes, 7):
+        index = int(np.searchsorted(graphs.node_offsets, row, side="right") - 1)
+        place, graph = occurrence_at(graphs, index, row, 5, depth), graphs[index]
+        assert (place.root, place.pattern) == (row - graphs.node_offsets[index], 5)
+        distance = nx.single_source_shortest_path_length(graph.to_networkx(), place.root, depth)
+        assert set(place.nodes) == set(distance)
+        assert [distance[node] for node in place.nodes] == sorted(distance.values())
+        walked = {
+            (u, v) for u, v in graph.edges if min(distance.get(u, 99), distance.get(v, 99)) < depth
+        }
+        assert set(place.edges) == walked

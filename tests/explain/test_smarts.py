@@ -1,4 +1,4 @@
-"""SMARTS of patterns and fragments match the very atoms that carry them."""
+"""SMARTS match the very atoms that carry a pattern or fragment; names fit nearly all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ import treelens as tl
 from explain.test_fragment_search import seen_of
 from treelens.cli.main import demo_data
 from treelens.explain.fragment_search import find_candidates
-from treelens.explain.smarts import FragmentWriter, forest_smarts, pattern_smarts
+from treelens.explain.smarts import (
+    GROUPS,
+    FragmentWriter,
+    forest_smarts,
+    group_name,
+    pattern_smarts,
+)
 from treelens.graphs.errors import DegreeLabelsWarning
 from treelens.graphs.molecules import molecule_of, smiles_to_collection
 from treelens.patterns.forest import PatternForest
@@ -190,3 +196,72 @@ def test_fragments_are_written_from_the_centre_on_and_rings_are_closed():
     assert smarts.startswith("[#16;D2]1") or smarts.startswith("[#16;D2]~1")
     assert Chem.MolFromSmiles("C1NSC1").HasSubstructMatch(Chem.MolFromSmarts(smarts))
     assert not Chem.MolFromSmiles("CNSCC").HasSubstructMatch(Chem.MolFromSmarts(smarts))
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_group_names_fit_their_own_molecules():
+    """Nitro is no nitroso, although both are N=O."""
+    queries = {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
+    assert all(query is not None for query in queries.values())
+    for smiles, name, is_one in (
+        ("Cc1ccccc1[N+](=O)[O-]", "nitroso", False),
+        ("CN(C)N=O", "N-nitroso", True),
+        ("C1CO1", "epoxide", True),
+        ("C1CCOC1", "epoxide", False),
+        ("Nc1ccccc1", "primary aromatic amine", True),
+        ("CC(=O)Nc1ccccc1", "primary aromatic amine", False),
+    ):
+        assert Chem.MolFromSmiles(smiles).HasSubstructMatch(queries[name]) is is_one, smiles
+
+
+class Molecules(list):
+    """The parts of a GraphCollection that naming uses: nodes of every graph are counted from 0."""
+
+    @property
+    def node_offsets(self):
+        return np.zeros(len(self) + 1, dtype=int)
+
+
+def name_of(atoms, molecules, n_having=None):
+    """The name of a fragment of these atoms, which the first molecules have."""
+
+    def balls(roots, depth):
+        starts = len(atoms) * np.arange(len(roots) + 1)
+        return SimpleNamespace(indices=np.tile(atoms, len(roots)), indptr=starts)
+
+    graphs = Molecules(Chem.MolFromSmiles(smiles) for smiles in molecules)
+    seen = SimpleNamespace(graphs=graphs, graph_of_node=np.arange(len(graphs)), balls=balls)
+    fragment = SimpleNamespace(roots=np.arange(n_having or len(graphs)), depth=1)
+    return group_name(seen, fragment, graphs.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("smiles", "atoms", "name"),
+    [
+        ("Clc1ccccc1", [1, 0, 2, 6], "aryl chloride"),  # three of four atoms are of a benzene ring
+        ("c1ccccc1", [0, 1, 5], "benzene ring"),
+        ("c1ccccc1C", [5, 4, 0, 6], "methyl on an aromatic ring"),
+        ("Oc1ccccc1", [1, 0, 2, 6], "phenol"),
+        ("Clc1ccccc1O", [1, 0, 2, 6, 7], ""),  # no group has both chlorine and oxygen
+    ],
+)
+def test_a_name_leaves_out_no_atom_but_carbon(smiles, atoms, name):
+    assert name_of(atoms, [smiles]) == name
+
+
+@pytest.mark.parametrize(("n_amines", "n_amides", "name"), [
+    (19, 1, "tertiary aliphatic amine"), (9, 1, ""), (2, 2, ""),
+    (594, 6, "tertiary aliphatic amine"), (558, 42, ""),
+])  # fmt: skip
+def test_a_name_must_fit_95_percent_of_the_occurrences(n_amines, n_amides, name):
+    molecules = ["CN(C)C"] * n_amines + ["CN(C)C=O"] * n_amides
+    assert name_of([0, 1, 2, 3], np.random.default_rng(0).permutation(molecules).tolist()) == name
+
+
+@pytest.mark.parametrize(("n_others", "name"), [(4, "phenol"), (5, "phenol (some)")])
+def test_a_name_is_marked_where_most_molecules_with_the_group_lack_the_fragment(n_others, name):
+    """Four molecules have the fragment; others have the group without it."""
+    molecules = ["Oc1ccccc1"] * (4 + n_others) + ["c1ccccc1"] * (26 - n_others)
+    assert name_of([1, 0, 2, 6], molecules, 4) == name

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
-from treelens.explain.decode import with_label_names
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.recipe import GraphRecipe, TableRecord, check_agreement, common_recipe
+from treelens.report.predicted import with_label_names
 
 pytest.importorskip("rdkit")
 

@@ -213,15 +213,6 @@ def test_many_classes_of_an_svm(synthetic):
     assert [(part["n"], part["observed"]) for part in parts] == [(1, 1.0), (2, 0.5)]
 
 
-def test_points_of_many_graphs_are_a_fair_sample():
-    rng = np.random.default_rng(0)
-    values, error = rng.normal(size=5000), rng.normal(size=5000)
-    found = number_scores(values, values + error, np.ones(5000), 0.0)["points"]
-    assert (found["n_all"], len(found["index"])) == (5000, 800)
-    drawn = found["predicted"] - found["measured"]
-    assert np.sqrt(np.mean(drawn**2)) == pytest.approx(np.sqrt(np.mean(error**2)), rel=0.1)
-
-
 def test_one_graph_and_the_likelier_class_beside_a_threshold():
     found = number_scores(np.array([1.0]), np.array([2.0]), np.array([1.0]), 0.0)
     assert (found["r2"], found["rmse"]) == (None, 1.0)

@@ -126,24 +126,6 @@ def test_of_few_graphs_fragments_are_those_of_training_and_of_many_a_sample(case
     assert of_training["left_out"]
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_effects_of_patterns_are_those_of_explanations(name, cases, summaries):
-    model, graphs, _ = cases[name]
-    totals: dict[int, list[float]] = {}
-    for graph in graphs[1::2]:
-        found = model.explain(graph).pattern_contributions["contribution"]
-        for pattern, value in found.items():
-            totals.setdefault(int(pattern), []).append(value)
-    rows = summaries[name]["patterns"]["rows"]
-    for row in rows[:10]:
-        values = totals[row["id"]]
-        assert row["effect"] == pytest.approx(np.mean(values))
-        size = np.abs(values).sum() / len(graphs[1::2])
-        assert row["mean_absolute_effect"] == pytest.approx(size)
-    sizes = [row["mean_absolute_effect"] for row in rows]
-    assert sizes == sorted(sizes, reverse=True)
-
-
 def test_fragments_that_come_with_something_else_are_flagged():
     """Nitriles sit on one scaffold only, and are nearly all of one class."""
     smiles = [f"{'C' * n}c1ccc2ccccc2c1C#N" for n in range(1, 13)]

@@ -10,6 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from report.conftest import QUICK
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.report.predicted import named_forest, with_label_names
 from treelens.report.summary import coverage_check
 
 KINDS = ["numbers", "classes", "svm"]
@@ -170,3 +173,32 @@ def test_coverage(interval, expected):
     scores = {"coverage": np.mean(interval), "coverage_interval": interval}
     assert coverage_check(scores, "x")[0][0] == expected
     assert coverage_check({}, "x") == []
+
+
+def test_codes_become_elements_and_bonds():
+    nitro = ([(0, 1), (1, 2), (1, 3)], {0: 0, 1: 1, 2: 2, 3: 2}, {(0, 1): 1, (1, 2): 2, (1, 3): 2})
+    graphs = tl.as_graph_collection([nitro])
+    named = with_label_names(graphs, "MUTAG")
+    vocabulary, _ = PatternVocabulary.fit(named, depth=1, edge_labels=True)
+    assert "N(-C,=O,=O)" in vocabulary.texts(np.arange(vocabulary.n_patterns))
+    coded, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
+    every = np.arange(coded.n_patterns)
+    forest = named_forest(PatternForest.of_vocabulary(coded), "MUTAG")
+    assert forest.texts(every) == vocabulary.texts(every)
+    # Unknown data sets and labels keep their codes.
+    graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
+    assert with_label_names(graphs, "NCI1") is graphs
+    assert with_label_names(graphs, "MUTAG")[0].node_labels == ("F", 8)
+    forest, _ = PatternForest.fit(graphs, 1, ("labels",))
+    assert named_forest(forest, "NCI1") is named_forest(forest, None) is forest
+
+
+def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
+    coded, y = tl.load_dataset("PTC_MR", folder=data_folder)
+    smiles, y_smiles = tl.load_dataset("PTC_MR_smiles", folder=data_folder)
+
+    def formulas(graphs, classes):
+        labels = (graph.node_labels for graph in graphs)
+        return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
+
+    assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)

@@ -8,7 +8,7 @@ import pytest
 
 import treelens as tl
 from serve.conftest import EVIL, workbench_of
-from treelens.report.compound import group_evidence
+from treelens.report.sections import group_evidence
 
 
 def test_tables_have_the_predictions_of_the_models(workbench, models):

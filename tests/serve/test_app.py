@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from serve.conftest import EVIL, LIMITS
-from treelens.serve import app
 from treelens.serve.app import HEADERS, make_app
 
 testclient = pytest.importorskip("fastapi.testclient")
@@ -123,23 +122,6 @@ def test_too_long(workbench, monkeypatch):
     answer = post(client, "/api/cards", {"smiles": "CCO"})
     assert answer.status_code == 503
     assert "longer" in answer.json()["detail"]
-
-
-def test_too_many_at_once(workbench, monkeypatch):
-    guard, inner = make_app(workbench), []
-    client = testclient.TestClient(guard, "http://127.0.0.1")
-    honest = guard.app
-
-    async def asking(*given):
-        inner.append(client.get("/api/models"))
-        await honest(*given)
-
-    monkeypatch.setattr(guard, "app", asking)
-    monkeypatch.setattr(app, "MOST_REQUESTS", 1)
-    for _ in range(2):  # the first is no longer counted when the second comes
-        assert client.get("/api/models").status_code == 200
-        assert inner[-1].status_code == 503
-        assert "requests are waiting" in inner[-1].json()["detail"]
 
 
 def test_no_path_of_a_request_is_opened(client, tmp_path, monkeypatch):

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from treelens.decisions.suggest import direction
@@ -29,20 +27,13 @@ from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.kernels.fingerprints import molecules_behind
+from treelens.report.render import templates
 from treelens.storage.files import whole_file
 
 HYDROGEN = "[H][*:1]"
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
 _MOST_SHOWN = 5  # pairs that a row names
-
-
-class _Training(NamedTuple):
-    """Molecules with values on the learned scale, or 1 for the wanted class and 0 for others."""
-
-    molecules: list[Any]
-    values: np.ndarray
-    names: list[str]
 
 
 def advise(
@@ -110,18 +101,18 @@ def advise(
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
         raise ValueError(f"The lead {lead!r} cannot be read: give one SMILES.")
-    known = _training(model, training, code)
-    ideas = replacements(molecule, known.molecules, largest_change, min_pairs)
+    known, values, names = _training(model, training, code)
+    ideas = replacements(molecule, known, largest_change, min_pairs)
     if not ideas:
         raise ValueError(
             "No replacement was found: no substituent of the lead is exchanged for another in a "
             "matched pair of the training molecules. Try a larger largest_change."
         )
-    lead, measured = rdkit().MolToSmiles(molecule), set(map(rdkit().MolToSmiles, known.molecules))
+    lead, measured = rdkit().MolToSmiles(molecule), set(map(rdkit().MolToSmiles, known))
     left = pd.DataFrame([{"change": x.text, "at": x.at} for x, _ in ideas.values()])
     middle = _predicted(model, lead, list(ideas), code, column, sign)
     middle["measured"] = [smiles in measured for smiles in ideas]
-    right = pd.DataFrame([_support(pairs, known) for _, pairs in ideas.values()])
+    right = pd.DataFrame([_support(pairs, values, names) for _, pairs in ideas.values()])
     table = pd.concat([left, middle, right], axis=1).sort_values(
         "difference", ascending=not maximize, kind="stable", ignore_index=True
     )
@@ -130,8 +121,8 @@ def advise(
     return table
 
 
-def _training(model: Any, given: Any, code: int | None) -> _Training:
-    """The molecules that pairs are taken from."""
+def _training(model: Any, given: Any, code: int | None) -> tuple[list[Any], np.ndarray, list[str]]:
+    """Molecules, values on the learned scale (or 1 for the wanted class, else 0), and names."""
     kept, scale = model.model_.training, learned_transform(model.recipe_)
     if given is not None:
         if not isinstance(given, MoleculeTable) or given.y is None:
@@ -153,7 +144,7 @@ def _training(model: Any, given: Any, code: int | None) -> _Training:
     texts = [str(k + 1) for k in range(len(values))] if names is None else list(map(str, names))
     measured = np.ones(len(values), dtype=bool) if limits is None else limits == 0
     there = [k for k, each in enumerate(molecules) if each is not None and measured[k]]
-    return _Training([molecules[k] for k in there], values[there], [texts[k] for k in there])
+    return [molecules[k] for k in there], values[there], [texts[k] for k in there]
 
 
 def replacements(
@@ -194,11 +185,11 @@ def _plain(molecule: Any) -> Any:
     return copy
 
 
-def _support(pairs: list[tuple[int, int]], known: _Training) -> dict[str, Any]:
+def _support(pairs: list[tuple[int, int]], values: np.ndarray, names: list[str]) -> dict[str, Any]:
     """What measured pairs say of a change."""
     one, other = np.array(pairs).T
-    measured = known.values[other] - known.values[one]
-    named = [f"{known.names[i]} >> {known.names[j]}" for i, j in pairs[:_MOST_SHOWN]]
+    measured = values[other] - values[one]
+    named = [f"{names[i]} >> {names[j]}" for i, j in pairs[:_MOST_SHOWN]]
     return {
         "n_pairs": len(pairs),
         "pair_mean": float(measured.mean()),
@@ -241,8 +232,7 @@ def _predicted(
 def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
     """Write the table of :func:`treelens.advise` with a drawing of every molecule."""
     rows = [{**row, "drawing": _drawing(row["smiles"])} for row in table.to_dict("records")]
-    text = resources.files("treelens.decisions").joinpath("advice.html").read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+    template = templates("decisions").get_template("advice.html")
     page = template.render(lead=lead, drawing=_drawing(lead), rows=rows)
     with whole_file(path) as file:
         file.write(page.encode("utf-8"))
@@ -297,18 +287,14 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
 
 def hydrogen_cuts(molecule: Any) -> set[Cut]:
     chem, cuts = rdkit(), set()
-    for atom in molecule.GetAtoms():
-        if atom.GetTotalNumHs() and atom.GetAtomicNum() > 1:
-            opened = chem.RWMol(molecule)
-            here = opened.GetAtomWithIdx(atom.GetIdx())
-            if here.GetNumExplicitHs():  # such as the hydrogen of [nH]
-                here.SetNumExplicitHs(here.GetNumExplicitHs() - 1)
-            end = opened.AddAtom(chem.Atom(0))
-            opened.GetAtomWithIdx(end).SetAtomMapNum(1)
-            opened.AddBond(atom.GetIdx(), end, chem.BondType.SINGLE)
-            with quiet():
-                if chem.SanitizeMol(opened, catchErrors=True) == chem.SANITIZE_NONE:
-                    cuts.add(Cut(chem.MolToSmiles(opened), HYDROGEN))
+    whole = chem.AddHs(molecule)
+    for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):
+        opened = chem.RWMol(whole)
+        end = opened.GetAtomWithIdx(hydrogen)
+        end.SetAtomicNum(0)
+        end.SetAtomMapNum(1)
+        with quiet():
+            cuts.add(Cut(chem.MolToSmiles(chem.RemoveHs(opened)), HYDROGEN))
     return cuts
 
 

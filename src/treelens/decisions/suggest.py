@@ -421,7 +421,10 @@ def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np
             raise refused("compare something, as in 'MW < 500'")
     if kind(tree) != "truth" or not columns:
         raise refused("compare something, as in 'MW < 500'")
-    found: Any = pd.DataFrame(columns).eval(text, engine="python")
+    try:
+        found: Any = pd.DataFrame(columns).eval(text, engine="python")
+    except (ArithmeticError, RecursionError) as error:
+        raise refused(f"it cannot be computed ({error})") from None
     return found.astype("boolean").fillna(False).to_numpy(dtype=bool)
 
 

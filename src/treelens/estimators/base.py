@@ -14,8 +14,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
-from treelens.explain.contributions import Explanation, explain
-from treelens.explain.decode import pattern_table
+from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
@@ -319,7 +318,7 @@ class FittedEstimator(GraphEstimator):
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
-        from treelens.report.render import write_report
+        from treelens.report.summary import write_report
 
         return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)
 

@@ -9,21 +9,6 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def shared_sums(patterns, values, weights, offsets, graphs, list_values, minimum, n_graphs):
-    """``sum over v of w_v combine(x_v, y_iv)`` for every training graph ``i``: (n_graphs,).
-
-    ``weights`` is aligned with ``patterns``.
-    """
-    sums = np.zeros(n_graphs)
-    for a in range(len(patterns)):
-        x, weight = values[a], weights[a]
-        for b in range(offsets[patterns[a]], offsets[patterns[a] + 1]):
-            y = list_values[b]
-            sums[graphs[b]] += weight * (min(x, y) if minimum else x * y)
-    return sums
-
-
-@njit(cache=True, nogil=True)
 def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, amplitude, share,
                       nodes, weights, start, end, per_shared, per_own):  # fmt: skip
     """Follow the mixture kernel of every pair from no known pattern to the whole graph.

@@ -30,14 +30,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.explain.decode import pattern_texts
-from treelens.explain.effects import effects_of_graphs, selected, slopes_of
+from treelens.explain.effects import effects_of_graphs, outputs_of, selected, slopes_of
+from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import Features
+from treelens.patterns.histograms import Features, PatternHistograms
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
@@ -245,26 +245,6 @@ def _neighbor_table(
     return pd.DataFrame(columns, index=pd.Index(positions, name="training_graph"))
 
 
-def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
-    """Outputs to explain: row, sign, and with more than two classes the class."""
-    if classes is None:
-        if class_label is not None:
-            raise ValueError(
-                f"class_label={class_label!r}, but this model predicts numbers: leave it out."
-            )
-        return [(0, 1.0, None)]
-    codes = np.arange(len(classes))
-    if class_label is not None:
-        codes = np.flatnonzero(classes == class_label)
-        if not len(codes):
-            raise ValueError(
-                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
-            )
-    if len(classes) == 2:
-        return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
-    return [(code, 1.0, classes[code]) for code in codes.tolist()]
-
-
 def spread_over_graph(
     shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray,
     directions: np.ndarray | None = None,
@@ -328,3 +308,49 @@ def attribute_table(
     return sums.sort_values(
         "contribution", key=np.abs, ascending=False, kind="stable", ignore_index=True
     )
+
+
+# --- the table of patterns ---------------------------------------------------------------------
+
+
+def pattern_table(
+    forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, targets: np.ndarray,
+    classes: np.ndarray | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """One row per pattern in use, sorted by weight, then support, depth and text.
+
+    With classes, a column ``frequency CLASS`` each (mean share of the nodes of a graph that carry
+    the pattern), and ``class``, where that is largest; without, the mean target of the graphs that
+    have it and of the others. ``histograms`` count the last patterns of the forest.
+    """
+    ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
+    by_target: dict[str, Any]
+    if classes is None:
+        present = histograms.to_sparse()
+        present.data[:] = 1.0
+        n_with, sum_with = np.asarray(present.sum(axis=0)).ravel(), present.T @ targets
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = (targets.sum() - sum_with) / (len(targets) - n_with)
+            by_target = {
+                "mean_with": sum_with / n_with,
+                "mean_without": np.where(n_with < len(targets), without, np.nan),
+            }
+    else:
+        members = np.eye(len(classes))[targets]  # (n_graphs, n_classes)
+        members /= members.sum(axis=0).clip(1)
+        shares = np.asarray(histograms.to_sparse("frequencies").T @ members)
+        by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
+        by_target["class"] = classes[shares.argmax(axis=1)]
+    table = pd.DataFrame(
+        {
+            "pattern": pattern_texts(forest, ids),
+            "tree": forest.tree_names(ids),
+            "depth": histograms.depths,
+            "weight": weights,
+            "support": histograms.support,
+            **by_target,
+        },
+        index=pd.Index(ids, name="pattern_id"),
+    )
+    order = ["weight", "support", "depth", "pattern"]
+    return table.sort_values(order, ascending=[False, False, True, True], kind="stable")

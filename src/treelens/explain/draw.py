@@ -5,20 +5,20 @@ Molecules are drawn by RDKit, other graphs as circles, lines and letters.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-from xml.sax.saxutils import escape
+from itertools import count
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from treelens.explain.decode import Occurrence, TreeNode, unfold_within
+from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import (
     HIGHLIGHT,
     INK,
+    PNG_SCALE,
     Color,
     Disc,
     Lines,
@@ -30,10 +30,12 @@ from treelens.explain.scene import (
     shortened,
     to_hex,
 )
+from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph
+from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecule_of
 from treelens.parallel import one_blas_thread
-from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 
 Format = Literal["svg", "png"]
 
@@ -46,7 +48,6 @@ _LONGEST_LABEL = 6
 _ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
 _PATTERN_COLOR = (0.55, 0.85, 0.72)
 _ROOT_COLOR = (0.0, 0.62, 0.45)
-_PNG_SCALE = 2  # pixels of a PNG per unit of the style, for sharp letters
 # Lines beside the middle one, in units of their distance, and whether they are dashed.
 _BONDS = {
     "-": ((0.0, False),),
@@ -92,13 +93,6 @@ class Style:
             marks.append(Words((share * self.width, middle), 10, text))
         return marks
 
-    def limit_of(self, *contributions: np.ndarray | None) -> float:
-        """The contribution that gets the full colour."""
-        if self.limit is not None:
-            return self.limit
-        sizes = (float(np.abs(x).max(initial=0.0)) for x in contributions if x is not None)
-        return max(sizes, default=0.0)
-
 
 def draw_graph(
     graph: Graph,
@@ -139,10 +133,23 @@ def draw_graph(
     ):
         if values is not None and len(values) != expected:
             raise ValueError(f"{name} has {len(values)} entries; expected {expected}, one each.")
-    parts = graph, node_contributions, edge_contributions, highlight, style or Style()
+    style = style or Style()
+    given = [x for x in (node_contributions, edge_contributions) if x is not None]
+    limit = style.limit
+    if limit is None:
+        limit = max((float(np.abs(x).max(initial=0.0)) for x in given), default=0.0)
+    parts = graph, node_contributions, edge_contributions, highlight, limit, style
+    has_legend, marks, drawing = style.legend and bool(given), list[Mark](), None
     if is_molecule(graph):
-        return _draw_molecule(*parts, format)
-    scene = graph_scene(*parts)
+        drawing = _molecule_drawing(*parts, format)
+        if format == "png" and not has_legend:  # matplotlib need not be there
+            return drawing
+    else:
+        marks = _graph_marks(*parts)
+    if has_legend:
+        marks += style.legend_at(style.height, limit)
+    height = style.height + (LEGEND_HEIGHT if has_legend else 0)
+    scene = Scene(style.width, height, style.title, marks, drawing)
     return scene.to_svg() if format == "svg" else scene.to_png()
 
 
@@ -174,13 +181,10 @@ def draw_pattern(
 # --- graphs -----------------------------------------------------------------------------------
 
 
-def graph_scene(
-    graph: Graph,
-    node_contributions: np.ndarray | None,
-    edge_contributions: np.ndarray | None,
-    highlight: Occurrence | None,
-    style: Style,
-) -> Scene:
+def _graph_marks(
+    graph: Graph, node_contributions: np.ndarray | None, edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None, limit: float, style: Style,
+) -> list[Mark]:  # fmt: skip
     """A graph drawn as circles, lines and letters, centred on the sheet."""
     positions = node_positions(graph)
     low, high = positions.min(axis=0), positions.max(axis=0)
@@ -188,20 +192,13 @@ def graph_scene(
     scale = float(min(_LARGEST_SCALE, *((sheet - 2 * _MARGIN) / np.maximum(high - low, 1e-9))))
     points = (positions - (low + high) / 2) * scale + sheet / 2
     radius = min(_LARGEST_RADIUS, 0.3 * scale)
-    limit = style.limit_of(node_contributions, edge_contributions)
     marks = _edge_marks(graph, points, edge_contributions, limit, radius)
     if highlight is not None:
         marks = _highlight_marks(points, highlight, radius) + marks
     fills: list[Color] = [_PLAIN_FILL] * graph.n_nodes
     if node_contributions is not None:
         fills = [diverging_rgb(value, limit) for value in node_contributions.tolist()]
-    marks += _node_marks(points, radius, graph.node_labels, fills)
-    height = float(style.height)
-    colored = node_contributions is not None or edge_contributions is not None
-    if style.legend and colored:
-        marks += style.legend_at(height, limit)
-        height += LEGEND_HEIGHT
-    return Scene(style.width, height, style.title, marks)
+    return marks + _node_marks(points, radius, graph.node_labels, fills)
 
 
 def _node_marks(
@@ -224,12 +221,9 @@ def _node_marks(
 
 
 def _edge_marks(
-    graph: Graph,
-    points: np.ndarray,
-    contributions: np.ndarray | None,
-    limit: float,
+    graph: Graph, points: np.ndarray, contributions: np.ndarray | None, limit: float,
     radius: float,
-) -> list[Mark]:
+) -> list[Mark]:  # fmt: skip
     """Bonds as chemists draw them, directed edges with arrows; other edge labels as text."""
     labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
     ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)
@@ -279,24 +273,14 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return marks
 
 
-def is_molecule(graph: Graph) -> bool:
-    """Whether the graph was read as a molecule, so that RDKit can draw it."""
-    return "smiles" in graph.data or "mol" in graph.data
-
-
-def _draw_molecule(
-    graph: Graph,
-    node_contributions: np.ndarray | None,
-    edge_contributions: np.ndarray | None,
-    highlight: Occurrence | None,
-    style: Style,
-    format: str,
-) -> Any:
-    """An SVG text or PNG bytes of a molecule, as RDKit draws it, above the legend."""
+def _molecule_drawing(
+    graph: Graph, node_contributions: np.ndarray | None, edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None, limit: float, style: Style, format: str,
+) -> Any:  # fmt: skip
+    """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
     from rdkit.Chem.Draw import rdMolDraw2D
 
     molecule: Any = molecule_of(graph)
-    limit = style.limit_of(node_contributions, edge_contributions)
     atoms: dict[int, Color] = {}
     bonds: dict[tuple[int, int], Color] = {}
     if highlight is not None:
@@ -311,12 +295,9 @@ def _draw_molecule(
         by_edge = zip(graph.edges, edge_contributions.tolist(), strict=True)
         bonds = {edge: diverging_rgb(x, limit) for edge, x in by_edge} | bonds
     by_bond = {molecule.GetBondBetweenAtoms(*edge).GetIdx(): c for edge, c in bonds.items()}
-    legend = None
-    if style.legend and not (node_contributions is None and edge_contributions is None):
-        legend = Scene(style.width, LEGEND_HEIGHT, "", style.legend_at(0.0, limit))
     drawer: Any = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
     if format == "png":
-        drawer = rdMolDraw2D.MolDraw2DCairo(_PNG_SCALE * style.width, _PNG_SCALE * style.height)
+        drawer = rdMolDraw2D.MolDraw2DCairo(PNG_SCALE * style.width, PNG_SCALE * style.height)
     options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
     options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
     options.padding = 0.08
@@ -326,37 +307,46 @@ def _draw_molecule(
         highlightAtomRadii=dict.fromkeys(atoms, _ATOM_RADIUS),
     )  # fmt: skip
     drawer.FinishDrawing()
-    drawing = drawer.GetDrawingText()
-    if format == "svg":
-        return _svg_sheet(drawing, legend, style)
-    return drawing if legend is None else _png_sheet(drawing, legend.to_png())
+    return drawer.GetDrawingText()
 
 
-def _svg_sheet(drawing: str, legend: Scene | None, style: Style) -> str:
-    """RDKit's drawing above the legend, on white since its bonds are black."""
-    height = style.height + (0 if legend is None else LEGEND_HEIGHT)
-    inner = drawing[drawing.index("<svg") :].rstrip()
-    if legend is not None:
-        below = legend.to_svg().replace("<svg ", f'<svg y="{style.height}" ', 1)
-        inner += below.replace("<title></title>", "")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{style.width}" height="{height}" '
-        f'viewBox="0 0 {style.width} {height}" role="img" color="{INK}">'
-        f"<title>{escape(style.title)}</title>"
-        f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>'
-    )
+# --- trees of patterns ------------------------------------------------------------------------
 
 
-def _png_sheet(drawing: bytes, legend: bytes) -> bytes:
-    from PIL import Image
+class TreeNode(NamedTuple):
+    """One node of an unfolded pattern, in a list where parents come before their children."""
 
-    above, below = (Image.open(io.BytesIO(data)) for data in (drawing, legend))
-    sheet = Image.new("RGB", (above.width, above.height + below.height), "white")
-    sheet.paste(above, (0, 0))
-    sheet.paste(below, (0, above.height))
-    buffer = io.BytesIO()
-    sheet.save(buffer, format="PNG")
-    return buffer.getvalue()
+    parent: int  # position in the list, -1 for the root
+    layer: int
+    label: Any
+    edge_label: Any
+    cut: bool  # whether its children are left out
+
+
+def unfold_within(
+    vocabulary: PatternVocabulary, pattern: int, max_nodes: int = 60
+) -> list[TreeNode]:
+    """The tree of a pattern down to the last layer that fits into ``max_nodes``.
+
+    Deep patterns of dense graphs would unfold into millions of nodes.
+    """
+    depth = vocabulary.depth_of(pattern)
+    color = pattern - int(vocabulary.level_offsets[depth])
+    for shown in range(depth, -1, -1):  # the upper layers are the pattern that this one refines
+        try:
+            tree = vocabulary.tree(int(vocabulary.level_offsets[shown]) + color, max_nodes)
+            break
+        except GraphDataError:
+            color = vocabulary.children(shown, color)[0]
+    nodes: list[TreeNode] = []
+    layer: list[tuple[int, Any, PatternTree]] = [(-1, None, tree)]
+    for k in range(shown + 1):
+        below = []
+        for parent, edge, node in layer:
+            below += [(len(nodes), label, child) for label, child in node.children]
+            nodes.append(TreeNode(parent, k, node.label, edge, k == shown < depth))
+        layer = below
+    return nodes
 
 
 def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
@@ -365,15 +355,14 @@ def tree_scene(tree: Sequence[TreeNode], title: str) -> Scene:
     for position, node in enumerate(tree):
         if node.parent >= 0:
             children[node.parent].append(position)
-    order, stack = [], [0]  # right to left, parents before children
-    while stack:
-        order.append(stack.pop())
-        stack += children[order[-1]]
-    columns, n_leaves = np.zeros(len(tree)), 0
-    for position in order[::-1]:
-        below = children[position]
-        columns[position] = (columns[below[0]] + columns[below[-1]]) / 2 if below else n_leaves
-        n_leaves += not below
+    columns, leaves = np.zeros(len(tree)), count()
+
+    def place(position: int) -> float:
+        below = [place(child) for child in children[position]]
+        columns[position] = (below[0] + below[-1]) / 2 if below else next(leaves)
+        return float(columns[position])
+
+    place(0)
     layers = np.array([node.layer for node in tree])
     points = np.column_stack([_TREE_STEP * columns, _TREE_LAYER * layers]) + _MARGIN
     graph = Graph(

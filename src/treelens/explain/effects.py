@@ -35,7 +35,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +46,13 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import RefinedGraphs
-from treelens.patterns.histograms import Features, SparseRows, graph_keys, select_features
+from treelens.patterns.histograms import (
+    Features,
+    PairFeatures,
+    SparseRows,
+    graph_keys,
+    select_features,
+)
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
 # Nodes of quadrature. For many pairs of graphs: up to this gamma twelve give ten digits.
@@ -80,10 +86,8 @@ def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> 
     """Kernel values of graphs with the basis and their slopes in the two sums."""
     kernel, basis, rows = expansion.kernel, expansion.basis.pairs, graphs.pairs.rows
     if len(rows) == 1:  # looks at the patterns of this graph only
-        shared = _compiled.shared_sums(
-            rows.indices, rows.values, expansion.weights[rows.indices], basis.lists.offsets,
-            basis.lists.indices, basis.lists.values, basis.minimum, basis.n_graphs,
-        )[None, :] * (graphs.pairs.scale[0] * basis.scale)  # fmt: skip
+        weights = expansion.weights[rows.indices][None, :] * graphs.pairs.scale
+        shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
     else:
         shared = pair_sums(graphs.pairs, basis, expansion.weights, n_jobs=n_jobs)
     known = graphs.pairs.diagonal(expansion.weights)
@@ -94,20 +98,27 @@ def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> 
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
 
 
+def _shared_patterns(
+    basis: PairFeatures, patterns: np.ndarray, values: np.ndarray
+) -> sparse.csr_array:
+    """What each pattern of a graph has in common with the basis graphs: (n_patterns, n_basis)."""
+    shared = basis.lists.to_sparse(basis.n_graphs)[patterns]
+    own = np.repeat(values, np.diff(shared.indptr))
+    shared.data = np.minimum(own, shared.data) if basis.minimum else own * shared.data
+    return shared
+
+
 def mixture_slopes(
-    sums: KernelSums,
-    gamma: float,
-    rho: float,
-    amplitude: float = 1.0,
-    share: float = 1.0,
+    sums: KernelSums, gamma: float, rho: float, amplitude: float = 1.0, share: float = 1.0,
     n_jobs: int = 1,
-) -> PathSlopes:
+) -> PathSlopes:  # fmt: skip
     """Follow ``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``.
 
     ``T = S / (A + B - S)`` is the Tanimoto similarity.
     """
-    few = gamma <= _SMALL_GAMMA and len(sums.shared) > 1
-    rule = unit_interval_rule(_FEW_NODES if few else _MANY_NODES)
+    n = _FEW_NODES if gamma <= _SMALL_GAMMA and len(sums.shared) > 1 else _MANY_NODES
+    nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
+    rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
     found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
     interleaved(
         lambda k, step: _compiled.mixture_path_rows(
@@ -116,12 +127,6 @@ def mixture_slopes(
         n_jobs,
     )
     return found
-
-
-def unit_interval_rule(n_nodes: int = _MANY_NODES) -> tuple[np.ndarray, np.ndarray]:
-    """The lower half of the nodes of Gauss-Legendre quadrature from 0 to 1, and their weights."""
-    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
-    return 0.5 * (nodes[: n_nodes // 2] + 1.0), 0.5 * weights[: n_nodes // 2]
 
 
 def _linear(sums: KernelSums) -> PathSlopes:
@@ -140,26 +145,21 @@ def _exponential(sums: KernelSums) -> PathSlopes:
     return PathSlopes(start, end, sums.gamma * mean, np.zeros_like(mean))
 
 
-# Below this ratio the closed form loses digits and the series has more than enough of them.
-_SMALL_RATIO, _SERIES_TERMS = 0.05, 14
-
-
 def _tanimoto(sums: KernelSums) -> PathSlopes:
     """``k = S / (A + B - S)``, where ``dk/dS = (A + B) / (...)^2`` and ``dk/dA = -S / (...)^2``.
 
     Along the path the denominator is ``p (1 + r t)`` and the numerators are linear in t, so the
-    integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``.
+    integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``. The latter by quadrature in
+    s with ``1 + r t = exp(s log(1 + r))``, since its closed form loses digits for small r.
     """
     known = sums.known[:, None]
     p = sums.unseen[:, None] + sums.others
     p = np.where(p > 0, p, 1.0)  # a training graph without patterns shares nothing
-    ratio = np.maximum(known - sums.shared, 0.0) / p
-    small, large = np.minimum(ratio, _SMALL_RATIO), np.maximum(ratio, _SMALL_RATIO)
-    series = np.zeros_like(ratio)
-    for n in reversed(range(_SERIES_TERMS)):
-        series = (n + 1) / (n + 2) - small * series
-    closed = (np.log1p(large) - large / (1.0 + large)) / large**2
-    tilted = np.where(ratio < _SMALL_RATIO, series, closed) / p**2
+    ratio = np.maximum((known - sums.shared) / p, 1e-100)
+    stretch, tilted = np.log1p(ratio), np.zeros_like(ratio)
+    for node, weight in zip(*np.polynomial.legendre.leggauss(_FEW_NODES), strict=True):
+        tilted -= 0.5 * weight * np.expm1(-0.5 * (node + 1.0) * stretch)
+    tilted *= stretch / (ratio * p) ** 2
     constant = 1.0 / (p * (1.0 + ratio))
     return PathSlopes(
         np.zeros_like(p), sums.shared * constant, constant + known * tilted, -sums.shared * tilted
@@ -249,6 +249,26 @@ def selected(seen: RefinedGraphs, positions: np.ndarray) -> RefinedGraphs:
     )
 
 
+def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
+    """Outputs to explain: row, sign, and with more than two classes the class."""
+    if classes is None:
+        if class_label is not None:
+            raise ValueError(
+                f"class_label={class_label!r}, but this model predicts numbers: leave it out."
+            )
+        return [(0, 1.0, None)]
+    codes = np.arange(len(classes))
+    if class_label is not None:
+        codes = np.flatnonzero(classes == class_label)
+        if not len(codes):
+            raise ValueError(
+                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
+            )
+    if len(classes) == 2:
+        return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
+    return [(code, 1.0, classes[code]) for code in codes.tolist()]
+
+
 def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarray | None:
     """``inv(A)`` of the training graphs; None for models without a closed form."""
     factor = expansion.factor(n_jobs)
@@ -256,13 +276,9 @@ def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarra
 
 
 def effects_of_graphs(
-    expansion: KernelExpansion,
-    graphs: GraphCollection,
-    output: int = 0,
-    n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
-    inverse: np.ndarray | None = None,
-) -> GraphEffects:
+    expansion: KernelExpansion, graphs: GraphCollection, output: int = 0, n_jobs: int = 1,
+    seen: RefinedGraphs | None = None, inverse: np.ndarray | None = None,
+) -> GraphEffects:  # fmt: skip
     """Divide the predictions of many graphs among their patterns.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
@@ -315,11 +331,9 @@ def effects_of_patterns(
 
 
 def _divided(
-    expansion: KernelExpansion,
-    graphs: Features,
-    coefficients: Callable[..., np.ndarray],
+    expansion: KernelExpansion, graphs: Features, coefficients: Callable[..., np.ndarray],
     n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
     basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
     for positions, part in feature_blocks(graphs, basis.n_graphs):
@@ -352,12 +366,9 @@ def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray,
 
 
 def jackknife_errors(
-    effects: GraphEffects,
-    regions: list[tuple[np.ndarray, np.ndarray]],
-    inverse: np.ndarray | None,
-    output: int = 0,
-    n_jobs: int = 1,
-) -> np.ndarray:
+    effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]],
+    inverse: np.ndarray | None, output: int = 0, n_jobs: int = 1,
+) -> np.ndarray:  # fmt: skip
     """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
 
     A region has nodes and their weights. The jackknife in closed form: without training graph ``g``
@@ -378,36 +389,32 @@ def _unit_effects(
     effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
 ) -> np.ndarray:
     """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
-    expansion, pairs = effects.expansion, effects.seen.features.pairs
-    lists, offsets = expansion.basis.pairs.lists, pairs.rows.offsets
-    n_basis = expansion.basis.pairs.n_graphs
+    expansion, rows = effects.expansion, effects.seen.features.pairs.rows
+    basis = expansion.basis.pairs
     per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
-    jobs: dict[int, list[tuple[int, slice, np.ndarray]]] = defaultdict(list)
+    jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
     for k, (nodes, node_weights) in enumerate(regions):
         entries = effects.entries[:, nodes]
         share = np.bincount(
             (entries + 1).ravel(),  # entry -1 to place 0
             weights=(per_node[entries] * node_weights).ravel(),
-            minlength=len(pairs.rows.indices) + 1,
+            minlength=len(rows.indices) + 1,
         )[1:]
         owner = np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1
         for graph in np.unique(owner).tolist():
-            row = slice(int(offsets[graph]), int(offsets[graph + 1]))
-            jobs[graph].append((k, row, expansion.weights[pairs.rows.indices[row]] * share[row]))
-    units = np.zeros((len(regions), n_basis))
+            jobs[graph].append((k, share[rows.offsets[graph] : rows.offsets[graph + 1]]))
+    units = np.zeros((len(regions), basis.n_graphs))
     chosen = np.array(sorted(jobs), dtype=np.int64)
     some = select_features(effects.seen.features, chosen)
-    for positions, part in feature_blocks(some, n_basis):
+    for positions, part in feature_blocks(some, basis.n_graphs):
         slopes = slopes_of(expansion, part, n_jobs)
         for place, graph in enumerate(chosen[positions].tolist()):
-            for k, row, weights in jobs[graph]:
-                values = pairs.rows.values[row]
-                shared = _compiled.shared_sums(
-                    pairs.rows.indices[row], values, weights, lists.offsets, lists.indices,
-                    lists.values, True, n_basis,
-                )  # fmt: skip
-                added = slopes.per_shared[place] * shared
-                added += slopes.per_own[place] * float(weights @ values)
-                added[list(effects.copies[graph])] = 0.0
-                units[k] += added
+            here = slice(rows.offsets[graph], rows.offsets[graph + 1])
+            patterns, values = rows.indices[here], rows.values[here]
+            own, shares = zip(*jobs[graph], strict=True)
+            weights = np.array(shares) * expansion.weights[patterns]  # (n_regions, n_patterns)
+            added = weights @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
+            added += np.outer(weights @ values, slopes.per_own[place])
+            added[:, list(effects.copies[graph])] = 0.0
+            units[list(own)] += added
     return units

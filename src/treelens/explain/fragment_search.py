@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -90,7 +91,7 @@ def _search_depth(
     explained: ExplainedGraphs, phi: np.ndarray, patterns: np.ndarray, highest: float
 ) -> list[Fragment]:
     """Fragments among patterns of one depth; from ``phi`` shallower ones are subtracted."""
-    forest, candidates = explained.forest, Candidates.of(explained, patterns)
+    forest, candidates = explained.forest, Candidates(explained, patterns)
     coarse = np.full(len(patterns), -1)  # the same patterns with coarser labels, where a tree has
     for k, pattern in enumerate(patterns.tolist()):
         level = forest.coarser_level(*forest.levels[explained.level_of(pattern)])
@@ -100,7 +101,8 @@ def _search_depth(
     # Patterns of one parent that coarser labels do not distinguish are of one kind.
     keys = [forest.parents[patterns], np.where(coarse >= 0, coarse, ~patterns)]
     kinds = np.unique(np.column_stack(keys), axis=0, return_inverse=True)[1].ravel()
-    effects = candidates.effects(explained.all_balls[candidates.depth] @ explained.phi)
+    around = explained.all_balls[candidates.depth] @ explained.phi
+    effects = candidates.effects(explained.by_graph(around))
     taken: list[Fragment] = []
     open_, score = _significant(*effects), candidates.scores(explained, phi)
     while True:
@@ -210,95 +212,64 @@ def _significant(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
     return np.abs(mean) > _SIGNIFICANT * np.sqrt(square)
 
 
-class Grouped(NamedTuple):
-    """Lists of nodes, one per pattern, grouped by graph."""
-
-    flat: np.ndarray  # (n_entries,) the nodes, pattern by pattern
-    starts: np.ndarray  # (n_groups,) first entry of each group
-    sizes: np.ndarray  # (n_groups,)
-    owner: np.ndarray  # (n_groups,) position of the pattern
-    graph: np.ndarray  # (n_groups,)
-    support: np.ndarray  # (n_patterns,)
-
-    @classmethod
-    def of(cls, explained: ExplainedGraphs, nodes: list[np.ndarray]) -> Grouped:
-        flat = np.concatenate([*nodes, np.empty(0, dtype=np.int64)])
-        owner = np.repeat(np.arange(len(nodes)), [len(x) for x in nodes])
-        graphs, new = explained.graph_of_node[flat], np.ones(len(flat), dtype=bool)
-        new[1:] = (owner[1:] != owner[:-1]) | (graphs[1:] != graphs[:-1])
-        starts = np.flatnonzero(new)
-        sizes = np.diff(np.append(starts, len(flat)))
-        support = np.bincount(owner[starts], minlength=len(nodes))
-        return cls(flat, starts, sizes, owner[starts], graphs[starts], support)
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums within groups of the values (n_nodes,) of their nodes."""
-        return np.add.reduceat(values[self.flat], self.starts)
-
-
 def _over_graphs(
-    inner: np.ndarray, owner: np.ndarray, support: np.ndarray
+    sums: sparse.csr_array, per_node: sparse.csr_array
 ) -> tuple[np.ndarray, np.ndarray]:
     """Means over the graphs of each pattern, and the squares of their standard errors."""
-    n, counts = len(support), np.maximum(support, 1)
-    mean = np.bincount(owner, weights=inner, minlength=n) / counts
-    off = np.bincount(owner, weights=(inner - mean[owner]) ** 2, minlength=n)
-    return mean, off / (counts * np.maximum(counts - 1, 1))
+    inner, n = sums.multiply(per_node), np.maximum(np.diff(per_node.indptr), 1)
+    mean = inner.sum(axis=1) / n
+    spread = np.maximum(inner.power(2).sum(axis=1) / n - mean**2, 0.0)
+    return mean, spread / np.maximum(n - 1, 1)
 
 
-class Candidates(NamedTuple):
+class Candidates:
     """Patterns of one depth, and other nodes that carry their parents, to compare with.
 
-    The sums of the others are the parent's less the candidate's own, graph by graph: lists of the
-    nodes themselves would be much longer, since many candidates share a parent.
+    Matrices have a row per candidate and a column per node or graph. The sums of the others are the
+    parent's less the candidate's own: lists of the nodes themselves would be much longer, since
+    many candidates share a parent.
     """
 
-    depth: int
-    own: Grouped
-    size: np.ndarray  # (n_candidates,) nodes of an occurrence, on average
-    covered: np.ndarray  # (n_candidates,) nodes of all occurrences in a graph, on average
-    near: Grouped  # nodes of the candidate's occurrences that carry its parent
-    parents: Grouped
-    owner: np.ndarray  # (n_pairs,) a candidate, and a graph where others carry its parent
-    parent_group: np.ndarray  # (n_pairs,)
-    near_group: np.ndarray  # (n_pairs,) -1 where the graph does not have the candidate
-    others: np.ndarray  # (n_pairs,) how many nodes elsewhere carry the parent
-    n_others: np.ndarray  # (n_candidates,) in how many graphs
+    def __init__(self, explained: ExplainedGraphs, patterns: np.ndarray) -> None:
+        self.depth, n_nodes = explained.depth_of(patterns[0]), len(explained.phi)
 
-    @classmethod
-    def of(cls, explained: ExplainedGraphs, patterns: np.ndarray) -> Candidates:
-        depth = explained.depth_of(patterns[0])
+        def ones(lists: list[np.ndarray]) -> sparse.csr_array:
+            offsets = np.cumsum([0, *map(len, lists)])
+            flat = np.concatenate(lists)
+            return sparse.csr_array((np.ones(len(flat)), flat, offsets), (len(lists), n_nodes))
+
         carriers = [explained.carriers(v) for v in patterns.tolist()]
-        own = Grouped.of(explained, carriers)
-        balls = [explained.balls(roots, depth) for roots in carriers]
+        balls = [explained.balls(roots, self.depth) for roots in carriers]
         nodes = [np.unique(ball.indices) for ball in balls]
-        size = np.array([ball.nnz / ball.shape[0] for ball in balls])
-        covered = np.array([len(x) for x in nodes]) / own.support
-        above = np.array([parent_of(explained, v) for v in patterns.tolist()])
-        owner = np.flatnonzero(above >= 0)
-        unique, place = np.unique(above[owner], return_inverse=True)
-        elsewhere = {v: explained.carriers(v) for v in unique.tolist()}
-        parents = Grouped.of(explained, list(elsewhere.values()))
-        near = Grouped.of(explained, [
-            np.intersect1d(x, elsewhere.get(v, x), assume_unique=True)
-            for x, v in zip(nodes, above.tolist(), strict=True)
+        above = [parent_of(explained, v) for v in patterns.tolist()]
+        elsewhere = {v: explained.carriers(v) for v in sorted(set(above) - {-1})}
+        elsewhere[-1] = np.empty(0, dtype=np.int64)  # the last row is for those without a parent
+        self.own, self.parents = ones(carriers), ones(list(elsewhere.values()))
+        self.near = ones([  # nodes of the candidate's occurrences that carry its parent
+            np.intersect1d(x, elsewhere[v], assume_unique=True)
+            for x, v in zip(nodes, above, strict=True)
         ])  # fmt: skip
-        pairs = _pairs(near, parents, owner, place, len(explained.graphs))
-        n_others = np.bincount(pairs[0], minlength=len(patterns))
-        return cls(depth, own, size, covered, near, parents, *pairs, n_others)
+        self.place = np.array([list(elsewhere).index(v) for v in above])  # rows of the parents
+        in_graphs = explained.by_graph(np.ones(n_nodes))
+        # One over the number of nodes that carry it in a graph, and of those elsewhere.
+        self.per_own = (self.own @ in_graphs).power(-1.0)
+        others = (self.parents @ in_graphs)[self.place] - self.near @ in_graphs
+        self.per_other = others.power(-1.0)
+        self.support = np.diff(self.per_own.indptr)  # graphs
+        # Nodes of an occurrence, and of all occurrences in a graph, on average.
+        self.size = np.array([ball.nnz / ball.shape[0] for ball in balls])
+        self.covered = np.array([len(x) for x in nodes]) / self.support
 
-    def effects(self, around: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means and squared standard errors of sums (n_nodes,) over the balls around nodes."""
-        inner = self.own.sums(around) / self.own.sizes
-        return _over_graphs(inner, self.own.owner, self.own.support)
+    def effects(self, around: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+        """Means and squared standard errors of sums over the balls around nodes, by graph."""
+        return _over_graphs(self.own @ around, self.per_own)
 
     def scores(self, explained: ExplainedGraphs, phi: np.ndarray) -> np.ndarray:
         """The score of each candidate, 0 where its effect is not significant."""
-        around = explained.all_balls[self.depth] @ phi
+        around = explained.by_graph(explained.all_balls[self.depth] @ phi)
         mean, square = self.effects(around)
-        near, rest = self.near.sums(around), self.parents.sums(around)[self.parent_group]
-        rest -= np.where(self.near_group >= 0, near[self.near_group], 0.0)
-        usual, usual_square = _over_graphs(rest / self.others, self.owner, self.n_others)
+        rest = (self.parents @ around)[self.place] - self.near @ around
+        usual, usual_square = _over_graphs(rest, self.per_other)
         beyond = mean - usual
         certain = _significant(beyond, square + usual_square)
         agreed = np.sign(mean) * (certain & (np.sign(mean) == np.sign(beyond)))
@@ -306,32 +277,11 @@ class Candidates(NamedTuple):
         # Beyond some support a pattern is better known, but not more important. With many graphs
         # that is a share of them, so that duplicating all data keeps the order.
         most = max(_LEAST_CAP, _CAP_SHARE * len(explained.graphs))
-        known = np.minimum(self.own.support, most)
+        known = np.minimum(self.support, most)
         # 1 where the effect is the same in all graphs, near 0 where it varies more than it is.
-        size = mean**2 + square * self.own.support
+        size = mean**2 + square * self.support
         alike = np.abs(mean) / np.sqrt(np.where(size > 0, size, 1.0))
         return agreed * per_node * alike * np.sqrt(self.covered * known)
-
-
-def _pairs(
-    own: Grouped, parents: Grouped, owner: np.ndarray, place: np.ndarray, n_graphs: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The four arrays of pairs of :class:`Candidates`.
-
-    ``owner`` are the candidates that have a parent, ``place`` the position of that in ``parents``.
-    """
-    begin = np.searchsorted(parents.owner, np.arange(len(parents.support) + 1))
-    lengths = np.diff(begin)[place]
-    ends = np.cumsum(lengths)
-    pair_owner = np.repeat(owner, lengths)
-    group = np.arange(lengths.sum()) + np.repeat(begin[place] - (ends - lengths), lengths)
-    keys = own.owner * n_graphs + own.graph  # ascending
-    wanted = pair_owner * n_graphs + parents.graph[group]
-    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    own_group = np.where(keys[found] == wanted, found, -1)
-    others = parents.sizes[group] - np.where(own_group >= 0, own.sizes[own_group], 0)
-    kept = others > 0
-    return pair_owner[kept], group[kept], own_group[kept], others[kept]
 
 
 # --- graphs and the patterns at their nodes ---------------------------------------------------
@@ -389,6 +339,11 @@ class ExplainedGraphs:
             balls.append(reached)
         return tuple(balls)
 
+    def by_graph(self, values: np.ndarray) -> sparse.csr_array:
+        """Values of the nodes in the columns of their graphs: (n_nodes, n_graphs)."""
+        n, shape = len(values), (len(values), len(self.graphs))
+        return sparse.csr_array((values, self.graph_of_node, np.arange(n + 1)), shape)
+
     def balls(self, roots: np.ndarray, depth: int) -> sparse.csr_array:
         """The nodes within ``depth`` steps of each root: ones, (n_roots, n_nodes)."""
         return self.all_balls[depth][roots]
@@ -422,3 +377,42 @@ def parent_of(explained: ExplainedGraphs, pattern: int) -> int:
     while parent >= 0 and len(explained.carriers(parent)) == n_own:
         parent = int(explained.forest.parents[parent])
     return parent
+
+
+def some_of(values: Any, most: int) -> Any:
+    """Every second, third, ... of them, so that there are at most so many."""
+    return values[:: max(1, -(-len(values) // most))]
+
+
+# --- occurrences and texts ----------------------------------------------------------------------
+
+
+def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
+    """The text form of patterns; fine labels mark ring atoms by ``;R``, for ``@`` is chirality."""
+    patterns = np.asarray(patterns, dtype=np.int64)
+    return [
+        text.replace("@", ";R") if str(tree).startswith("fine") else text
+        for text, tree in zip(forest.texts(patterns), forest.tree_names(patterns), strict=True)
+    ]
+
+
+class Occurrence(NamedTuple):
+    """Where a pattern occurs in a graph."""
+
+    root: int  # the node that carries the pattern; -1: nodes to highlight without one
+    nodes: tuple[int, ...]  # within the depth of the root, nearest first
+    edges: tuple[tuple[int, int], ...]  # of the pattern's tree, smaller node first
+    graph_index: int = 0  # position of the graph in its collection
+    pattern: int = -1
+
+
+def occurrence_at(
+    graphs: GraphCollection, graph_index: int, row: int, pattern: int, depth: int
+) -> Occurrence:
+    """The occurrence of a pattern at row ``row`` of the node arrays of the collection."""
+    graph, root = graphs[graph_index], row - int(graphs.node_offsets[graph_index])
+    reached, edges = {root: None}, list[tuple[int, int]]()
+    for _ in range(depth):
+        edges = [(u, v) for u, v in graph.edges if u in reached or v in reached]
+        reached |= dict.fromkeys(chain.from_iterable(edges))  # the nearer ones stay in front
+    return Occurrence(root, tuple(reached), tuple(edges), graph_index, pattern)

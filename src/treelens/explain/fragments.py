@@ -8,23 +8,24 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from treelens.explain.contributions import outputs_of
-from treelens.explain.decode import Occurrence, occurrence_at, pattern_texts
-from treelens.explain.draw import Style, draw_graph, is_molecule
 from treelens.explain.effects import (
     effects_of_graphs,
     inverse_covariance,
     jackknife_errors,
+    outputs_of,
 )
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
     Fragment,
+    Occurrence,
     mean_over_graphs,
+    occurrence_at,
+    pattern_texts,
     search_fragments,
     sizes_for_ranking,
+    some_of,
 )
-from treelens.explain.group_names import group_name
-from treelens.explain.smarts import FragmentWriter
+from treelens.explain.smarts import FragmentWriter, group_name, is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
@@ -69,6 +70,8 @@ class FragmentTable(pd.DataFrame):
         """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes."""
         if rank not in (self.pictures or {}):
             raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
+        from treelens.explain.draw import Style, draw_graph
+
         graph, place = self.pictures[rank]
         row, where = self.loc[rank], place.graph_index if graph.name is None else graph.name
         title = (
@@ -184,7 +187,7 @@ def _sampled_region(
     """Nodes of a fragment in some of its graphs, and their weights in the mean effect."""
     owner = explained.graph_of_node[fragment.roots]
     graphs, counts = np.unique(owner, return_counts=True)
-    sample = graphs[:: max(1, -(-len(graphs) // _MOST_SAMPLED))]
+    sample = some_of(graphs, _MOST_SAMPLED)
     chosen = np.isin(owner, sample)
     per_root = 1.0 / (len(sample) * counts[np.searchsorted(graphs, owner[chosen])])
     balls = explained.balls(fragment.roots[chosen], fragment.depth)
@@ -193,12 +196,9 @@ def _sampled_region(
 
 
 def _table(
-    explained: ExplainedGraphs,
-    fragments: list[Fragment],
-    targets: np.ndarray | None,
-    classes: np.ndarray | None,
-    smarts: bool,
-) -> FragmentTable:
+    explained: ExplainedGraphs, fragments: list[Fragment], targets: np.ndarray | None,
+    classes: np.ndarray | None, smarts: bool,
+) -> FragmentTable:  # fmt: skip
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     columns: dict[str, Any] = {"name": [""] * len(fragments)}
@@ -302,7 +302,7 @@ def confounders(
     known = {} if scaffolds is None else scaffolds
 
     def of_some(positions: np.ndarray) -> list[str]:
-        sample = positions[:: max(1, -(-len(positions) // _MOST_SCAFFOLDS))].tolist()
+        sample = some_of(positions, _MOST_SCAFFOLDS).tolist()
         for position in sample:
             if position not in known:
                 known[position] = MurckoScaffoldSmiles(mol=molecule_of(graphs[position]))

@@ -23,6 +23,7 @@ INK = "#222"
 _RIM, _RIM_WIDTH = "#777", 0.8
 _LONGEST_TEXT = 16
 _PIXELS_PER_INCH = 100
+PNG_SCALE = 2  # pixels of a PNG per unit of a scene, for sharp letters
 
 Color = tuple[float, float, float]
 
@@ -69,18 +70,23 @@ class Scene(NamedTuple):
     height: float
     title: str
     marks: list[Mark]
+    drawing: Any = None  # of RDKit, at the top: SVG text, or PNG bytes
 
     def to_svg(self) -> str:
         """The text of an ``<svg>`` element; lines and letters have the text colour of the page."""
         width, height = _short(self.width), _short(self.height)
-        body = ""
+        body = color = ""
+        if self.drawing is not None:  # its bonds are black
+            color = f' color="{INK}"'
+            body = '<rect width="100%" height="100%" fill="#fff"/>'
+            body += self.drawing[self.drawing.index("<svg") :].rstrip()
         for style, marks in groupby(map(_styled, self.marks), key=itemgetter(0)):
             inside = "".join(element for _, element in marks)  # a style is written once
             body += f"<g {style}>{inside}</g>" if style else inside
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" '
-            f'text-anchor="middle" fill="none"><title>{escape(self.title)}</title>'
+            f'text-anchor="middle" fill="none"{color}><title>{escape(self.title)}</title>'
             f"{body}</svg>"
         )
 
@@ -89,12 +95,16 @@ class Scene(NamedTuple):
         try:
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
+            from matplotlib.image import imread
         except ImportError as error:
             raise ImportError(
                 "PNG drawings need matplotlib: pip install matplotlib, or draw SVG."
             ) from error
         size = (self.width / _PIXELS_PER_INCH, self.height / _PIXELS_PER_INCH)
-        figure = Figure(figsize=size, dpi=2 * _PIXELS_PER_INCH)
+        figure = Figure(figsize=size, dpi=PNG_SCALE * _PIXELS_PER_INCH)
+        if self.drawing is not None:
+            pixels = imread(io.BytesIO(self.drawing))
+            figure.figimage(pixels, 0, round(PNG_SCALE * self.height) - len(pixels))
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_xlim(0, self.width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,7 @@ from scipy.stats import binomtest, norm
 
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
-from treelens.explain.decode import with_label_names
-from treelens.explain.draw import is_molecule
+from treelens.explain.smarts import is_molecule
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import LIMITS, check_graphs
@@ -27,6 +26,7 @@ from treelens.models.predictions import (
     predicted_codes,
     smiles_of,
 )
+from treelens.patterns.forest import TREES, PatternForest
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -230,6 +230,42 @@ def graph_name(graphs: GraphCollection, index: int) -> str | None:
     return None if smiles is None or smiles[index] is None else str(smiles[index])
 
 
+# --- names of labels -------------------------------------------------------------------------
+
+# Names of node and of edge labels by data set. Those of MUTAG are from its README in the TU
+# collection; those of PTC_MR from the SMILES of the same molecules: all sum formulas and the bonds
+# of 337 of 344 agree. NCI1 and PTC_DGCNN are published without a list of their codes.
+LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
+    "MUTAG": (["C", "N", "O", "F", "I", "Cl", "Br"], [":", "-", "=", "#"]),
+    "PTC_MR": (
+        ["In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn",
+         "Pb", "Ca"],
+        ["#", "=", "-", ":"],
+    ),
+}  # fmt: skip
+
+
+def with_label_names(labelled: Any, data_set: str | None) -> Any:
+    """Graphs or a vocabulary with names instead of label codes; labels without one keep theirs."""
+    if data_set not in LABEL_NAMES:
+        return labelled
+    given = labelled.node_alphabet, labelled.edge_alphabet
+    nodes, edges = (
+        None if codes is None else tuple(dict(enumerate(names)).get(code, code) for code in codes)
+        for codes, names in zip(given, LABEL_NAMES[data_set], strict=True)
+    )
+    return replace(labelled, node_alphabet=nodes, edge_alphabet=edges)
+
+
+def named_forest(forest: PatternForest, data_set: str | None) -> PatternForest:
+    """A forest with names in the text form of its patterns; it does not match graphs with codes."""
+    named = [
+        with_label_names(each, data_set) if TREES[tree][0] == "labels" else each
+        for tree, each in zip(forest.trees, forest.vocabularies, strict=True)
+    ]
+    return replace(forest, vocabularies=tuple(named)) if data_set in LABEL_NAMES else forest
+
+
 # --- scores -----------------------------------------------------------------------------------
 
 
@@ -317,14 +353,9 @@ def number_scores(
 
 
 def class_scores(
-    codes: np.ndarray,
-    predicted: np.ndarray,
-    probabilities: np.ndarray | None,
-    classes: np.ndarray,
-    threshold: Threshold | None = None,
-    *,
-    ranking: np.ndarray | None = None,
-) -> dict[str, Any]:
+    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None,
+    classes: np.ndarray, threshold: Threshold | None = None, *, ranking: np.ndarray | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Return scores of predicted classes and of their probabilities.
 
     Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no
@@ -345,7 +376,16 @@ def class_scores(
         {"class": str(label), "n": counts[k], "recall": recall[k], "precision": precision[k]}
         for k, label in enumerate(classes.tolist())
     ]
-    scores = {
+    more = dict[str, Any].fromkeys(("reliability", "thresholds", "accuracy_likeliest", "sure"))
+    if probabilities is None:
+        more["log_loss"] = None
+    else:
+        more["sure"] = metrics.sure_predictions(codes, predicted, probabilities)
+        more["reliability"] = list(reliability(codes, probabilities))
+        more["thresholds"] = threshold_counts(codes, probabilities, classes, threshold)
+        if threshold is not None:
+            more["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
+    return {
         "n_graphs": n,
         "n_right": n_right,
         **found,
@@ -355,25 +395,13 @@ def class_scores(
         "confusion": confusion.tolist(),
         "per_class": per_class,
         "roc": list(_roc_curves(codes, columns, classes)),
-        "reliability": None,
-        "thresholds": None,
-        "accuracy_likeliest": None,
-        "sure": None,
-    }
-    if probabilities is None:
-        return scores | {"log_loss": None}
-    if threshold is not None:
-        scores["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
-    return scores | {
-        "sure": metrics.sure_predictions(codes, predicted, probabilities),
-        "reliability": list(reliability(codes, probabilities)),
-        "thresholds": threshold_counts(codes, probabilities, classes, threshold),
+        **more,
     }
 
 
 def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
     """Yield one curve for two classes, of the second; else one for each class."""
-    from sklearn.metrics import roc_auc_score, roc_curve
+    from sklearn.metrics import auc, roc_curve
 
     for code in [1] if len(classes) == 2 else range(len(classes)):
         truth, column = codes == code, columns[:, min(code, columns.shape[1] - 1)]
@@ -384,7 +412,7 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
         kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_CURVE_POINTS)).astype(int))
         yield {
             "class": str(classes[code]),
-            "auc": float(roc_auc_score(truth, column)),
+            "auc": float(auc(false_rate, true_rate)),
             "false_positive_rate": false_rate[kept],
             "true_positive_rate": true_rate[kept],
         }

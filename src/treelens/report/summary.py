@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import treelens
-from treelens.explain.decode import LABEL_NAMES, named_forest
-from treelens.explain.draw import is_molecule
 from treelens.explain.scene import shortened
+from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
 from treelens.graphs.descriptors import PREFIX
@@ -20,13 +20,15 @@ from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys, select_features
-from treelens.report.formats import counted, percent, plain_summary
 from treelens.report.predicted import (
+    LABEL_NAMES,
     PredictedGraphs,
+    named_forest,
     predict_graphs,
     scores_of_test_set,
     validation_scores,
 )
+from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
     card_section,
     fragment_section,
@@ -34,6 +36,7 @@ from treelens.report.sections import (
     pattern_section,
     training_graph,
 )
+from treelens.storage.files import checked_target, whole_file
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -108,6 +111,17 @@ def summarize(
             **of_given,
         }
     return plain_summary(found)
+
+
+def write_report(
+    model: Any, path: str | Path, X: Any = None, y: Any = None, *, names: str | None = None
+) -> Path:
+    """Write the report on a fitted model as one HTML file that needs nothing else."""
+    target = checked_target(path)  # before the work begins
+    page = render(summarize(model, X, y, names=names))
+    with whole_file(target) as file:
+        file.write(page.encode("utf-8"))
+    return Path(path)
 
 
 def _model(estimator: Any) -> dict[str, Any]:
@@ -277,11 +291,9 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
         quality = {}
         for name, wanted in (("inside", True), ("outside", False)):
             here = given.test[given.in_domain[given.test] == wanted]
-            truth, predicted, value = given.truth[here], given.predicted[here], None
-            if len(here) and given.classes is None:
-                value = float(np.sqrt(np.mean((predicted - truth) ** 2)))
-            elif len(here):
-                value = float(np.mean(predicted == truth))
+            off, value = given.predicted[here] - given.truth[here], None
+            if len(here):
+                value = np.sqrt(np.mean(off**2)) if given.classes is None else np.mean(off == 0)
             quality[name] = {"n_graphs": len(here), "value": value}
     return {
         "n_inside": int(given.in_domain.sum()),
@@ -296,12 +308,9 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
 
 
 def checks_of(
-    model: Any,
-    given: PredictedGraphs | None,
-    validation: dict[str, Any] | None,
-    scores: dict[str, Any] | None,
-    noun: str,
-) -> list[dict[str, Any]]:
+    model: Any, given: PredictedGraphs | None, validation: dict[str, Any] | None,
+    scores: dict[str, Any] | None, noun: str,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Return sentences with a ``level``, "fine", "notice" or "alarm", the most serious first."""
     found = list(_model_checks(model, noun))
     if validation is not None:

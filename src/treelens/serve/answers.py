@@ -17,8 +17,8 @@ from treelens.graphs.chem import why_unreadable
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
-from treelens.report.compound import compound_card, group_evidence
-from treelens.report.formats import Units, plain_summary
+from treelens.report.render import Units, plain_summary
+from treelens.report.sections import compound_card, group_evidence
 
 _CHUNK = 250  # rows between two looks at the clock
 

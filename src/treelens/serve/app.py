@@ -10,20 +10,16 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from importlib import resources
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
-
 from treelens import __version__
-from treelens.report.formats import plain_summary
-from treelens.report.render import report_asset
+from treelens.report.render import asset, plain_summary, templates
 from treelens.serve.answers import TooMuchError, Workbench
 from treelens.storage.files import csv_text
 
 _THREADS = 4  # that wait for the models; these answer one after the other
-MOST_REQUESTS = 400  # at once; uvicorn cuts off twice as many connections
+_MOST_CONNECTIONS = 800  # at once
 _IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
@@ -35,6 +31,7 @@ _FILE = {"requestBody": {"required": True, "content": {
 def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     """Return the ASGI application; requests may use localhost, addresses and these names."""
     try:
+        import uvicorn  # noqa: F401  # of server_of
         from fastapi import FastAPI
         from fastapi.exceptions import RequestValidationError
     except ImportError as error:
@@ -141,32 +138,22 @@ def _add_page(app: Any, workbench: Workbench) -> None:
 
         app.get(path, include_in_schema=False, response_class=HTMLResponse)(shown)
 
-    templates = Environment(
-        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+    pages = templates("serve")
     facts = {"models": workbench.facts(), "covariates": workbench.covariates}
     page = {"page": facts, "version": __version__, "limits": workbench.limits}
-    show("/", "text/html", templates.get_template("page.html").render(**page))
-    show("/docs", "text/html", templates.get_template("docs.html").render(schema=app.openapi()))
-    show("/page.css", "text/css", report_asset("report.css") + _asset("page.css"))
-    show("/page.js", "text/javascript", _asset("page.js"))
-
-
-def _asset(name: str) -> str:
-    return resources.files("treelens.serve").joinpath("templates", name).read_text("utf-8")
+    show("/", "text/html", pages.get_template("page.html").render(**page))
+    show("/docs", "text/html", pages.get_template("docs.html").render(schema=app.openapi()))
+    show("/page.css", "text/css", asset("report", "report.css") + asset("serve", "page.css"))
+    show("/page.js", "text/javascript", asset("serve", "page.js"))
 
 
 def server_of(app: Any) -> Any:
     """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise ImportError("The page needs uvicorn: pip install uvicorn.") from error
+    import uvicorn
 
     return uvicorn.Server(uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-        limit_concurrency=2 * MOST_REQUESTS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
+        limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
     ))  # fmt: skip
 
 
@@ -191,7 +178,7 @@ HEADERS = {
 
 
 class Guard:
-    """Refuse requests of other sites, large ones and too many; add the headers to every answer.
+    """Refuse requests of other sites and large ones; add the headers to every answer.
 
     The name in the Host header must be an address or one of ``hosts``: a page of another site whose
     name is made to point to this machine (DNS rebinding) sends its own name. A request with an
@@ -202,7 +189,6 @@ class Guard:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
         self.largest_body, self.seconds = largest_body, seconds
         self.too_large = f"The request is larger than {largest_body / 1e6:g} MB."
-        self.n_requests = 0  # that are being answered
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":  # there are no web sockets here
@@ -219,16 +205,10 @@ class Guard:
 
             answer = JSONResponse({"detail": refusal[1]}, refusal[0], {"connection": "close"})
             await answer(scope, receive, send_with_headers)
-            return
-        self.n_requests += 1
-        try:
+        else:
             await self.app(scope, self._bounded(receive), send_with_headers)
-        finally:
-            self.n_requests -= 1
 
     def _refusal(self, headers: Any) -> tuple[int, str] | None:
-        if self.n_requests >= MOST_REQUESTS:
-            return 503, f"{MOST_REQUESTS} requests are waiting already. Try again in a moment."
         found = {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in headers}
         host = found.get("host", "")
         if not self._is_known(host):
