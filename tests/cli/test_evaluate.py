@@ -43,7 +43,7 @@ def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
               "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
     for words in ("ROC AUC", "PR AUC", "MCC", "frequent", "62.5 %",
                   "Differences of MCC, positive is better", "about the class 'other' (62.5 %",
-                  "random folds"):  # fmt: skip
+                  "split by random"):  # fmt: skip
         assert words in done.out, words
     lines = done.out.splitlines()
     scores, test = (line.split() for line in lines if line.startswith("  gp_uniform+covariates "))

@@ -28,11 +28,6 @@ SVC_KERNELS = {
 BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
 _SAME = 1e-9  # differences below this are rounding
-_SPLITS = {
-    "random": "random folds, copies of a molecule together",
-    "scaffold": "folds of whole Murcko scaffolds",
-    "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
-}
 
 
 @command
@@ -170,14 +165,9 @@ def _evaluated(
         "rmse" if numbers else "accuracy"]  # fmt: skip
     names = list(models)
     return {
-        "source": table.source,
-        "target": table.target,
-        "task": table.task,
-        "noun": noun_of(graphs.recipe),
-        "n_graphs": len(graphs),
-        "n_splits": len(splits),
-        "n_tested": int(np.mean([len(test) for _, test in splits])),
-        "positive": named,
+        "source": table.source, "target": table.target, "task": table.task,
+        "noun": noun_of(graphs.recipe), "n_graphs": len(graphs), "n_splits": len(splits),
+        "n_tested": int(np.mean([len(test) for _, test in splits])), "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
         "mean_rmse" if numbers else "majority": float(np.mean(simple)),
         "models": [
@@ -189,7 +179,7 @@ def _evaluated(
             float(np.mean([len(test) / len(train) for train, test in splits])),
             lambda name: rival_of(name, names),
         ),
-    }
+    }  # fmt: skip
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -210,14 +200,12 @@ def _show(output: Output, result: dict[str, Any]) -> None:
         if result["n_splits"] > 1 and spread is not None and spread > _SAME:
             cells[0] += f" ± {score_text(tested, float(f'{spread:.2g}')).removesuffix(' %')}"
         rows.append([model["model"], *cells])
-    kind, _, column = result["split"].partition("=")
-    how = _SPLITS.get(kind, f"by {column!r}" + ", past before future" * (kind == "time"))
     n = result["n_splits"]
     parts = "one test part" if n == 1 else f"{n} test parts"
     size = f"{result['n_graphs']} {result['noun']}"
     title, more = known[tested]
     output.table(["model", *(known[name][0] for name in shown)], rows,
-                 f"{result['source']}: {size}, {parts}, {how}")  # fmt: skip
+                 f"{result['source']}: {size}, {parts}, split by {result['split']}")  # fmt: skip
     if result["tests"]:
         columns = ["model", "against", f"difference of {title}", "p (Holm)"]
         output.table(columns, map(_verdict, result["tests"]))
@@ -245,6 +233,5 @@ def _verdict(test: dict[str, Any]) -> list[str]:
     pair = [test["model"], test["against"]]
     if error < _SAME:  # one part, or the same difference in all: no spread
         return [*pair, "none" if abs(difference) < _SAME else f"{difference:+.3g}", ""]
-    decimals = max(0, 1 - floor(log10(error)))  # two digits of the standard error
-    shown = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
-    return [*pair, shown, f"{test['p_holm']:.3f}"]
+    digits = max(0, 1 - floor(log10(error)))  # two of the standard error
+    return [*pair, f"{difference:+.{digits}f} ± {error:.{digits}f}", f"{test['p_holm']:.3f}"]

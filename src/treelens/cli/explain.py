@@ -58,12 +58,10 @@ def fragments_cli(
     y = None if target is None or rows.y is None else rows.learned()[1]
     table = loaded.fragments(rows.graphs, y, n_fragments=top)
     result: dict[str, Any] = {
-        "model": str(model),
-        "noun": noun_of(rows.graphs.recipe),
-        "n_graphs": len(rows.graphs),
+        "model": str(model), "noun": noun_of(rows.graphs.recipe), "n_graphs": len(rows.graphs),
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         **{str(name): value for name, value in table.attrs.items()},
-    }
+    }  # fmt: skip
     output.finish(result, _show_fragments, out, table=table, index=True)
 
 
@@ -106,19 +104,12 @@ def patterns_cli(
     from treelens.estimators.fit_summary import pattern_summary
 
     loaded = options.load_model(model, writes=[out])
-    recipe = "graphs from another source" if loaded.recipe_ is None else str(loaded.recipe_)
-    result = {
-        "model": str(model),
-        "method": "svc" if hasattr(loaded, "best_params_") else "gp",
-        **pattern_summary(loaded, top, sort),
-    }
-
-    def show(output: Output, result: dict[str, Any]) -> None:
-        output.line(f"Fitted to: {recipe}")
-        show_patterns(output, result)
-
+    method = "svc" if hasattr(loaded, "best_params_") else "gp"
+    result = {"model": str(model), "method": method, **pattern_summary(loaded, top, sort)}
+    if not output.as_json:
+        output.line(f"Fitted to: {loaded.recipe_ or 'graphs from another source'}")
     table = None if out is None else loaded.patterns_
-    output.finish(result, show, out, "All patterns", table, index=True)
+    output.finish(result, show_patterns, out, "All patterns", table, index=True)
 
 
 def show_patterns(output: Output, result: dict[str, Any]) -> None:
@@ -166,26 +157,17 @@ def covariate_list(facts: dict[str, Any]) -> str:
 
 def _show_info(output: Output, result: dict[str, Any]) -> None:
     table = (result["recipe"] or {}).get("table") or {}
-    sections = {
-        f"{result['model']} ({result['bytes']:,} bytes)": {
-            "kind": result["kind"],
-            "predicts": result["target_in_words"] or result["task"],
-            "classes": result["classes"],
-        },
-        "Fitted to": {
-            "file": table.get("source"),
-            "molecules in column": table.get("smiles"),
-            "rows named by": table.get("ids"),
-            **(table.get("counts") or {}),
-            "read from": result["recipe_in_words"],
-            "training data": result["training_data"],
-        },
-        "Kernel": result["kernel"],
-        "Sizes": result["sizes"],
-        "Weight of levels": result["levels"],
-    }
-    for title, facts in sections.items():
-        output.facts(facts, title)
+    output.facts({
+        "kind": result["kind"], "predicts": result["target_in_words"] or result["task"],
+        "classes": result["classes"],
+    }, f"{result['model']} ({result['bytes']:,} bytes)")  # fmt: skip
+    output.facts({
+        "file": table.get("source"), "molecules in column": table.get("smiles"),
+        "rows named by": table.get("ids"), **(table.get("counts") or {}),
+        "read from": result["recipe_in_words"], "training data": result["training_data"],
+    }, "Fitted to")  # fmt: skip
+    for title, key in (("Kernel", "kernel"), ("Sizes", "sizes"), ("Weight of levels", "levels")):
+        output.facts(result[key], title)
     if result["learning"]:
         output.line(result["learning"])
     if facts := result.get("covariates"):

@@ -83,12 +83,14 @@ def fit_cli(
     if svc and training.task == "regression":
         raise ValueError("--method svc learns classes only. Leave it out to predict numbers.")
     settings = training.svc_settings(*own.values()) if svc else training.gp_settings(weights)
+    reads = list(options.files_behind(data))
+    checked_target(out, reads=reads)  # before the work rather than after it
     tables, paths = training.read(output, data, ids, svc), [out]
     if len(tables) > 1:  # model-logP.treelens
         names = [re.sub(r"[^\w.+-]+", "_", table.target_name).strip("_") for table in tables]
         paths = [out.with_name(f"{out.stem}-{name or 'target'}{out.suffix}") for name in names]
-    for path in paths:  # before the work rather than after it
-        checked_target(path, reads=options.files_behind(data))
+    for path in paths:
+        checked_target(path, reads=reads)
     models, results = [], []
     for table, path in zip(tables, paths, strict=True):
         named = f" ({table.target})" if table.target else ""

@@ -55,8 +55,7 @@ def doctor_cli(output: Output) -> None:
         problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
     found = [row["name"] for row in list_datasets() if row["path"] is not None]
     result = {
-        "treelens": tl.__version__,
-        "python": platform.python_version(),
+        "treelens": tl.__version__, "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in REQUIRED},
         "extras": {
@@ -68,8 +67,7 @@ def doctor_cli(output: Output) -> None:
         "folders": {
             "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": found,
         },
-        "seconds_to_learn": _try_to_learn(problems),
-        "problems": problems,
+        "seconds_to_learn": _try_to_learn(problems), "problems": problems,
         "healthy": not problems,
     }  # fmt: skip
     output.finish(result, _show_health)
@@ -234,12 +232,9 @@ def describe_cli(output: Output, name: Name, folder: Folder = None) -> None:
     sizes = graphs.sizes
     classes, counts = np.unique(y, return_counts=True)
     facts = {
-        "name": name,
-        "description": dataset_info(name).description,
-        "n_graphs": len(graphs),
+        "name": name, "description": dataset_info(name).description, "n_graphs": len(graphs),
         "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
-        "n_nodes": graphs.n_nodes,
-        "n_edges": graphs.n_edges,
+        "n_nodes": graphs.n_nodes, "n_edges": graphs.n_edges,
         "nodes_per_graph": {
             "smallest": int(sizes.min()), "mean": float(sizes.mean()), "largest": int(sizes.max()),
         },

@@ -80,7 +80,7 @@ def predict_cli(
         result["predictions"] = whole.to_dict("records")
     elif kind == "smiles" and out is None and sys.stdout.isatty():
         output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
-    elif out is None and not done:
+    elif out is None:
         typer.echo(visible(csv_text(whole, index=False)), nl=False)
     if kind == "smiles" and out is None and not output.as_json and not result["n_unreadable"]:
         return  # all there is to say was printed
@@ -138,7 +138,6 @@ def _predict_table(
     if not first:
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
-    printed = len(first) > 1 and out is None and not output.as_json
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
         files = [path.expanduser() for path in (*job.models, Path(job.data))]
@@ -163,13 +162,11 @@ def _predict_table(
             done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
         for chunk in done:
             output.note(*chunk.notes)
-            text = csv_text(chunk.frame, index=False, header=chunk.frame["row"].iloc[0] == 1)
-            if sink is not None:
+            if sink is None:
+                frames.append(chunk.frame)
+            else:
+                text = csv_text(chunk.frame, index=False, header=chunk.frame["row"].iloc[0] == 1)
                 sink.append(text.encode("utf-8"), len(chunk.frame))
-                continue
-            frames.append(chunk.frame)
-            if printed:
-                typer.echo(visible(text), nl=False)
         if sink is not None:
             frames = [read_predictions(models, sink.path)]
             sink.finish()
@@ -179,7 +176,7 @@ def _predict_table(
         for each, name, cells in zip(models, targets, texts, strict=True)
     ]
     output.note(*notes)
-    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
+    return pd.concat(frames, ignore_index=True), truths, sink is not None
 
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
