@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rdkit import Chem
 
 import treelens as tl
 from cli.conftest import (
@@ -20,7 +19,6 @@ from cli.conftest import (
     run,
     tiny_tu,
     write_csv,
-    write_sdf,
 )
 from treelens.estimators import fit_summary
 
@@ -190,20 +188,6 @@ def test_several_targets_one_model_each(tmp_path):
     refused(run("fit", data, "--target", "kind,sort", "-o", out), "no column 'sort' (target)")
     refused(run("fit", data, "--target", ",", "-o", out), "names no column")
     refused(run("evaluate", data, "--target", "kind,k"), "only 'treelens fit'")
-
-
-def test_an_sdf_with_properties(tmp_path):
-    smiles, kinds = zip(*MOLECULES, strict=True)
-    names, batches = [f"M{i}" for i in range(40)], [str(i % 3) for i in range(40)]
-    data = write_sdf(tmp_path / "x.sdf", smiles, _Name=names, batch=batches, kind=kinds)
-    args = ["fit", data, "-o", tmp_path / "m", *QUICK]
-    refused(run(*args), "--target COLUMN", "'kind'")
-    ok(*args, "--target", "kind")
-    refused(run(*args, "--target", "kind", "--smiles", "x"), "an SDF")
-    rows = run("predict", tmp_path / "m", data, "--id", "name,batch", "--json").data["predictions"]
-    assert [row["name"] for row in rows] == names
-    assert [row["batch"] for row in rows] == batches
-    assert [row["smiles"] for row in rows] == [Chem.CanonSmiles(s) for s in smiles]
 
 
 @pytest.mark.parametrize("options", [SMALL, QUICK], ids=["gp", "svc"])

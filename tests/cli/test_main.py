@@ -47,19 +47,12 @@ def test_ctrl_c_before_a_command_began_has_its_exit_code(monkeypatch):
 # --- options and DATA -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("x.csv", "table"), ("x.csv.gz", "table"), ("x.TSV", "table"), ("x.smi", "table"),
-     ("x.xlsx", "table"), ("x.sdf", "sdf"), ("x.sdf.gz", "sdf"), ("x.zip", "tu"),
-     ("X_A.txt", "tu")],
-)  # fmt: skip
-def test_files_are_known_by_their_endings(name, kind, tmp_path):
-    (tmp_path / name).write_text("")
-    assert kind_of(str(tmp_path / name)) == kind
-
-
-def test_folders_names_smiles_and_standard_input(tmp_path, monkeypatch):
+def test_kinds_of_data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name, kind in (("x.csv.gz", "table"), ("x.TSV", "table"), ("x.xlsx", "table"),
+                       ("x.sdf.gz", "sdf"), ("x.zip", "tu"), ("X_A.txt", "tu")):  # fmt: skip
+        (tmp_path / name).write_text("")
+        assert kind_of(name) == kind
     assert kind_of(str(tmp_path)) == "tu"
     assert kind_of("MUTAG") == "name"
     assert kind_of("-") == "stdin"

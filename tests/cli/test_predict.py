@@ -131,9 +131,6 @@ def test_truths_of_another_kind(models, model, folder, tmp_path):
     odd = write_csv(tmp_path / "x.csv", [("CCO", "x"), ("CCN", "y")])
     assert "None of the true classes" in run("predict", model, odd, "--target", "label").err
     refused(run("predict", model, odd, "--target", "lable"), "Did you mean 'label'")
-
-
-def test_graphs_of_other_labels_are_noticed(model, tmp_path):
     data = write_csv(tmp_path / "new.csv", [("[Si][Ge]",), ("[Se][Ge]",)], "smiles")
     assert "100.0 % of the patterns" in run("predict", model, data).err
     nothing = write_csv(tmp_path / "x.csv", [("?",), ("!",)], "smiles")

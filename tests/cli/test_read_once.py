@@ -13,7 +13,6 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, ok, write_csv, write_sdf
-from treelens.cli.options import read_data
 from treelens.explain.group_names import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -75,17 +74,6 @@ def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path,
         ok(*words)
         assert _opened[str(data)] - before[str(data)] == 1
         assert n_read <= parses.calls <= (most if n_read else 0)
-
-
-def test_a_known_data_set_is_opened_once_and_parsed_once(data_folder, parses):
-    path = data_folder / "smiles" / "PTC_MR.csv.gz"
-    if not path.exists():
-        pytest.skip("needs smiles/PTC_MR.csv.gz in TREELENS_DATA")
-    before = Counter(_opened)
-    found = read_data("PTC_MR_smiles", atom_label="element+charge")
-    assert found.graphs.recipe.atom_label == "element+charge"
-    assert _opened[str(path)] - before[str(path)] == 1
-    assert parses.calls == len(found.graphs)
 
 
 @pytest.mark.parametrize(
