@@ -79,14 +79,21 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
     columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
-    title = "Fragments: those first that add most beyond the ones above them"
+    title = "Fragments and their effects (± standard error), each beyond those above it"
     output.table(columns, rows, title, cut=["fragment", "SMARTS"])
+    explain_some(output, result["fragments"])
     if "effect" in result["size"]:
         size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
             f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
             f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
         )
+
+
+def explain_some(output: Output, fragments: list[dict[str, Any]]) -> None:
+    """Say what "(some)" after the name of a group means, where there is one."""
+    if any("(some)" in row["name"] for row in fragments):
+        output.line("(some): most molecules with this group do not have the fragment.")
 
 
 @command

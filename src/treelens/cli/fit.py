@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, shortened
-from treelens.cli.explain import covariate_list, show_patterns
+from treelens.cli.explain import covariate_list, explain_some, show_patterns
 from treelens.kernels.table import KERNELS
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ _LONGEST_NAME = 60
 _LONGEST_CLASS = 14
 _FEW = 10  # predictions, of which no share is told
 SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision")
-SOME = "(some)"  # after the name of a group
 
 
 @command
@@ -76,10 +75,7 @@ def fit_cli(
     }  # fmt: skip
     for option, value in others.items():
         if value not in (None, "auto"):
-            other = "gp" if svc else "svc"
-            raise ValueError(
-                f"{option} is an option of --method {other}. Leave it out, or use --method {other}."
-            )
+            raise ValueError(f"{option} is an option of --method {'gp' if svc else 'svc'}.")
     if svc and training.task == "regression":
         raise ValueError("--method svc learns classes only. Leave it out to predict numbers.")
     settings = training.svc_settings(*own.values()) if svc else training.gp_settings(weights)
@@ -258,8 +254,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     on = f" on {named}" if named else ""
     title = f"Fragments and their effects{on} (± standard error), each beyond those above it"
     output.table(columns, rows, title)
-    if any(SOME in row["name"] for row in fragments):
-        output.line(f"{SOME} Most molecules with this group do not have the fragment.")
+    explain_some(output, fragments)
     for row in fragments:
         if row["confounders"]:
             output.line(
