@@ -13,13 +13,15 @@ from rich.table import Table
 
 from benchmarks.measure import Row
 
+ALONE = ("fit",)  # which needs another checkout
 SIGNS = {True: "[green]yes[/]", False: "[bold red]NO[/]", None: "[yellow]-[/]"}
 
 
 def names() -> list[str]:
     """``kernels`` for ``bench_kernels.py``, and so on."""
     files = sorted(Path(__file__).parent.glob("bench_*.py"))
-    return [file.stem.removeprefix("bench_") for file in files]
+    found = [file.stem.removeprefix("bench_") for file in files]
+    return [name for name in found if name not in ALONE]
 
 
 def rows_of(chosen: list[str], console: Console) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, load, once
+from benchmarks.measure import THREADS, Claim, Row, best_times, load, measured, once
 from treelens.svm.model import AUTO_CS, AUTO_DEPTHS, AUTO_GAMMAS, AUTO_KERNELS
 from treelens.svm.search import Candidate, grid, radii_for, repetitions_for
 from treelens.svm.solver import fit_svm_path
@@ -34,13 +34,7 @@ class Data(NamedTuple):
 
 def rows() -> Iterator[Row]:
     loaded = load("NCI1")
-    data = None if loaded is None else sampled(*loaded)
-    for claim, target, measure in CLAIMS:
-        if data is None:
-            yield Row(claim, NEEDS_DATA, target, None)
-        else:
-            measured, met = measure(data)
-            yield Row(claim, measured, target, met)
+    return measured(CLAIMS, None if loaded is None else sampled(*loaded))
 
 
 def sampled(graphs: tl.GraphCollection, y: np.ndarray) -> Data:
@@ -147,11 +141,10 @@ def machine_against_svc(data: Data) -> tuple[str, bool]:
     return f"{ratio:.1f} × ({mine * 1e3:.0f} ms against {libsvm * 1e3:.0f} ms)", ratio >= 2
 
 
-Measure = Callable[[Data], tuple[str, bool]]
 ON = f"{GRAPHS:,} graphs of NCI1"
-CLAIMS: list[tuple[str, str, Measure]] = [
-    (f"GraphSVC().fit with its default grid, {ON}, against GridSearchCV over the same grid "
+CLAIMS = [
+    Claim(f"GraphSVC().fit with its default grid, {ON}, against GridSearchCV over the same grid "
      "on a pipeline of our own parts", ">= 5 × faster", search_against_grid_search),
-    (f"Support vector machines for {len(AUTO_CS)} values of C, {ON}, Tanimoto form of depth "
+    Claim(f"Support vector machines for {len(AUTO_CS)} values of C, {ON}, Tanimoto form of depth "
      f"{SVM_DEPTH}, against SVC", ">= 2 × faster", machine_against_svc),
 ]  # fmt: skip

@@ -141,20 +141,19 @@ def measure(source: Path | None, program: str, *arguments: str) -> dict[str, flo
 
 
 def rows(what: str, old: Path, sets: list[str], splits: int) -> Iterator[dict[str, Any]]:
+    def both(program: str, name: str, *more: str) -> dict[str, Any]:
+        found = [measure(source, program, name, *more) for source in (old, None)]
+        return {"what": what, "set": name, "old": found[0], "new": found[1]}
+
     if what == "fit":
         for name in sets:
             for seed in range(splits):
-                both = [measure(source, _FIT, name, str(seed)) for source in (old, None)]
-                ratio = both[0]["seconds"] / both[1]["seconds"]
-                row = {"what": what, "set": name, "split": seed, "ratio": ratio}
-                yield {**row, "old": both[0], "new": both[1]}
+                row = both(_FIT, name, str(seed))
+                yield {**row, "split": seed, "ratio": row["old"]["seconds"] / row["new"]["seconds"]}
     elif what == "first":
-        both = [measure(source, _FIRST) for source in (old, None)]
-        yield {"what": what, "set": "ESOL", "old": both[0], "new": both[1]}
+        yield both(_FIRST, "ESOL")
     elif what == "predict":
-        for name in (s for s in sets if s not in ("FreeSolv", "NCI1")):
-            both = [measure(source, _PREDICT, name) for source in (old, None)]
-            yield {"what": what, "set": name, "old": both[0], "new": both[1]}
+        yield from (both(_PREDICT, s) for s in sets if s not in ("FreeSolv", "NCI1"))
     elif what == "landmarks":
         yield {"what": what, "set": "HIV", "n": 12_000, "new": measure(None, _LANDMARKS, "12000")}
     elif what == "attributes":

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import treelens as tl
-from benchmarks.measure import NEEDS_DATA, THREADS, Row, best_times, in_fresh_process, load, once
+from benchmarks.measure import (
+    THREADS,
+    Claim,
+    Row,
+    best_times,
+    in_fresh_process,
+    load,
+    measured,
+    once,
+)
 from treelens.graphs.convert import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.pairwise.learn import learn_weights
@@ -44,23 +53,9 @@ class Problem(NamedTuple):
         return pair_sums(self.features, n_jobs=THREADS, out=self.room)
 
 
-class Claim(NamedTuple):
-    """A claim, and what measures it: words, and whether the target is met."""
-
-    text: str
-    target: str
-    measure: Callable[[Problem], tuple[str, bool]]
-
-
 def rows() -> Iterator[Row]:
     data = load("NCI1")
-    problem = None if data is None else problem_of(*data)
-    for claim in CLAIMS:
-        if problem is None:
-            yield Row(claim.text, NEEDS_DATA, claim.target, None)
-        else:
-            measured, met = claim.measure(problem)
-            yield Row(claim.text, measured, claim.target, met)
+    return measured(CLAIMS, None if data is None else problem_of(*data))
 
 
 def problem_of(graphs: tl.GraphCollection, y: np.ndarray) -> Problem:

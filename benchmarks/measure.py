@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,21 @@ class Row(NamedTuple):
     measured: str
     target: str
     met: bool | None
+
+
+class Claim(NamedTuple):
+    """A claim, and what measures it on some data: words, and whether the target is met."""
+
+    text: str
+    target: str
+    measure: Callable[[Any], tuple[str, bool]]
+
+
+def measured(claims: Iterable[Claim], data: Any) -> Iterator[Row]:
+    """The rows of claims about some data; without the data nothing is measured."""
+    for claim in claims:
+        found, met = (NEEDS_DATA, None) if data is None else claim.measure(data)
+        yield Row(claim.text, found, claim.target, met)
 
 
 def load(name: str) -> tuple[tl.GraphCollection, np.ndarray] | None:

@@ -167,16 +167,10 @@ def _run(mutant: Mutant, tests: list[str]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument(
-        "--files",
-        nargs="*",
-        default=[f"{room}/*.py" for room in ROOMS],
-        help="patterns below src/treelens",
-    )
+    every = [f"{room}/*.py" for room in ROOMS]
+    parser.add_argument("--files", nargs="*", default=every, help="patterns below src/treelens")
     parser.add_argument("--per-room", type=int, default=20, help="mutants for each pattern")
-    parser.add_argument(
-        "--seconds", type=int, default=300, help="of processor time for one run of tests"
-    )
+    parser.add_argument("--seconds", type=int, default=300, help="of processor time for a test run")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

@@ -191,11 +191,8 @@ SPLIT = ("repetition", "fold")
 
 def write(out: Path) -> Path | None:
     """Write ``attributes.md``."""
-    everything = rows_of(out, "attributes")
-    compared = compared_rows(out)
-    run = {row["set"] for row in compared}
-    everything = [r for r in everything if r["method"] not in OURS or r["set"] not in run]
-    everything += compared
+    others = [row for row in rows_of(out, "attributes") if row["method"] not in OURS]
+    everything = others + compared_rows(out)
     done = [row for row in everything if "failed" not in row]
     ours = common_rows([row for row in done if row["method"] in OURS], ["set"], SPLIT)
     if not ours:

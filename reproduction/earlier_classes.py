@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +15,12 @@ from reproduction.pages import (
     mean_and_error,
     p_text,
     plus_minus,
-    rows_of,
     sections,
 )
 
-SCORES = {"roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "accuracy": "accuracy"}
 HIV_SCORES = {"roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "recall": "recall",
               "precision": "precision"}  # fmt: skip
 RARE_SCORES = {**HIV_SCORES, "balanced_accuracy": "balanced accuracy", "accuracy": "accuracy"}
-NAMES = {
-    "treelens": "treelens, weights of branches", "treelens_uniform": "treelens, uniform weights",
-    "ecfp_gp": "ECFP Tanimoto GP", "ecfp_svm": "ECFP Tanimoto SVM",
-    "ecfp_forest": "ECFP4 random forest",
-}  # fmt: skip
 SVC_NAMES = {
     "graph_classifier": "`GraphSVC`",
     "uniform": "`GraphSVC`, uniform weights",
@@ -38,36 +30,10 @@ SVC_NAMES = {
 }
 
 
-def earlier_parts(out: Path, newer: Collection[str]) -> list[str]:
-    """Return the sections of earlier rows; of the panel only sets that have no newer rows."""
+def earlier_parts(out: Path) -> list[str]:
+    """Return the sections of earlier rows."""
     makers = {"hiv": _hiv_parts, "rare": _rare_parts, "molecules": _svc_parts}
-    panel = [row for row in rows_of(out, "panel") if row["set"] not in newer]
-    return [*(_panel_parts(panel) if panel else ()), *sections(out, makers)]
-
-
-def _panel_parts(rows: Rows) -> list[str]:
-    """Mean scores on the folds of all methods."""
-    lines = []
-    kept = common_rows(rows, ["set", "split"], ["fold"])
-    for (name, split), own in grouped(kept, "set", "split").items():
-        found = []
-        for method, members in grouped(own, "method").items():
-            mean, error = mean_and_error([r["roc_auc"] for r in members])
-            others = [f"{np.mean([r[s] for r in members]):.3f}" for s in list(SCORES)[1:]]
-            text = plus_minus(mean, error, 3)
-            found.append((mean, [name, split, NAMES[method], text, *others, len(members)]))
-        lines += [line for _, line in sorted(found, key=lambda each: -each[0])]
-    return [
-        "## Sets with earlier rows",
-        "These rows were made before the defaults were [frozen](defaults.md). Five random folds "
-        "(the same molecule never in two) and five folds of whole scaffolds. *treelens* has depth "
-        "4 and weights of depths and branches. The others choose, by inner folds or marginal "
-        "likelihood, among ECFP4 bits, ECFP4 counts and (Gaussian process and SVM) ECFP6 counts; "
-        "the forest of 500 trees also the number of features of a split, the SVM its C. ± is the "
-        "standard error of the mean over folds. The ECFP Gaussian process was not run on the "
-        "scaffold folds of Ames, and of HIV there are only our lines.",
-        markdown_table(["set", "folds", "model", *SCORES.values(), "folds"], lines),
-    ]
+    return sections(out, makers)
 
 
 def hiv_tests(rows: Rows) -> dict[str, tuple[float, float, float]]:

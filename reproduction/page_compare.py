@@ -324,5 +324,5 @@ def write_classes(out: Path) -> Path | None:
     ]
     for (name, kind), own in grouped(rows, "set", "kind").items():
         parts += [f"## {name}, {KINDS[kind]}", score_table(own, CLASSES, smaller=False)]
-    parts += earlier_parts(out, {row["set"] for row in rows})
+    parts += earlier_parts(out)
     return write_page(out, "classes", "Classes of molecules", parts)

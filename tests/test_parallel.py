@@ -11,13 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import treelens
-from treelens.parallel import (
-    blas_threads,
-    in_threads,
-    one_blas_thread,
-    progress_ticks,
-    run_in_shares,
-)
+from treelens.parallel import blas_threads, in_threads, progress_ticks, run_in_shares
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -84,7 +78,7 @@ def test_two_fits_at_once_leave_blas_as_it_was(last: int) -> None:
 
 def test_an_inner_limit_ends_at_the_outer_one() -> None:
     before = _blas_threads()
-    with one_blas_thread():
+    with blas_threads(1):
         assert set(_blas_threads()) == {1}
         with blas_threads(2):
             pass

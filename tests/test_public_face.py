@@ -1,4 +1,4 @@
-"""What ``import treelens`` offers, what it costs, and the few lines that everybody writes first."""
+"""What ``import treelens`` offers, and what it costs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import treelens as tl
@@ -48,16 +47,3 @@ def test_star_import_and_unknown_names():
     assert set(tl.__all__) <= set(namespace)
     with pytest.raises(AttributeError, match="No treelens attribute GraphTransformer"):
         _ = tl.GraphTransformer
-
-
-def test_the_first_lines_that_everybody_writes(mutag, tmp_path):
-    graphs, y = mutag
-    train, test = np.arange(0, 188, 2), np.arange(1, 188, 2)
-    options = {"kernel": "wwl", "depth": [1, 2], "weight_radius": [0, 1.0], "gamma": 1.0, "C": 10.0}
-    model = tl.GraphSVC(**options, cv=2, random_state=0).fit(graphs[train], y[train])
-    assert model.score(graphs[test], y[test]) > 0.75
-    assert {"pattern", "depth", "weight", "support", "class"} <= set(model.patterns_.columns)
-    explanation = model.explain(graphs[0])
-    assert explanation.decision == pytest.approx(model.decision_function(graphs[:1])[0], abs=1e-9)
-    model.report(tmp_path / "mutag.html")
-    assert "<html" in (tmp_path / "mutag.html").read_text(encoding="utf-8")

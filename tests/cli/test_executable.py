@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -47,35 +46,6 @@ def test_a_table_of_smiles_goes_all_the_way(options, molecules, tmp_path):
     done = execute("explain", model, molecules, "--target", "label", "--out", report)
     assert done.returncode == 0, done.stderr
     assert "<html" in report.read_text(encoding="utf-8")[:2000]
-
-
-def test_a_tu_zip_becomes_predictions_as_json(tmp_path, mutag):
-    graphs, y = mutag
-    write_tu(tmp_path / "SMALL.zip", graphs[:60], y[:60])
-    model = tmp_path / "model.treelens"
-    fitted = execute("fit", tmp_path / "SMALL.zip", "--out", model, *QUICK, "--json")
-    assert fitted.returncode == 0, fitted.stderr
-    assert json.loads(fitted.stdout)["data"]["n_graphs"] == 60
-    predicted = execute("predict", model, tmp_path / "SMALL.zip", "--json")
-    rows = json.loads(predicted.stdout)["predictions"]
-    expected = tl.load(model).predict(graphs[:60]).astype(str).tolist()
-    assert [row["class"] for row in rows] == expected
-
-
-def write_tu(path: Path, graphs, y) -> None:
-    edges, owner, labels, edge_labels, start = [], [], [], [], 1
-    for number, graph in enumerate(graphs, 1):
-        for u, v in graph.edges:  # listed both ways: else the graphs would be directed
-            edges += [f"{u + start}, {v + start}", f"{v + start}, {u + start}"]
-        edge_labels += [label for label in graph.edge_labels for _ in range(2)]
-        owner += [number] * graph.n_nodes
-        labels += graph.node_labels
-        start += graph.n_nodes
-    parts = {"A": edges, "graph_indicator": owner, "graph_labels": y.tolist(),
-             "node_labels": labels, "edge_labels": edge_labels}  # fmt: skip
-    with zipfile.ZipFile(path, "w") as file:
-        for part, lines in parts.items():
-            file.writestr(f"{path.stem}_{part}.txt", "\n".join(map(str, lines)) + "\n")
 
 
 # Ctrl-C comes when a function of a file is called for the first time.

@@ -1,4 +1,4 @@
-"""``treelens explain``, ``fragments``, ``patterns`` and ``info``."""
+"""``treelens explain``, ``fragments``, ``patterns``, ``info``, ``suggest`` and ``advise``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, run, write_csv
+from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, refused, run, write_csv
+from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from treelens.cli import console
 
 SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
@@ -31,17 +32,10 @@ def test_patterns(model, tmp_path):
     assert run("patterns", model, "--sort", "beauty").code == 2
 
 
-def test_info_of_a_support_vector_machine(model):
-    found = run("info", model, "--json").data
-    assert (found["kind"], found["classes"]) == ("GraphSVC", ["alcohol", "amine"])
-    assert found["kernel"]["kernel"] == "wwl-linear"
-    assert found["sizes"]["graphs"] == 40
-
-
-def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path):
+def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path, model):
     rows = [(f"m{k}", s, 1.5**k) for k, s in enumerate([*ALCOHOLS, *AMINES, "OCC"])]
     data = write_csv(tmp_path / "x.csv", rows, "Compound ID,Structure,IC50 (nM)")
-    model = tmp_path / "m.treelens"
+    svc, model = model, tmp_path / "m.treelens"
     ok("fit", data, "--target", "IC50 (nM)", "--transform", "log10", "--standardize", "-o",
        model, *SMALL)  # fmt: skip
     text = " ".join(run("info", model).out.split())
@@ -55,15 +49,14 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path):
     table = found["recipe"]["table"]
     assert (table["transform"], table["units"]) == ("log10", "nM")
     assert found["kernel"]["noise"] == tl.load(model).model_.noise
+    assert run("info", svc, "--json").data["kernel"]["kernel"] == "wwl-linear"
 
 
-@pytest.mark.parametrize(("weights", "shown"), [("uniform", False), ("depths", True)])
-def test_weights_are_chosen_and_listed_where_they_differ(weights, shown, molecules, tmp_path):
-    out = tmp_path / "m"
-    ok("fit", molecules, "-o", out, *SMALL, "--weights", weights)
-    assert tl.load(out).weights == weights
-    assert ("Weight of levels" in run("info", out).out) == shown
-    assert ("(weights are uniform)" in run("patterns", out).out) != shown
+def test_weights_are_listed_where_they_differ(molecules, tmp_path):
+    for weights, shown in (("uniform", False), ("depths", True)):
+        ok("fit", molecules, "-o", tmp_path / "m", *SMALL, "--weights", weights)
+        assert ("Weight of levels" in run("info", tmp_path / "m").out) == shown
+        assert ("(weights are uniform)" in run("patterns", tmp_path / "m").out) != shown
 
 
 def test_fragments_as_a_table_as_json_and_as_csv(tmp_path, monkeypatch):
@@ -95,9 +88,7 @@ def test_without_fragments_every_place_says_why(tmp_path):
     assert sentence in run("fragments", out, data).out
     ok("explain", out, data, "--out", page)
     assert sentence in page.read_text()
-    table = tl.load(out).fragments(SMILES)
-    assert repr(table).startswith(sentence)
-    assert sentence in table._repr_html_()
+    assert repr(tl.load(out).fragments(SMILES)).startswith(sentence)
 
 
 def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):
@@ -117,3 +108,121 @@ def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):
     assert y.tolist() == fitted.classes_[fitted.train_codes_].tolist()
     one = write_csv(tmp_path / "one.csv", [("CCO", "acid")])  # too little to learn, not to explain
     ok("explain", model, one, "--target", "label", "-o", tmp_path / "r.html")
+
+
+# --- suggest and advise ---------------------------------------------------------------------------
+
+PAIRS = [(end, other) for end in ENDS for other in OTHERS]
+LEAD = "c1cc(Br)ccc1CC=O"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decisions")
+    known, rest = PAIRS[::2], PAIRS[1::2]
+    rows = [(f"K{k}", benzene(*p), f"{value_of(*p):.3f}") for k, p in enumerate(known)]
+    write_csv(folder / "known.csv", rows, "id,smiles,value")
+    rows = [(f"P{k}", benzene(*p), k) for k, p in enumerate([*rest, known[0]])]
+    write_csv(folder / "pool.csv", rows, "id,smiles,price")
+    ok("fit", folder / "known.csv", "--target", "value", "--task", "regression",
+       "-o", folder / "m.treelens", *SMALL, "--fragments", 0)  # fmt: skip
+    return folder
+
+
+def test_suggestions_are_those_of_the_library(files):
+    model, pool, out = files / "m.treelens", files / "pool.csv", files / "next.csv"
+    done = ok("suggest", model, pool, "--n", 5, "--out", out, "--where", "MW < 200 and price > 1")
+    assert "1 of 31 candidates left out: already in the training data." in done.err
+    assert "5 of 31 candidates that meet the condition (33 in all)" in done.out
+    written = pd.read_csv(out)
+    loaded = tl.load(model)
+    table = tl.read_table(pool, model=loaded)
+    expected = tl.suggest(loaded, table, 5, where="MW < 200 and price > 1")
+    assert written["index"].tolist() == expected["index"].tolist()
+    assert written["name"].tolist() == expected["name"].tolist()
+    assert {"prediction", "lower_90", "probability_better", "nearest_value"} <= set(written)
+    told = run("suggest", model, pool, "--n", 3, "--minimize", "--strategy", "greedy", "--json")
+    lowest = tl.suggest(loaded, table, 3, "greedy", maximize=False)
+    assert [row["index"] for row in told.data["suggestions"]] == lowest["index"].tolist()
+    assert "1 of 33 candidates left out: already in the training data." in told.data["notes"]
+
+
+def test_the_table_for_people_fits_80_columns(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
+    pool = pd.read_csv(files / "pool.csv").assign(id="a molecule with a long name")
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    args = ["suggest", files / "m.treelens", tmp_path / "pool.csv", "--n", 5]
+    rows = run(*args, "--json").data["suggestions"]
+    lines = [line.split() for line in run(*args).out.splitlines() if " to " in line]
+    assert len(lines) == 5  # no cell is folded
+    for row, line in zip(rows, lines, strict=True):
+        assert f"({row['lower_90']:.3g} to {row['upper_90']:.3g})" in " ".join(line)
+        assert line[-3] == ("yes" if row["in_domain"] else "no")
+        assert line[-2] == row["nearest_name"]
+        assert " ".join(line).startswith("a molecule wi…")
+
+
+def test_the_class_that_is_looked_for_is_said(files):
+    known = pd.read_csv(files / "known.csv")
+    high = known["value"] > known["value"].median()
+    active = high.map({True: "active", False: "inactive"}).to_numpy()
+    model = tl.GraphClassifier(depth=1, descriptors=False).fit(known["smiles"].tolist(), active)
+    model.save(files / "classes.treelens")
+    for more, wanted in ((), "inactive"), (("--wanted", "active"), "active"):
+        done = run("suggest", files / "classes.treelens", files / "pool.csv", "--n", 2, *more)
+        assert f"2 of 33 candidates, looking for class {wanted}" in done.out, done.err
+        done = run("advise", files / "classes.treelens", LEAD, *more)
+        assert f"towards class {wanted}" in done.out, done.err
+
+
+def test_a_bad_condition_is_one_error(files):
+    model, pool = files / "m.treelens", files / "pool.csv"
+    refused(run("suggest", model, pool, "--where", "__import__('os')"), "cannot be used")
+    refused(run("suggest", model, pool, "--strategy", "best"), "expected_improvement")
+    refused(run("suggest", model, pool, "--out", pool), "same file")
+
+
+def test_advice_is_that_of_the_library(files):
+    model, out, page = files / "m.treelens", files / "advice.csv", files / "advice.html"
+    lead = files / "lead.smi"
+    lead.write_text(f"{LEAD} lead\n")
+    done = ok("advise", model, lead, "--n", 8, "--out", out, "--html", page)
+    expected = tl.advise(tl.load(model), LEAD, 8)
+    assert pd.read_csv(out)["change"].tolist() == expected["change"].tolist()
+    assert expected["change"].iloc[0] in done.out
+    assert page.read_text().count("<tr>") == 9
+    refused(run("advise", model, LEAD, "--out", page, "--html", page), "named twice")
+    told = run("advise", model, LEAD, "--training", files / "known.csv", "--json", "--n", 8)
+    assert [row["change"] for row in told.data["advice"]] == expected["change"].tolist()
+
+
+def test_advice_fits_80_columns_and_marks_pairs_that_differ_the_other_way(
+    files, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
+    args = ["advise", files / "m.treelens", LEAD, "--n", 6]
+    rows, page = run(*args, "--json").data["advice"], tmp_path / "page.html"
+    done = ok(*args, "--html", page)
+    lines = [line for line in done.out.splitlines() if " ± " in line]
+    opposite = [row["pair_mean"] * row["difference"] < 0 for row in rows]
+    assert len(lines) == len(rows) == 6  # no cell is folded
+    assert 0 < sum(opposite) < 6
+    for row, line, against in zip(rows, lines, opposite, strict=True):
+        assert len(line) <= 80
+        assert "…" in line
+        assert f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}  " in line
+    assert page.read_text().count("the other way") == sum(opposite)
+
+
+def test_a_model_without_its_molecules_asks_for_them(files):
+    model = files / "bare.treelens"
+    ok("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,
+       *SMALL, "--fragments", 0, "--no-training-data")  # fmt: skip
+    assert "left out" in run("info", model, "--json").data["training_data"]
+    assert "nearest_name" not in run("predict", model, LEAD, "--json").data["predictions"][0]
+    known = run("predict", files / "m.treelens", LEAD, "--json").data["predictions"][0]
+    assert known["nearest_name"].startswith("K")
+    refused(run("advise", model, LEAD), "--training")
+    done = ok("advise", model, LEAD, "--training", files / "known.csv")
+    assert "Br >> " in done.out
+    ok("suggest", model, files / "pool.csv", "--n", 2)

@@ -1,13 +1,98 @@
-"""``treelens doctor``, ``demo`` and ``datasets``: check the installation, try it, get data."""
+"""The command itself: help, options, kinds of DATA, ``doctor``, ``demo`` and ``datasets``."""
 
 from __future__ import annotations
 
+import re
+from inspect import signature
+from typing import get_args
+
 import numpy as np
+import pytest
 
 import treelens as tl
 from cli.conftest import ok, run, tiny_tu
 from treelens.cli import main
-from treelens.estimators.evidence import GraphClassifier
+from treelens.cli.console import STOPPED
+from treelens.cli.fit import fit_cli
+from treelens.cli.options import Training, files_behind, kind_of
+from treelens.svm.search import SCORES
+
+
+def test_help_lists_the_commands_and_the_exit_codes():
+    top = run("--help")
+    for name in (*main.COMMANDS, "datasets"):
+        assert re.search(rf"^  {name} ", top.out, re.MULTILINE), name
+    assert "130 stopped by Ctrl-C" in " ".join(top.out.split())
+    assert run("--version").out == f"treelens {tl.__version__}\n"
+    for name, function in main.COMMANDS.items():
+        first = function.__doc__.splitlines()[0]
+        assert first in top.out  # whole, in 80 columns
+        shown = run(name, "--help").out.splitlines()
+        assert max(map(len, shown)) <= 80
+        assert first in " ".join(" ".join(shown).split())
+
+
+def test_ctrl_c_before_a_command_began_has_its_exit_code(monkeypatch):
+    def stopped():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "app", stopped)
+    # it would block SIGINT in this process, and in all that it starts
+    monkeypatch.setattr(main, "_pass_interrupts_on", lambda: None)
+    with pytest.raises(SystemExit) as caught:
+        main.main()
+    assert caught.value.code == STOPPED
+
+
+# --- options and DATA -----------------------------------------------------------------------------
+
+
+def test_kinds_of_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, kind in (("x.csv.gz", "table"), ("x.TSV", "table"), ("x.xlsx", "table"),
+                       ("x.sdf.gz", "sdf"), ("x.zip", "tu"), ("X_A.txt", "tu")):  # fmt: skip
+        (tmp_path / name).write_text("")
+        assert kind_of(name) == kind
+    assert kind_of(str(tmp_path)) == "tu"
+    assert kind_of("MUTAG") == "name"
+    assert kind_of("-") == "stdin"
+    assert kind_of("CC(=O)Oc1ccccc1C(=O)O") == "smiles"
+    (tmp_path / "MUTAG").mkdir()
+    assert kind_of("MUTAG") == "tu"  # what is here comes first
+
+
+def test_the_files_behind_a_source(tmp_path, monkeypatch):
+    folder = tiny_tu(tmp_path / "TINY")
+    for source in (tmp_path, folder, folder / "TINY_A.txt"):
+        assert set(files_behind(str(source))) == set(folder.iterdir())
+    table, archive = tmp_path / "x.csv", tmp_path / "data" / "tu" / "MUTAG.zip"
+    archive.parent.mkdir(parents=True)
+    for file in (table, archive):
+        file.write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "data"))
+    for source, files in ((table, [table]), ("none.csv", []), ("MUTAG", [archive])):
+        assert list(files_behind(str(source))) == files
+
+
+def test_options_become_parameters():
+    scoring = signature(fit_cli).parameters["scoring"].annotation
+    assert set(get_args(get_args(scoring)[0])) == {"auto", *SCORES}
+    found = Training(depth="0", descriptors="no").gp_settings("depths")
+    assert (found["depth"], found["weights"], found["descriptors"]) == (0, "depths", False)
+    found = Training(depth="1,2", seed=3).svc_settings("wwl, tanimoto", "0,2.5")
+    assert (found["kernel"], found["depth"]) == (["wwl", "tanimoto"], [1, 2])
+    assert (found["weight_radius"], found["random_state"]) == ([0.0, 2.5], 3)
+
+
+@pytest.mark.parametrize("text", ["-1", "1,-2", "nan", "x", "", "1,,2", "1.5"])
+def test_numbers_that_are_none(text):
+    for settings in (Training(depth=text).svc_settings, Training(depth=text).gp_settings):
+        with pytest.raises(ValueError, match=f"--depth {text}: expected auto, or whole numbers"):
+            settings()
+
+
+# --- doctor, demo, datasets -----------------------------------------------------------------------
 
 
 def test_doctor(monkeypatch, tmp_path):
@@ -16,7 +101,7 @@ def test_doctor(monkeypatch, tmp_path):
     assert done.data["treelens"] == tl.__version__
     real = main._version
     monkeypatch.setattr(main, "_version", lambda name: None if name == "pyarrow" else real(name))
-    monkeypatch.setattr(GraphClassifier, "score", lambda self, X, y: 0.5)
+    monkeypatch.setattr(tl.GraphClassifier, "score", lambda self, X, y: 0.5)
     monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "gone"))
     done = run("doctor")
     assert done.code == 1
@@ -25,7 +110,7 @@ def test_doctor(monkeypatch, tmp_path):
     assert "A tiny GraphClassifier learned nothing" in done.out
 
 
-def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch):
+def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch, tmp_path):
     data, story = main.demo_data()
     assert (len(data.graphs), data.task, np.median(data.y)) == (1017, "regression", 6.44)
     assert f"pIC50, from {data.y.min():g} to {data.y.max():g}" in story
@@ -33,6 +118,10 @@ def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch):
     data, story = main.demo_data()
     assert len(data.graphs) == 160
     assert "pip install rdkit" in story
+    monkeypatch.setattr(tl.GraphClassifier, "report", lambda *given, **more: None)
+    done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
+    assert "On the 32 graphs held out: ROC AUC " in done.out
+    assert ", accuracy " in done.out
 
 
 def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
@@ -48,14 +137,6 @@ def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
     assert path == tmp_path / "demo.html"
     error = np.sqrt(np.mean((fitted.predict(graphs) - y) ** 2))
     assert f"On the 12 molecules held out: RMSE {error:.4g}, R2 " in done.out
-
-
-def test_the_demo_scores_made_up_graphs_that_it_held_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(main, "_rdkit_examples", lambda: None)
-    monkeypatch.setattr(GraphClassifier, "report", lambda *given, **more: None)
-    done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
-    assert "On the 32 graphs held out: ROC AUC " in done.out
-    assert ", accuracy " in done.out
 
 
 def test_datasets_are_listed_described_and_verified(data_folder):

@@ -69,14 +69,6 @@ def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
     assert out.read_text().splitlines()[0] == whole.read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
-def test_the_same_encodings_in_chunks(encoding, model, tmp_path):
-    text = "id,smiles\n" + "".join(f"é{k},{s}\n" for k, (_, s) in enumerate(ROWS))
-    (tmp_path / "x.csv").write_bytes(text.encode(encoding))
-    ok("predict", model, tmp_path / "x.csv", "-o", tmp_path / "p.csv")
-    assert pd.read_csv(tmp_path / "p.csv")["id"].tolist() == [f"é{k}" for k in range(len(ROWS))]
-
-
 def test_killed_at_every_moment_and_continued(model, table, tmp_path, monkeypatch):
     expected, out = tmp_path / "expected.csv", tmp_path / "p.csv"
     args = ["predict", model, table, "--jobs", 1, "--out"]

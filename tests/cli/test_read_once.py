@@ -1,8 +1,9 @@
-"""Every file is opened once, every molecule parsed once, every new graph refined once."""
+"""Files are opened once, molecules parsed and refined once, and RDKit's warnings stay unheard."""
 
 from __future__ import annotations
 
 import gzip
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, ok, write_csv, write_sdf
-from treelens.cli.options import read_data
 from treelens.explain.smarts import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -51,15 +51,13 @@ def parses(monkeypatch) -> Counts:
     return counts
 
 
-@pytest.fixture(params=["csv", "csv.gz", "sdf"])
+@pytest.fixture(params=["csv.gz", "sdf"])
 def data(request, tmp_path) -> Path:
     path = tmp_path / f"x.{request.param}"
     if request.param == "sdf":
         smiles, labels = zip(*MOLECULES, strict=True)
         return write_sdf(path, smiles, label=labels)
-    plain = write_csv(tmp_path / "plain.csv", MOLECULES)
-    content = plain.read_bytes()
-    path.write_bytes(gzip.compress(content) if request.param == "csv.gz" else content)
+    path.write_bytes(gzip.compress(write_csv(tmp_path / "plain.csv", MOLECULES).read_bytes()))
     return path
 
 
@@ -78,36 +76,48 @@ def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path,
         assert n_read <= parses.calls <= (most if n_read else 0)
 
 
-def test_fit_with_fragments_refines_the_training_graphs_once_more(molecules, tmp_path, monkeypatch):
-    counts = Counts()
-    wrapped = counts.around(PatternForest.transform, sized=True)
-    monkeypatch.setattr(PatternForest, "transform", wrapped)
-    ok("fit", molecules, "--out", tmp_path / "m", *SMALL, "--fragments", 0)
-    assert counts.calls == 0
-    ok("fit", molecules, "--out", tmp_path / "m", *SMALL)
-    assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
-
-
 @pytest.mark.parametrize(
-    ("options", "where"),
-    [(SMALL, PatternForest), (QUICK, PatternVocabulary)],
+    ("options", "where", "n_fit"), [(SMALL, PatternForest, 1), (QUICK, PatternVocabulary, 0)],
     ids=["gp", "svc"],
-)
-def test_predict_refines_every_graph_once(molecules, tmp_path, options, where, monkeypatch):
-    model = tmp_path / "m.treelens"
-    ok("fit", molecules, "--out", model, *options)
-    counts = Counts()
+)  # fmt: skip
+def test_every_graph_is_refined_once(molecules, tmp_path, options, where, n_fit, monkeypatch):
+    """By predict, and by fragments after a fit of a Gaussian process."""
+    counts, model = Counts(), tmp_path / "m.treelens"
     monkeypatch.setattr(where, "transform", counts.around(where.transform, sized=True))
+    ok("fit", molecules, "--out", model, *options, "--fragments", 0)
+    assert counts.calls == 0
+    ok("fit", molecules, "--out", model, *options)
+    assert counts.calls >= n_fit
+    counts.calls = counts.graphs = 0
     ok("predict", model, molecules, "--target", "label")
     assert (counts.calls, counts.graphs) == (1, len(MOLECULES))
 
 
-def test_a_known_data_set_is_opened_once_and_parsed_once(data_folder, parses):
-    path = data_folder / "smiles" / "PTC_MR.csv.gz"
-    if not path.exists():
-        pytest.skip("needs smiles/PTC_MR.csv.gz in TREELENS_DATA")
-    before = Counter(_opened)
-    found = read_data("PTC_MR_smiles", atom_label="element+charge")
-    assert found.graphs.recipe.atom_label == "element+charge"
-    assert _opened[str(path)] - before[str(path)] == 1
-    assert parses.calls == len(found.graphs)
+# --- RDKit's own warnings -------------------------------------------------------------------------
+
+# What RDKit warns about: hydrogens that stay, sides of a double bond that contradict each other.
+WARNED = ["[H-].[Na+]", "[H][H].[H+]", "[H]*CC", "F/C(/Cl)=C(/F)/Cl"]
+# No molecules: too many bonds, aromatic rings that cannot be drawn, no SMILES.
+UNREADABLE = ["CC(C)(C)(C)C", "n1cccc1", "c1ccc1c", "C1CC"]
+ROWS = [*((s, "alcohol") for s in [*WARNED, *UNREADABLE]), *MOLECULES]
+OURS = ("Note: ", "Fitting ", "Predictions: ", "Report: ", f"{len(ROWS)} rows; ", "label: ")
+
+
+def test_no_command_prints_warnings_of_rdkit(tmp_path, capfd):
+    """Nothing but our own lines on the standard error of the process, RDKit's C++ included."""
+    write_csv(tmp_path / "x.csv", ROWS)
+    for words in (
+        ["fit", "x.csv", "--out", "m.treelens", "--max-invalid", 0.5, *SMALL],
+        ["predict", "m.treelens", "x.csv", "--out", "p.csv"],
+        ["explain", "m.treelens", "x.csv", "--target", "label", "--out", "r.html"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "treelens", *map(str, words)],
+            capture_output=True, text=True, timeout=600, cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert all(line.startswith(OURS) for line in done.stderr.splitlines()), done.stderr
+    ok("predict", tmp_path / "m.treelens", tmp_path / "x.csv")
+    capfd.readouterr()
+    Chem.MolFromSmiles("[H-]")  # RDKit warns as before
+    assert "not removing hydrogen atom" in capfd.readouterr().err

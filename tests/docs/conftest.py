@@ -160,19 +160,13 @@ def write_small_data(folder: Path) -> None:
     rows += [(smiles.replace("O", "N"), "amine") for smiles in alcohols]
     table = ["smiles,label", *(",".join(row) for row in rows)]
     (folder / "molecules.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
-    new = [
-        "smiles,label",
-        "CCCCCCCCCCCCO,alcohol",
-        "OCC(C)C,alcohol",
-        "NC(C)(C)C,amine",
-        "NCC(C)C,amine",
-    ]
+    new = ["smiles,label", "CCCCCCCCCCCCO,alcohol", "OCC(C)C,alcohol", "NC(C)(C)C,amine",
+           "NCC(C)C,amine"]  # fmt: skip
     (folder / "new.csv").write_text("\n".join(new) + "\n", encoding="utf-8")
     graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
     write_tu(folder / "MINE.zip", graphs, y)
-    write_tu(
-        folder / "LETTERS.zip", graphs, y, np.random.default_rng(0).normal(size=(graphs.n_nodes, 2))
-    )
+    attributes = np.random.default_rng(0).normal(size=(graphs.n_nodes, 2))
+    write_tu(folder / "LETTERS.zip", graphs, y, attributes)
 
 
 def write_tu(
@@ -180,18 +174,13 @@ def write_tu(
 ) -> None:
     """A TU archive of graphs without edge labels."""
     starts = graphs.node_offsets[:-1] + 1
-    edges = [
-        f"{u + start}, {v + start}"
-        for graph, start in zip(graphs, starts, strict=True)
-        for u, v in graph.edges
-    ]
-    sizes = np.diff(graphs.node_offsets)
     parts = {
-        "A": edges,
-        "graph_indicator": np.repeat(np.arange(len(graphs)) + 1, sizes).tolist(),
+        "A": [f"{u + start}, {v + start}" for graph, start in zip(graphs, starts, strict=True)
+              for u, v in graph.edges],
+        "graph_indicator": np.repeat(np.arange(len(graphs)) + 1, graphs.sizes).tolist(),
         "graph_labels": y.tolist(),
         "node_labels": [label for graph in graphs for label in graph.node_labels],
-    }
+    }  # fmt: skip
     if attributes is not None:
         parts["node_attributes"] = [", ".join(map(str, row)) for row in attributes.tolist()]
     with zipfile.ZipFile(path, "w") as file:

@@ -4,15 +4,6 @@ import re
 from functools import cache
 
 import numpy as np
-from reproduction.claims import (
-    BEGIN,
-    END,
-    FINDING,
-    Evidence,
-    claims_table,
-    finding,
-    impossible_p_values,
-)
 from reproduction.earlier_classes import hiv_tests
 from reproduction.fragments import NO_DESCRIPTORS
 from reproduction.page_choice import comparisons
@@ -22,6 +13,7 @@ from reproduction.pages import rows_of
 from reproduction.published import PAPER_ACCURACY
 
 from docs.conftest import ROOT
+from reproduction import claims
 
 RESULTS = ROOT / "docs" / "results"
 
@@ -32,8 +24,8 @@ def words(name: str) -> str:
 
 
 @cache
-def evidence() -> Evidence:
-    return Evidence(RESULTS)
+def evidence() -> claims.Evidence:
+    return claims.Evidence(RESULTS)
 
 
 def quoted(page: str, pattern: str) -> tuple[str, ...]:
@@ -119,12 +111,13 @@ def test_the_million_in_the_page_on_many_graphs():
 
 def test_the_finding_and_the_table_of_claims_are_those_of_the_rows():
     page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert page.partition(BEGIN)[2].partition(END)[0].strip() == claims_table(RESULTS)
-    assert page.partition(FINDING[0])[2].partition(FINDING[1])[0].strip() == finding(RESULTS)
+    marked = {claims.FINDING: claims.finding, (claims.BEGIN, claims.END): claims.claims_table}
+    for (begin, end), part in marked.items():
+        assert page.partition(begin)[2].partition(end)[0].strip() == part(RESULTS)
 
 
 def test_printed_p_values_that_the_printed_figures_cannot_give():
-    assert set(impossible_p_values()) == {"PTC_MR", "PROTEINS", "NCI1"}
+    assert set(claims.impossible_p_values()) == {"PTC_MR", "PROTEINS", "NCI1"}
     assert "On three of the four sets the printed value lies outside" in words("docs/paper.md")
 
 

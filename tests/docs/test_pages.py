@@ -1,6 +1,9 @@
-"""What pages say to type works, links lead somewhere, and the reference has every public name."""
+"""Pages and examples run as they stand, links lead somewhere, rooms keep their budgets of lines."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -14,6 +17,9 @@ OTHERS = [
     ROOT / "docs" / "paper.md", ROOT / "docs" / "scaling.md",
     *sorted((ROOT / "docs" / "results").glob("*.md")),
 ]  # fmt: skip
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", LANDING, *GUIDE], ids=lambda page: page.stem)
@@ -56,3 +62,30 @@ def test_every_public_name_is_in_the_reference_once():
     page = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
     listed = re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)
     assert sorted(listed) == sorted(set(tl.__all__) - {"__version__"})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs(example, tmp_path):
+    # It is run as a file, and then asked whether there is a figure.
+    check = (
+        f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); "
+        "import matplotlib.pyplot as plt; assert plt.get_fignums(), 'no figure'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore:.*non-interactive:UserWarning", "-c", check],
+        capture_output=True, text=True, timeout=300, cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg", "TREELENS_DATA": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_every_room_keeps_its_budget_and_one_above_it_is_noticed(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
+    house = __import__("benchmarks.house", fromlist=["house"])
+    lines = {room: sum(map(house.lines_of, files)) for room, files in house.rooms().items()}
+    assert house.over_budget(house.read_budgets(), lines) == []
+    monkeypatch.setattr(house, "read_budgets", lambda: {"gp": 1})
+    assert house.check() == 1
+    assert "gp has" in capsys.readouterr().out

@@ -2,18 +2,10 @@
 
 import numpy as np
 import pytest
-from reproduction.explained_models import (
-    Fingerprints,
-    ForestByShap,
-    ForestModel,
-    OwnModel,
-    node_values,
-    parts_of,
-    path_contributions,
-)
 from reproduction.fidelity import SHARES, curves, steps
 
 import treelens as tl
+from reproduction import explained_models as models
 
 pytest.importorskip("rdkit")
 TAILS = ["C" * k for k in range(1, 13)]
@@ -32,7 +24,7 @@ def test_parts_have_the_labels_and_edges_of_the_whole(graphs):
     n = whole.n_nodes
     kept = [np.ones(n, bool), *(rng.random(n) < 0.6 for _ in range(5))]
     fine = np.array(whole.fine_codes)
-    parts = parts_of(whole, kept)
+    parts = models.parts_of(whole, kept)
     assert parts[0].edges == graphs[3].edges
     for k, flags in enumerate(kept):
         nodes = np.flatnonzero(flags).tolist()
@@ -47,7 +39,7 @@ def test_parts_have_the_labels_and_edges_of_the_whole(graphs):
 def test_a_part_that_is_all_has_the_fingerprint_of_the_whole(graphs):
     from rdkit import Chem
 
-    made = Fingerprints()
+    made = models.Fingerprints()
     for smiles in SMILES[::5]:
         molecule = Chem.MolFromSmiles(smiles)
         n = molecule.GetNumAtoms()
@@ -58,18 +50,20 @@ def test_a_part_that_is_all_has_the_fingerprint_of_the_whole(graphs):
         assert made.spread(molecule, present).sum() == pytest.approx((whole > 0).sum())
 
 
-@pytest.mark.parametrize("kind", [ForestModel, ForestByShap])
+@pytest.mark.parametrize("kind", [models.ForestModel, models.ForestByShap])
 @pytest.mark.parametrize("y", [Y, np.arange(24.0)], ids=["classes", "numbers"])
 def test_contributions_of_bits_add_up_to_the_forests_prediction(graphs, y, kind):
-    if kind is ForestByShap:
+    if kind is models.ForestByShap:
         pytest.importorskip("shap", reason="needs shap: pip install -e '.[studies]'")
     model = kind(graphs, y, np.arange(0, 24, 2), 1)
-    roots = np.mean([node_values(tree)[0] for tree in model.forest.estimators_])
+    roots = np.mean([models.node_values(tree)[0] for tree in model.forest.estimators_])
     for index in (1, 13):
         bits = model.fingerprints.of(model.molecules[index])
         said = model._predict(bits[None, :])[0]
-        if kind is ForestModel:
-            assert roots + path_contributions(model.forest, bits).sum() == pytest.approx(said)
+        if kind is models.ForestModel:
+            assert roots + models.path_contributions(model.forest, bits).sum() == pytest.approx(
+                said
+            )
             continue
         worth = model.worth_of(bits)
         assert model.shap.base + worth.sum() == pytest.approx(said, abs=1e-6)
@@ -89,11 +83,11 @@ def test_steps_delete_and_insert_in_order():
 
 def test_contributions_come_before_random_order(graphs):
     """The nitro group decides: taking its atoms first must bring the prediction down first."""
-    model = OwnModel(graphs, Y, np.arange(0, 24, 2), 1)
+    model = models.OwnModel(graphs, Y, np.arange(0, 24, 2), 1)
     rng = np.random.default_rng(0)
     found = [curves(model, k, int(graphs.sizes[k]), rng) for k in range(1, 12, 2)]
     for kind, better in (("deletion", -1.0), ("insertion", 1.0)):
         mean = {x: np.mean([f[kind][x] for f in found]) for x in ("contributions", "random")}
         assert better * mean["contributions"] > better * mean["random"]
-    numbers = OwnModel(graphs, np.linspace(0.0, 1.0, 24), np.arange(0, 24, 2), 1)
+    numbers = models.OwnModel(graphs, np.linspace(0.0, 1.0, 24), np.arange(0, 24, 2), 1)
     assert np.isfinite(numbers.predict(1, [np.arange(graphs.sizes[1]) > 2])).all()

@@ -1,14 +1,19 @@
 """Pages of results are those of their rows, and the sums behind them are right."""
 
 import shutil
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reproduction.__main__ import PAGES, run
 from reproduction.data import StudyOptions
-from reproduction.fragments import Ames, _fingerprints, forest_environments, same, summary
+from reproduction.figures import DEPTH, LEFT, RIGHT, compare_nodes
+from reproduction.figures import run as draw
+from reproduction.fragments import Ames, _fingerprints, forest_environments, summary
 from reproduction.pages import common_rows, paired
+
+from treelens import WassersteinWL, WLOptimalAssignment, WLSubtree, as_graph_collection
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -71,8 +76,31 @@ def test_a_class_is_met_by_the_first_positive_fragment():
     assert found["n_met"] == 2
 
 
-def test_fragments_are_the_same_where_they_cover_the_same_atoms_with_one_sign():
-    one = {(1, 0), (1, 1), (2, 0)}
-    assert same(one, {(1, 0), (1, 1)})
-    assert not same(one, {(1, 0), (3, 1)})
-    assert not same(one, {(-k, atom) for k, atom in one})
+# --- pictures -----------------------------------------------------------------------------------
+
+
+def test_values_under_the_panels_are_the_kernels():
+    graphs = as_graph_collection(
+        [(list(g.edges), dict(enumerate(g.node_labels))) for g in (LEFT, RIGHT)]
+    )
+    found, options = compare_nodes(), {"depth": DEPTH, "include_depth_zero": False}
+    for kernel, value in (
+        (WLSubtree, found.subtree),
+        (WLOptimalAssignment, found.optimal_assignment),
+    ):
+        assert value == pytest.approx(kernel(**options).fit_transform(graphs)[0, 1], abs=1e-9)
+    kernel = WassersteinWL(gamma=1.0, **options).fit_transform(graphs)[0, 1]
+    assert found.wasserstein == pytest.approx(-np.log(kernel), abs=1e-7)
+
+
+def test_pictures_are_whole(tmp_path):
+    draw(StudyOptions(tmp_path))
+    written = list((tmp_path / "figures").iterdir())
+    assert {path.stem for path in written} == {
+        "wl_scheme", "three_kernels", "hinges", "synthetic_substructures",
+    }  # fmt: skip
+    for path in written:
+        if path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+        else:
+            assert path.read_bytes().startswith(b"\x89PNG")

@@ -5,27 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reproduction.methods import (
-    FIXED_METHODS,
-    GRIDS,
-    LEARNER,
-    PAPER_METHODS,
-    ReleasedCodeWeights,
-    study_learner,
-)
-from reproduction.protocol import (
-    DataSet,
-    _FoldSearches,
-    _learner,
-    fixed_kernels,
-    inner_splits,
-    kernel_search,
-    outer_split,
-    run_wl_fold,
-)
+from reproduction.methods import GRIDS, LEARNER, PAPER_METHODS, study_learner
+from reproduction.protocol import DataSet, inner_splits, kernel_search, outer_split, run_wl_fold
 from sklearn.base import clone
 
-from reproduction import protocol
+from reproduction import methods, protocol
 from treelens import GraphSVC, RandomWalk, ShortestPath, make_synthetic
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -48,7 +32,7 @@ def made() -> DataSet:
 
 def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np.ndarray:
     """Decision values of the test part as the protocol computes them."""
-    search = kernel_search(data, [(train, test)], _learner({}, seed), final=True)
+    search = kernel_search(data, [(train, test)], protocol._learner({}, seed), final=True)
     return search.run([choice], race=False).decisions[choice][test, 0]
 
 
@@ -97,8 +81,8 @@ def test_kernels_that_cannot_see_labels(made, method):
     bare = [(list(graph.edges), dict.fromkeys(range(graph.n_nodes), "x")) for graph in made.graphs]
     name = f"{method}_unlabelled"
     kind = RandomWalk if method == "random_walk" else ShortestPath
-    settings = FIXED_METHODS[name][1]
-    kernels = fixed_kernels(made, name)
+    settings = methods.FIXED_METHODS[name][1]
+    kernels = protocol.fixed_kernels(made, name)
     assert len(kernels) == len(settings)
     for kernel, setting in zip(kernels, settings, strict=True):
         np.testing.assert_allclose(kernel, kind(**setting).fit_transform(bare), rtol=1e-12)
@@ -112,21 +96,13 @@ def test_classes_of_the_test_part_change_nothing(made):
     lies[test] = 1 - lies[test]
     found = []
     for data in (made, replace(made, codes=lies)):
-        searches = _FoldSearches(data, inner_splits(made.codes, train, 1), 0)
+        searches = protocol._FoldSearches(data, inner_splits(made.codes, train, 1), 0)
         for method in ("wwl", "learned_wwl", "learned_wl_tanimoto"):
             choice, score = searches.choose(method)
             found.append((choice, score, final_decisions(data, choice, train, test)))
     for honest, lied in zip(found[:3], found[3:], strict=True):
         assert honest[:2] == lied[:2]
         np.testing.assert_array_equal(honest[2], lied[2])
-
-
-def test_inner_splits_stay_within_the_training_part(made):
-    train, test = outer_split(made.codes, 2, 5, seed=0)
-    for fit, check in inner_splits(made.codes, train, seed=3):
-        assert not set(fit) & set(check)
-        assert set(fit) | set(check) == set(train)
-        assert not (set(fit) | set(check)) & set(test)
 
 
 # --- learners ---------------------------------------------------------------------------------
@@ -143,7 +119,7 @@ def study():
 
 def test_the_released_program_drifts_within_its_box(study):
     learner = study_learner(preset="released-code", random_state=0)
-    assert isinstance(clone(learner).set_params(radius=3.0), ReleasedCodeWeights)
+    assert isinstance(clone(learner).set_params(radius=3.0), methods.ReleasedCodeWeights)
     weights = learner.fit(*study).weights_
     assert 1.5 < weights.max() <= 2.0
     assert weights.min() >= 0.0

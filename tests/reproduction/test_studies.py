@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from reproduction.data import StudyOptions
+from reproduction.data import Molecules, StudyOptions, load_molecules
+from reproduction.rows import read_rows
 
-from reproduction import pattern_study, published, synthetic_study
+from reproduction import censored, defaults, pattern_study, published, synthetic_study
 from strategies import make_random_graphs
-from treelens import make_synthetic
+from treelens.graphs.molecules import smiles_to_collection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -51,17 +52,6 @@ def test_learned_weights_beat_uniform_ones_on_made_graphs():
     assert 0.4 < rows[0]["carriers"]["positive"] < 0.8
 
 
-def test_the_printed_numbers_never_reach_a_radius():
-    """Why one radius of the paper's grid stands for all three where its steps are taken."""
-    small, large = (
-        synthetic_study.fit_one(0, "preset_paper", False).set_params(weight_radius=radius)
-        for radius in (0.1, 1.0)
-    )
-    graphs, y = make_synthetic(substructures=[1, 2, 3, 4], random_state=0)
-    weights = [model.fit(graphs, y).patterns_["weight"].sort_index() for model in (small, large)]
-    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-12)
-
-
 # --- learned patterns -------------------------------------------------------------------------
 
 
@@ -90,14 +80,10 @@ def test_error_bars_measure_the_spread_of_a_mean():
     assert (errors[alone] < errors[common]).all()
 
 
-# --- intervals --------------------------------------------------------------------------------
+# --- intervals and limits -----------------------------------------------------------------------
 
 
 def test_intervals_of_one_fold_and_their_table(data_folder, tmp_path):
-    from reproduction.data import load_molecules
-
-    from reproduction import defaults
-
     data = load_molecules("FreeSolv")
     split, fold, train, test = next(defaults._folds(data.graphs, 1))
     found = defaults.covered(data, train[:150], test, 1)
@@ -105,3 +91,33 @@ def test_intervals_of_one_fold_and_their_table(data_folder, tmp_path):
     assert found["factor"] >= 1.0
     row = {"set": "FreeSolv", "split": split, "fold": fold, **found}
     assert f"{100 * found['scaffold']:.1f} (" in defaults._interval_parts([row])[-1]
+
+
+def test_rows_and_page_of_limits(monkeypatch, tmp_path):
+    smiles = [f"{'C' * n}{end}" for n in range(1, 21) for end in "ONF"]
+    values = np.array([0.3 * s.count("C") + 1.5 * s.count("N") for s in smiles])
+    data = Molecules(smiles_to_collection(smiles), smiles, values)
+    monkeypatch.setattr(censored, "load_molecules", lambda name: data)
+    options = StudyOptions(tmp_path, ["made"], ["limits", "left_out"], repeats=2, n_jobs=1)
+    censored.run(options)
+    path = tmp_path / "rows" / "censored.jsonl"
+    before = path.read_bytes()
+    censored.run(options)  # nothing is missing
+    assert path.read_bytes() == before
+    rows = read_rows(path)
+    assert len(rows) == 8
+    for row in rows:
+        assert row["n_limits"] == pytest.approx(0.3 * row["n_train"], abs=3)
+        assert 0 < row["n_within"] < row["n_test"]
+    # A page compares all four.
+    more = [
+        {**row, "method": {"limits": "clipped", "left_out": "uncensored"}[row["method"]]}
+        for row in rows
+    ]
+    with options.rows("censored", ("set", "side", "method", "split")) as file:
+        for row in more:
+            file.append(row)
+    page = censored.write(tmp_path).read_text()
+    errors = [row["rmse"] for row in rows if (row["side"], row["method"]) == ("low", "limits")]
+    assert f"| made | low | {np.mean(errors):.3f} |" in page
+    assert censored.write(tmp_path / "empty") is None

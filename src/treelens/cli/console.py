@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -21,18 +21,19 @@ from treelens.json_values import plain
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 the work failed (no room, no permission, no network, a missing "
-    "package); 2 the command or its input is not right; 130 stopped by Ctrl-C, no output file is "
-    "left half written."
+    "Exit codes: 0 done; 1 failed (no room, no permission, no network, a missing package); 2 the "
+    "command or its input is wrong; 130 stopped by Ctrl-C."
 )
 # Without a terminal there is no width to fit; wide enough that tables need not fold.
 _WIDTH_OF_A_FILE = 200
+_MOST_LISTED = 40
 # Control characters can move the cursor, change the title or hide text; signs that turn the reading
 # direction can make a text look like another; lone surrogates cannot be printed at all.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  # scores in percent
+_LONG_TITLES = {"coverage": "within 90 % interval", "balanced_accuracy": "balanced accuracy"}
 # Parameters of the library, which its messages name, and the options they are here.
 _SAME_NAME = (
     "smiles", "target", "task", "transform", "covariates", "qualifier", "duplicates", "wanted",
@@ -109,6 +110,22 @@ class Output:
             self.line(title)
         self._console().print(table)
 
+    def facts(self, facts: Mapping[str, Any], title: str = "") -> None:
+        """Print names and values that there are, one a line; names stand under a title."""
+        known = {name: value for name, value in facts.items() if value not in (None, "", [], {})}
+        if known and title:
+            self.line(title)
+        width, start = max(map(len, known), default=0), "  " if title else ""
+        for name, value in known.items():
+            if isinstance(value, Mapping):
+                value = [f"{key}: {cell_text(each)}" for key, each in value.items()]
+            if isinstance(value, (list, tuple)):
+                more = f", and {len(value) - _MOST_LISTED} more" * (len(value) > _MOST_LISTED)
+                value = ", ".join(map(str, value[:_MOST_LISTED])) + more
+            self.line(f"{start}{name:{width}}  {cell_text(value)}")
+        if known and title:
+            self.line()
+
     def _console(self) -> Any:
         from rich.console import Console
 
@@ -156,6 +173,13 @@ def shortened(text: str, longest: int) -> str:
 def percent(share: float | None) -> str:
     """``"87.4 %"``."""
     return "" if share is None else f"{100 * share:.1f} %"
+
+
+def score_title(name: str) -> str:
+    """The title of a score: ``"RMSE"`` (rmse)."""
+    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
+
+    return _LONG_TITLES.get(name) or {**CLASS_SCORES, **NUMBER_SCORES}[name][0]
 
 
 def score_text(name: str, value: float | None) -> str:

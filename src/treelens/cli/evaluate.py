@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import floor, log10
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
+from treelens.graphs.errors import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +28,6 @@ SVC_KERNELS = {
 BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
 _SAME = 1e-9  # differences below this are rounding
-_SPLITS = {
-    "random": "random folds, copies of a molecule together",
-    "scaffold": "folds of whole Murcko scaffolds",
-    "cluster": "folds of whole clusters (Butina, ECFP4 Tanimoto 0.4)",
-}
 
 
 @command
@@ -41,44 +36,35 @@ def evaluate_cli(
     data: options.TrainingSource,
     training: options.Training,
     split: Annotated[str, options.option(
-        help="How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of similar molecules), time=COLUMN (train on the past; merged rows count "
-        "from the latest of their dates), column=COLUMN (train and test, or groups that stay "
-        "together). Copies of a molecule are never on both sides.",
+        "How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+        "(whole clusters of similar molecules), time=COLUMN (train on the past), column=COLUMN "
+        "(train and test, or groups that stay together).",
     )] = "random",
     models: Annotated[str, options.option(
-        help="Which to compare: gp (what 'treelens fit' does), gp_branches, "
-        "gp_depths, gp_uniform; for classes also svc (what 'treelens fit --method "
-        "svc' does), wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; for "
-        "molecules also ecfp_gp, ecfp_forest, boosting. Others than gp and learned_NAME "
-        "are tested against the first.",
+        "gp (what 'treelens fit' does), gp_branches, gp_depths, gp_uniform; of classes also "
+        "svc, wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; of molecules also "
+        "ecfp_gp, ecfp_forest, boosting.",
     )] = "gp,gp_uniform",
     baselines: Annotated[bool, options.option(
-        "--baselines",
-        help="Add ecfp_gp, ecfp_forest and boosting: models on fingerprints and descriptors, "
-        "tuned within the training part.",
+        "Add ecfp_gp, ecfp_forest, boosting: on fingerprints and descriptors.", "--baselines",
     )] = False,
     score: Annotated[str | None, options.option(
-        help="The score that is tested.",
+        "The score that is tested.",
         default="roc_auc; accuracy of several classes; rmse of numbers",
     )] = None,
     positive: Annotated[str | None, options.option(
-        metavar="CLASS", default="the second one",
-        help="Of two classes the one that PR AUC, recall and precision are about.",
+        "Of PR AUC, recall and precision.", metavar="CLASS", default="the second of two",
     )] = None,
-    folds: Annotated[int, typer.Option(help="Outer folds.", min=2)] = 5,
-    repeats: Annotated[int, typer.Option(help="Repetitions of them.", min=1)] = 1,
+    folds: Annotated[int, options.option("Outer folds.", min=2)] = 5,
+    repeats: Annotated[int, options.option("Repetitions of them.", min=1)] = 1,
 ) -> None:  # fmt: skip
-    """Compare models on DATA by nested cross-validation, with tests of significance.
+    """Compare models on DATA by nested cross-validation.
 
-    All settings are chosen within the training part of each outer fold, thresholds too. Models with
-    learned weights are tested against uniform weights, models with covariates against the same
-    without them, the others against the first. Classes are scored by ROC AUC, PR AUC, MCC, accuracy
-    and more; numbers by RMSE, MAE, R2, the negative log predictive density (NLPD) and the share
-    within the 90 % interval.
+    All settings and thresholds are chosen within the training part of each outer fold, and copies
+    of a molecule are never on both sides. Models with learned weights are tested against uniform
+    weights, models with covariates against the same without them, the others against the first.
     """
     from treelens.evaluation.splits import check_split, table_splits
-    from treelens.graphs.errors import check_choice
 
     check_split(split)
     names = options.split_columns(models, "--models")
@@ -101,14 +87,11 @@ def evaluate_cli(
     if table.limits is not None:
         parts = [(train, test[table.limits[test] == 0]) for train, test in parts]
         if not all(len(test) for _, test in parts):
-            raise ValueError(
-                "A test part holds limits only: use fewer --folds, or another --split."
-            )
+            raise ValueError("A test part has limits only: use fewer --folds, or another --split.")
         others = ", ".join(name for name in names if name not in GP)
         notes.append(
-            "limits are learned from but not scored: scores are of measured values, among which a "
-            "model that never predicts beyond the limits looks better than it is."
-            + (f" {others}: limits are taken for values." if others else "")
+            "limits are learned from but not scored, which flatters models that never predict "
+            "beyond them." + (f" {others}: limits are taken for values." if others else "")
         )
     output.note(*notes)
     result = _evaluated(output, table, chosen, parts, score, positive)
@@ -118,7 +101,6 @@ def evaluate_cli(
 
 def _model(name: str, task: str, training: options.Training) -> Any:
     """Return an estimator, not yet fitted."""
-    from treelens import GraphClassifier, GraphRegressor, GraphSVC, PairwiseWeights
     from treelens.estimators.baselines import BASELINES, LearnedKernelSVC
     from treelens.pairwise.solvers import QuasiNewton
 
@@ -126,35 +108,30 @@ def _model(name: str, task: str, training: options.Training) -> Any:
     if name in GP:
         settings = training.gp_settings(GP[name])
         if regression:
-            return GraphRegressor(**settings, progress=False)
-        return GraphClassifier(**settings, threshold=training.threshold, progress=False)
+            return tl.GraphRegressor(**settings, progress=False)
+        return tl.GraphClassifier(**settings, threshold=training.threshold, progress=False)
     if name in BASELINE_NAMES:
         return BASELINES[name][regression](n_jobs=training.jobs, random_state=seed)
     if regression:
-        raise ValueError(
-            f"--models {name}: it learns classes, and this is a regression. Use of "
-            f"{', '.join(GP)}, or --task classification."
-        )
-    model = GraphSVC(**training.svc_settings(), progress=False)
+        raise ValueError(f"--models {name}: it learns classes, and this is a regression.")
+    model = tl.GraphSVC(**training.svc_settings(), progress=False)
     base = name.removeprefix("learned_")
     if base in SVC_KERNELS:
         model.set_params(kernel=list(SVC_KERNELS[base]), weight_radius=0.0)
     if base == name:
         return model
-    return LearnedKernelSVC(model, PairwiseWeights(solver=QuasiNewton(tol=1e-3), random_state=seed))
+    learner = tl.PairwiseWeights(solver=QuasiNewton(tol=1e-3), random_state=seed)
+    return LearnedKernelSVC(model, learner)
 
 
 def rival_of(name: str, names: list[str]) -> str | None:
-    """Return the rival of a model: itself without learning or covariates, else the first."""
-    base = name.removesuffix(WITH_COVARIATES)
-    similar = [other for other in names if other.endswith(WITH_COVARIATES) == (base != name)]
-    learns = base in GP and base != "gp_uniform"
-    if base != name:
-        others = [other for other in similar if other != name]
-        return base if learns or not others else others[0]
-    twin = "gp_uniform" if learns else name.removeprefix("learned_")
-    rival = twin if twin in similar and twin != name else similar[0]
-    return None if rival == name else rival
+    """Return the rival of a model: itself without covariates or learning, else the first."""
+    if name.endswith(WITH_COVARIATES):
+        return name.removesuffix(WITH_COVARIATES)
+    twin = "gp_uniform" if name in GP else name.removeprefix("learned_")
+    if twin == name or twin not in names:
+        twin = next(other for other in names if not other.endswith(WITH_COVARIATES))
+    return None if twin == name else twin
 
 
 def _evaluated(
@@ -167,7 +144,6 @@ def _evaluated(
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
-    from treelens.graphs.errors import check_choice
     from treelens.graphs.recipe import noun_of
 
     graphs, y = table.learned()
@@ -175,16 +151,13 @@ def _evaluated(
     classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
     tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")
     check_choice("--score", tested, tuple(NUMBER_SCORES if numbers else CLASS_SCORES))
-    if positive is not None and (len(classes) != 2 or positive not in classes):
-        raise ValueError(
-            f"--positive {positive}: expected one of two classes; there are "
-            f"{', '.join(classes[:10]) or 'none'}."
-        )
+    if positive is not None:
+        check_choice("--positive", positive, tuple(classes if len(classes) == 2 else ()))
     named = (positive or classes[1]) if len(classes) == 2 else None
+    beside = {"covariates": list(table.covariates)}
     found = cross_validate(
         models, graphs, y, splits, positive=named,
-        fit_options={name: {"covariates": list(table.covariates)}
-                     for name in models if name.endswith(WITH_COVARIATES)},
+        fit_options={name: beside for name in models if name.endswith(WITH_COVARIATES)},
         progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
     )  # fmt: skip
     dummy = DummyRegressor() if numbers else DummyClassifier()  # the mean; the most frequent class
@@ -192,14 +165,9 @@ def _evaluated(
         "rmse" if numbers else "accuracy"]  # fmt: skip
     names = list(models)
     return {
-        "source": table.source,
-        "target": table.target,
-        "task": table.task,
-        "noun": noun_of(graphs.recipe),
-        "n_graphs": len(graphs),
-        "n_splits": len(splits),
-        "n_tested": int(np.mean([len(test) for _, test in splits])),
-        "positive": named,
+        "source": table.source, "target": table.target, "task": table.task,
+        "noun": noun_of(graphs.recipe), "n_graphs": len(graphs), "n_splits": len(splits),
+        "n_tested": int(np.mean([len(test) for _, test in splits])), "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
         "mean_rmse" if numbers else "majority": float(np.mean(simple)),
         "models": [
@@ -211,7 +179,7 @@ def _evaluated(
             float(np.mean([len(test) / len(train) for train, test in splits])),
             lambda name: rival_of(name, names),
         ),
-    }
+    }  # fmt: skip
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -232,16 +200,12 @@ def _show(output: Output, result: dict[str, Any]) -> None:
         if result["n_splits"] > 1 and spread is not None and spread > _SAME:
             cells[0] += f" ± {score_text(tested, float(f'{spread:.2g}')).removesuffix(' %')}"
         rows.append([model["model"], *cells])
-    kind, _, column = result["split"].partition("=")
-    how = _SPLITS.get(kind, f"by {column!r}" + ", past before future" * (kind == "time"))
-    n, repeats = result["n_splits"], result["n_repeats"]
+    n = result["n_splits"]
     parts = "one test part" if n == 1 else f"{n} test parts"
-    if repeats > 1 and n > result["n_folds"]:
-        parts = f"{n // repeats} x {repeats} test parts"
     size = f"{result['n_graphs']} {result['noun']}"
     title, more = known[tested]
     output.table(["model", *(known[name][0] for name in shown)], rows,
-                 f"{result['source']}: {size}, {parts}, {how}")  # fmt: skip
+                 f"{result['source']}: {size}, {parts}, split by {result['split']}")  # fmt: skip
     if result["tests"]:
         columns = ["model", "against", f"difference of {title}", "p (Holm)"]
         output.table(columns, map(_verdict, result["tests"]))
@@ -269,6 +233,5 @@ def _verdict(test: dict[str, Any]) -> list[str]:
     pair = [test["model"], test["against"]]
     if error < _SAME:  # one part, or the same difference in all: no spread
         return [*pair, "none" if abs(difference) < _SAME else f"{difference:+.3g}", ""]
-    decimals = max(0, 1 - floor(log10(error)))  # two digits of the standard error
-    shown = f"{difference:+.{decimals}f} ± {error:.{decimals}f}"
-    return [*pair, shown, f"{test['p_holm']:.3f}"]
+    digits = max(0, 1 - floor(log10(error)))  # two of the standard error
+    return [*pair, f"{difference:+.{digits}f} ± {error:.{digits}f}", f"{test['p_holm']:.3f}"]

@@ -1,4 +1,4 @@
-"""``treelens explain``, ``fragments``, ``patterns``, ``info``, ``serve``: look into a model."""
+"""Commands that look into a model, decide with it (``suggest``, ``advise``), or serve it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from treelens.cli import options
-from treelens.cli.console import Output, cell_text, command
+from treelens.cli.console import Output, command, percent, shortened
 
 _SHARE = "frequency "  # what the columns of classes are called
 _LOCAL = "127.0.0.1"
+_SHOWN = 24  # rows of a long table
+_LONGEST = 14  # characters of a molecule: a line has 80
 
 
 @command
@@ -20,14 +20,14 @@ def explain_cli(
     output: Output,
     model: options.ModelPath,
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
+    out: Annotated[Path, options.option("The HTML file to write.", "--out", "-o")] = Path(
         "report.html"
     ),
     target: options.Truth = None,
     smiles: options.Smiles = None,
     jobs: options.Jobs = -1,
 ) -> None:
-    """Explain the predictions of a MODEL on DATA in one HTML file that needs nothing else."""
+    """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
     loaded.report(out, table.graphs, table.y, names=table.source)
@@ -39,17 +39,17 @@ def fragments_cli(
     output: Output,
     model: options.ModelPath,
     data: options.Data,
-    top: Annotated[int, typer.Option(help="At most so many.", min=1)] = 40,
+    top: Annotated[int, options.option("At most so many.", min=1)] = 40,
     target: options.Truth = None,
     out: Annotated[
-        Path | None, typer.Option("--csv", "-o", help="Write the table to this CSV file.")
+        Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
     smiles: options.Smiles = None,
     jobs: options.Jobs = -1,
 ) -> None:
-    """Print the fragments of DATA with the largest effects on the predictions of a MODEL.
+    """Print the fragments of DATA that change predictions most.
 
-    Best with the data that the model was trained on: each graph is then explained by the others.
+    Best with the data that the MODEL was fitted to: each graph is then explained by the others.
     """
     from treelens.graphs.recipe import noun_of
 
@@ -58,12 +58,10 @@ def fragments_cli(
     y = None if target is None or rows.y is None else rows.learned()[1]
     table = loaded.fragments(rows.graphs, y, n_fragments=top)
     result: dict[str, Any] = {
-        "model": str(model),
-        "noun": noun_of(rows.graphs.recipe),
-        "n_graphs": len(rows.graphs),
+        "model": str(model), "noun": noun_of(rows.graphs.recipe), "n_graphs": len(rows.graphs),
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         **{str(name): value for name, value in table.attrs.items()},
-    }
+    }  # fmt: skip
     output.finish(result, _show_fragments, out, table=table, index=True)
 
 
@@ -81,8 +79,9 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
     columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
-    title = "Fragments: those first that add most beyond the ones above them"
+    title = "Fragments and their effects (± standard error), each beyond those above it"
     output.table(columns, rows, title, cut=["fragment", "SMARTS"])
+    explain_some(output, result["fragments"])
     if "effect" in result["size"]:
         size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
@@ -91,35 +90,33 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         )
 
 
+def explain_some(output: Output, fragments: list[dict[str, Any]]) -> None:
+    """Say what "(some)" after the name of a group means, where there is one."""
+    if any("(some)" in row["name"] for row in fragments):
+        output.line("(some): most molecules with this group do not have the fragment.")
+
+
 @command
 def patterns_cli(
     output: Output,
     model: options.ModelPath,
-    top: Annotated[int, typer.Option(help="How many to print.", min=0)] = 20,
+    top: Annotated[int, options.option("How many to print.", min=0)] = 20,
     sort: Annotated[Literal["auto", "weight", "difference", "support"], options.option(
-        help="difference: by its size (two classes: mean share of nodes in the second minus the "
-        "first; more: largest minus smallest; numbers: mean of graphs with it minus without); "
-        "auto: weight where weights were learned, else difference.",
+        "difference: between classes, or between graphs with and without it; auto: weight "
+        "where weights were learned, else difference.",
     )] = "auto",
     out: options.CsvOut = None,
 ) -> None:  # fmt: skip
-    """Print the patterns of a MODEL: weight, support, and the class or values it goes with."""
+    """Print the patterns of a MODEL with weights and classes."""
     from treelens.estimators.fit_summary import pattern_summary
 
     loaded = options.load_model(model, writes=[out])
-    recipe = "graphs from another source" if loaded.recipe_ is None else str(loaded.recipe_)
-    result = {
-        "model": str(model),
-        "method": "svc" if hasattr(loaded, "best_params_") else "gp",
-        **pattern_summary(loaded, top, sort),
-    }
-
-    def show(output: Output, result: dict[str, Any]) -> None:
-        output.line(f"Fitted to: {recipe}")
-        show_patterns(output, result)
-
+    method = "svc" if hasattr(loaded, "best_params_") else "gp"
+    result = {"model": str(model), "method": method, **pattern_summary(loaded, top, sort)}
+    if not output.as_json:
+        output.line(f"Fitted to: {loaded.recipe_ or 'graphs from another source'}")
     table = None if out is None else loaded.patterns_
-    output.finish(result, show, out, "All patterns", table, index=True)
+    output.finish(result, show_patterns, out, "All patterns", table, index=True)
 
 
 def show_patterns(output: Output, result: dict[str, Any]) -> None:
@@ -147,7 +144,7 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def info_cli(output: Output, model: options.ModelPath) -> None:
-    """Show what a MODEL was fitted to, and how: table and columns, recipe, kernel, sizes."""
+    """Show what a MODEL was fitted to, and how."""
     from treelens.estimators.fit_summary import model_facts
 
     facts = model_facts(options.load_model(model))
@@ -167,34 +164,17 @@ def covariate_list(facts: dict[str, Any]) -> str:
 
 def _show_info(output: Output, result: dict[str, Any]) -> None:
     table = (result["recipe"] or {}).get("table") or {}
-    sections = {
-        f"{result['model']} ({result['bytes']:,} bytes)": {
-            "kind": result["kind"],
-            "predicts": result["target_in_words"] or result["task"],
-            "classes": ", ".join((result["classes"] or [])[:20]),
-        },
-        "Fitted to": {
-            "file": table.get("source"),
-            "molecules in column": table.get("smiles"),
-            "rows named by": ", ".join(table.get("ids") or []),
-            **(table.get("counts") or {}),
-            "read from": result["recipe_in_words"],
-            "training data": result["training_data"],
-        },
-        "Kernel": result["kernel"],
-        "Sizes": result["sizes"],
-        "Weight of levels": result["levels"],
-    }
-    for title, lines in sections.items():
-        rows = {name: value for name, value in lines.items() if value not in (None, "")}
-        if rows:
-            output.line(title)
-        for name, value in rows.items():
-            several = isinstance(value, (list, tuple))
-            text = ", ".join(map(str, value)) if several else cell_text(value)
-            output.line(f"  {name:{max(map(len, rows))}}  {text}")
-        if rows:
-            output.line()
+    output.facts({
+        "kind": result["kind"], "predicts": result["target_in_words"] or result["task"],
+        "classes": result["classes"],
+    }, f"{result['model']} ({result['bytes']:,} bytes)")  # fmt: skip
+    output.facts({
+        "file": table.get("source"), "molecules in column": table.get("smiles"),
+        "rows named by": table.get("ids"), **(table.get("counts") or {}),
+        "read from": result["recipe_in_words"], "training data": result["training_data"],
+    }, "Fitted to")  # fmt: skip
+    for title, key in (("Kernel", "kernel"), ("Sizes", "sizes"), ("Weight of levels", "levels")):
+        output.facts(result[key], title)
     if result["learning"]:
         output.line(result["learning"])
     if facts := result.get("covariates"):
@@ -205,37 +185,187 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
         )
 
 
+# --- suggest and advise ---------------------------------------------------------------------------
+
+
+@command
+def suggest_cli(
+    output: Output,
+    model: options.ModelPath,
+    pool: options.Data,
+    n: Annotated[int, options.option("How many to choose.", min=1)] = 24,
+    strategy: Annotated[str, options.option(
+        "expected_improvement, ucb (see --exploration), thompson, greedy or uncertainty.",
+    )] = "expected_improvement",
+    minimize: options.Minimize = False,
+    where: Annotated[str | None, options.option(
+        "Such as 'MW < 500 and price <= 5': descriptors or columns.", metavar="CONDITION",
+    )] = None,
+    wanted: options.Wanted = None,
+    exploration: Annotated[
+        float, options.option("Standard deviations that ucb adds.", min=0.0)
+    ] = 1.0,
+    out: options.CsvOut = None,
+    smiles: options.Smiles = None,
+    ids: options.Ids = None,
+    seed: Annotated[int, options.option("Of thompson.", min=0)] = 0,
+    jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
+    """Choose candidates of DATA to measure next.
+
+    One line a choice, the first choice first: position in DATA (from 0), name, prediction with its
+    90 % interval, the probability of a measurement better than all so far, whether it is in the
+    domain of applicability, and the nearest measured compound with its value. Candidates that the
+    MODEL was fitted to are left out.
+    """
+    from treelens.decisions.suggest import suggest
+
+    loaded = options.load_model(model, jobs, [pool], [out])
+    table = options.read_data(pool, smiles=smiles, names=ids, model=loaded)
+    output.note(*table.notes)
+    found = suggest(
+        loaded, table, n, strategy, not minimize, where=where, wanted=wanted,
+        exploration=exploration, random_state=seed,
+    )  # fmt: skip
+    result: dict[str, Any] = {
+        "model": str(model), "pool": pool, "n_candidates": len(table.graphs),
+        "n_meeting_condition": found.attrs["n_candidates"], "wanted": found.attrs["wanted"],
+        "strategy": strategy, "suggestions": found.to_dict("records"),
+    }  # fmt: skip
+    output.finish(result, _show_suggestions, out, table=found)
+
+
+def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
+    rows = []
+    for row in result["suggestions"]:
+        molecule = row.get("name") or row.get("smiles") or f"index {row['index']}"
+        shown = {"molecule": shortened(str(molecule), _LONGEST)}
+        if "prediction" in row:
+            interval = f"{row['lower_90']:.3g} to {row['upper_90']:.3g}"
+            shown["prediction (90 %)"] = f"{row['prediction']:.3g} ({interval})"
+            shown["better"] = percent(row["probability_better"])
+        else:
+            shown["class"] = shortened(str(row["class"]), _LONGEST)
+            shown["probability"] = percent(row["probability"])
+        shown["domain"] = "yes" if row["in_domain"] else "no"
+        near = row.get("nearest_name") or row.get("nearest_smiles") or ""
+        value = row["nearest_value"]
+        value = f"{value:.3g}" if isinstance(value, float) else value
+        shown["nearest (value)"] = f"{shortened(str(near), _LONGEST - 3)} ({value})".lstrip()
+        rows.append(shown)
+    n_met, n_all = result["n_meeting_condition"], result["n_candidates"]
+    title = f"{len(rows)} of {n_met} candidates"
+    title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
+    title += "" if result["wanted"] is None else f", looking for class {result['wanted']}"
+    _show_first(output, result, rows, title)
+
+
+@command
+def advise_cli(
+    output: Output,
+    model: options.ModelPath,
+    lead: Annotated[str, options.argument("LEAD", "A SMILES, or a file that begins with it.")],
+    n: Annotated[int, options.option("How many changes.", min=1)] = 50,
+    minimize: options.Minimize = False,
+    wanted: options.Wanted = None,
+    training: Annotated[str | None, options.option(
+        "The table that the model was fitted to.", metavar="FILE",
+        default="the molecules that the model keeps",
+    )] = None,
+    min_pairs: Annotated[int, options.option("Pairs that must show a change.", min=1)] = 1,
+    largest: Annotated[
+        int, options.option("Heavy atoms of a substituent.", "--largest-change", min=1)
+    ] = 10,
+    out: options.CsvOut = None,
+    html: Annotated[Path | None, options.option("Write a page with drawings.")] = None,
+    jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
+    """Predict what replacing a substituent of a LEAD would do.
+
+    Replacements are those that matched pairs of the training molecules show. Each line: the change,
+    the new molecule, the predicted difference with its standard deviation, the mean measured
+    difference of the pairs and their number, whether the new molecule is in the domain of
+    applicability, and the changes of weight and logP.
+    """
+    from treelens.decisions.advise import advise, write_advice
+    from treelens.models.predictions import smiles_of
+
+    reads = [lead] if training is None else [lead, training]
+    loaded = options.load_model(model, jobs, reads, [out, html])
+    texts = smiles_of(options.read_data(lead, model=loaded).graphs)
+    if texts is None:
+        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
+    if len(texts) > 1:
+        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
+    known = None
+    if training is not None:
+        known = options.read_for_model(output, training, loaded, learn=True)
+    table = advise(
+        loaded, texts[0], n, not minimize, wanted=wanted, min_pairs=min_pairs,
+        largest_change=largest, training=known,
+    )  # fmt: skip
+    result: dict[str, Any] = {
+        "model": str(model), "lead": texts[0], "wanted": table.attrs["wanted"],
+        "advice": table.to_dict("records"),
+    }  # fmt: skip
+    if html is not None:
+        result["html"] = str(write_advice(table, texts[0], html))
+    output.finish(result, _show_advice, out, table=table)
+
+
+def _show_advice(output: Output, result: dict[str, Any]) -> None:
+    opposite = [row["pair_mean"] * row["difference"] < 0 for row in result["advice"]]
+    rows = [
+        {
+            "change": row["change"], "molecule": row["smiles"],
+            "difference": f"{row['difference']:+.3g} ± {row['std']:.2g}",
+            "mean of pairs": f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}",
+            "domain": "yes" if row["in_domain"] else "no",
+            "weight": f"{row['weight_change']:+.1f}", "logP": f"{row['logp_change']:+.2f}",
+        }
+        for row, against in zip(result["advice"], opposite, strict=True)
+    ]  # fmt: skip
+    title = f"Changes of {result['lead']}"
+    if result["wanted"] is not None:
+        title += f", towards class {result['wanted']} (differences of the decision value)"
+    _show_first(output, result, rows, title, cut=("change", "molecule"))
+    if any(opposite[:_SHOWN]):
+        output.line("(!) The pairs were measured to differ the other way than predicted.")
+    if "html" in result:
+        output.line(f"The page: {result['html']}")
+
+
+def _show_first(
+    output: Output, result: dict[str, Any], rows: list[dict[str, Any]], title: str, cut: Any = ()
+) -> None:
+    columns = list(rows[0]) if rows else []
+    output.table(columns, [list(row.values()) for row in rows[:_SHOWN]], title, cut)
+    if len(rows) > _SHOWN and "out" not in result:
+        output.line(f"The first {_SHOWN} of {len(rows)}; --out FILE writes all.")
+
+
 # --- serve ----------------------------------------------------------------------------------------
 
 
 @command
 def serve_cli(
     output: Output,
-    models: Annotated[list[Path], typer.Argument(
-        metavar="MODEL", show_default=False,
-        help="Files that 'treelens fit' wrote from molecules, one for each target.",
-    )],
-    port: Annotated[int, options.option(
-        min=0, max=65535, help="The port to listen on; 0: any that is free.",
-    )] = 8765,
-    host: Annotated[str, options.option(
-        help="The address to listen on. Others than this machine's own, such as 0.0.0.0, let "
-        "colleagues in: there is no password.",
-    )] = _LOCAL,
-    max_molecules: Annotated[int, options.option(
-        min=1, help="The most molecules in one request.",
-    )] = 5000,
-    seconds: Annotated[float, options.option(
-        min=1.0, help="The longest time for one request.",
-    )] = 60.0,
+    models: Annotated[
+        list[Path], options.argument("MODEL", "Models of molecules, one for each target.")
+    ],
+    port: Annotated[int, options.option("0: any that is free.", min=0, max=65535)] = 8765,
+    host: Annotated[
+        str, options.option("The address; 0.0.0.0 lets colleagues in, without a password.")
+    ] = _LOCAL,
+    max_molecules: Annotated[int, options.option("Most molecules of a request.", min=1)] = 5000,
+    seconds: Annotated[float, options.option("Longest time of a request.", min=1.0)] = 60.0,
     jobs: options.Jobs = 1,
-) -> None:  # fmt: skip
-    """Open a local page for MODELs: paste SMILES or upload a table, and see predictions explained.
+) -> None:
+    """Open a local page to predict and explain with MODELs.
 
-    The page shows a prediction with its interval or probability, the atoms that raise or lower it,
-    the nearest training molecules with measured values, whether the molecule is in the domain, and
-    what changes when the molecule is edited. It loads nothing from the network. Programs use the
-    same answers as JSON (/docs describes them). Ctrl-C stops it.
+    Paste SMILES or upload a table: the page shows predictions, the atoms that raise or lower them,
+    the nearest training molecules, whether a molecule is in the domain, and what an edit changes.
+    It loads nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
     """
     from treelens.serve.answers import Limits, Workbench
     from treelens.serve.app import make_app, server_of
@@ -244,18 +374,16 @@ def serve_cli(
     try:
         names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
         server = server_of(make_app(workbench, names))
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        door = socket.create_server((host, port), family=family)
+        door = socket.create_server((host, port))
     except OSError as error:
         raise ValueError(
-            f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another "
-            "port (0: any that is free), or an address of this machine."
+            f"Cannot listen on --host {host} --port {port}: {error.strerror}. Choose another port "
+            "(0: any that is free), or an address of this machine."
         ) from None
     if host != _LOCAL:
         output.note(f"Listening on {host}: others in the network can use the page.")
     output.progress("Preparing the models ...")
     workbench.warm_up()
-    shown = _LOCAL if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{door.getsockname()[1]}/"
+    url = f"http://{_LOCAL if host == '0.0.0.0' else host}:{door.getsockname()[1]}/"
     output.finish({"url": url}, lambda *_: output.line(f"Open {url} in a browser. Ctrl-C stops."))
     server.run(sockets=[door])

@@ -7,22 +7,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
+import treelens as tl
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent, score_text, shortened
-from treelens.cli.explain import covariate_list, show_patterns
+from treelens.cli.console import Output, command, percent, score_text, score_title, shortened
+from treelens.cli.explain import covariate_list, explain_some, show_patterns
 from treelens.kernels.table import KERNELS
 
 if TYPE_CHECKING:
     from treelens.graphs.molecule_table import MoleculeTable
 
 _LONGEST_NAME = 60
-SCORES = {
-    "rmse": "RMSE", "r2": "R2", "coverage": "within 90 % interval", "roc_auc": "ROC AUC",
-    "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "recall": "recall",
-    "precision": "precision",
-}  # fmt: skip
+_LONGEST_CLASS = 14
+_FEW = 10  # predictions, of which no share is told
+SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision")
 
 
 @command
@@ -30,48 +27,42 @@ def fit_cli(
     output: Output,
     data: options.TrainingSource,
     training: options.Training,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save the model.")] = Path(
+    out: Annotated[Path, options.option("Where to save the model.", "--out", "-o")] = Path(
         "model.treelens"
     ),
     ids: options.Ids = None,
     method: Annotated[Literal["gp", "svc"], options.option(
-        help="gp: a Gaussian process with weights learned by marginal likelihood; svc: a "
-        "support vector machine (classes only) with settings chosen by cross-validation.",
+        "gp: a Gaussian process; svc: a support vector machine (classes only).",
     )] = "gp",
     weights: Annotated[Literal["auto", "uniform", "depths", "branches"], options.option(
-        help="With gp, what is learned: uniform (nothing), depths (one weight for each), "
-        "branches (of the tree of patterns), or auto: chosen on held-out graphs.",
+        "gp: weights of patterns are all the same (uniform), one for each depth, or one for each "
+        "branch of patterns; auto: what is best on held-out graphs.",
     )] = "auto",
     kernel: Annotated[str, options.option(
-        help="With svc, the kernel: auto (wwl or tanimoto-rbf, by cross-validation), "
-        f"{', '.join(KERNELS)}; or several with commas.",
+        f"svc: one or several of {', '.join(KERNELS)}; auto: wwl,tanimoto-rbf.",
     )] = "auto",
     weight_radius: Annotated[str, options.option(
-        help="With svc, how far weights may move from 1: auto, 0 (uniform weights), 4, or 0,1,4.",
+        "svc: how far weights may be from 1; 0: uniform weights; or several (0,1,4).",
     )] = "auto",
     scoring: Annotated[
         Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"], options.option(
-        "--scoring",
-        help="With svc, what to choose by; auto: accuracy, or with a rare class one of the others.",
+        "svc: what settings are chosen by; auto: accuracy, where no class is rare.",
     )] = "auto",
-    top: Annotated[int, options.option(help="How many patterns to print.", min=0)] = 0,
+    top: Annotated[int, options.option("How many patterns to print.", min=0)] = 0,
     fragments: Annotated[int | None, options.option(
-        min=0, help="How many of the fragments with the largest effects to print.",
-        default="5; none of more than two classes or 3,000 graphs, where finding "
-        "them takes a while",
+        "How many fragments to print.", min=0,
+        default="5; none of more than two classes or 3,000 graphs, which takes a while",
     )] = None,
     training_data: Annotated[bool, options.option(
-        "--training-data/--no-training-data",
-        help="Whether the model keeps names and SMILES of its training molecules, to show them "
-        "beside predictions; pattern counts and values stay in the file in any case.",
+        "Whether names and SMILES of training molecules are in the model file. Pattern counts and "
+        "values always are.",
     )] = True,
 ) -> None:  # fmt: skip
-    """Learn from DATA to predict a number or a class, and save the model.
+    """Learn from DATA to predict a number or a class.
 
-    Fits a Gaussian process on the subtree patterns of the graphs, whose weights are learned by
-    marginal likelihood. Prints leave-one-out scores and the fragments with the largest effects.
-    With --method svc, fits a support vector machine: settings left at auto are chosen by
-    cross-validation. What was done about rows (repeated, unreadable, without a target) is noted.
+    Fits a Gaussian process on subtree patterns of the graphs. Prints leave-one-out scores and the
+    fragments with the largest effects, and notes what was done about rows (repeated, unreadable,
+    without a target). With --method svc, settings left at auto are chosen by cross-validation.
     """
     from treelens.graphs.recipe import noun_of
     from treelens.storage.files import checked_target
@@ -84,10 +75,7 @@ def fit_cli(
     }  # fmt: skip
     for option, value in others.items():
         if value not in (None, "auto"):
-            other = "gp" if svc else "svc"
-            raise ValueError(
-                f"{option} is an option of --method {other}. Leave it out, or use --method {other}."
-            )
+            raise ValueError(f"{option} is an option of --method {'gp' if svc else 'svc'}.")
     if svc and training.task == "regression":
         raise ValueError("--method svc learns classes only. Leave it out to predict numbers.")
     settings = training.svc_settings(*own.values()) if svc else training.gp_settings(weights)
@@ -118,17 +106,16 @@ def fit_model(
     top: int = 0, fragments: int | None = None,
 ) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """Fit a model, and return it with a summary as plain data."""
-    from treelens import GraphClassifier, GraphRegressor, GraphSVC
     from treelens.estimators import fit_summary
 
     start = time.perf_counter()
     beside = {} if method == "svc" else {"covariates": data.covariates or None}
     if method == "svc":
-        model: Any = GraphSVC(**settings)
+        model: Any = tl.GraphSVC(**settings)
     elif data.task == "regression":
-        model = GraphRegressor(**settings)
+        model = tl.GraphRegressor(**settings)
     else:
-        model = GraphClassifier(**settings, threshold=threshold)
+        model = tl.GraphClassifier(**settings, threshold=threshold)
     model.fit(data.graphs, data.y, **beside)
     return model, {
         "method": method,
@@ -169,10 +156,9 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
 def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     """Print scores beside those of the mean or the most frequent class, and remarks on them."""
     scores, noun = result["leave_one_out"], result["noun"]
-    ours, positive = scores["model"], scores.get("positive")
-    heads = {n: title for n, title in SCORES.items() if ours.get(n) is not None}
-    if positive:
-        heads |= {n: f"{n} ({positive})" for n in ("recall", "precision") if n in heads}
+    ours = scores["model"]
+    shown = SCORES if scores.get("positive") else (*SCORES, "balanced_accuracy")
+    heads = {name: score_title(name) for name in shown if ours.get(name) is not None}
     sides = {"mean of all": "mean", "most frequent class": "majority", "this model": "model"}
     rows = [[title, *(score_text(n, scores[side].get(n)) for n in heads)]
             for title, side in sides.items() if side in scores]  # fmt: skip
@@ -180,39 +166,40 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
     output.table(["", *heads.values()], rows, title)
+    if scores.get("positive"):
+        output.line(f"Recall and precision are those of {scores['positive']}.")
     if limits := scores.get("limits"):
         output.line(
             f"The scores are those of the {limits['exact']} measured values. {limits['held']} of "
             f"the {limits['lower'] + limits['upper']} limits are predicted on their side."
         )
-    if threshold := scores.get("threshold"):
-        why = "because it is rare" if threshold["rule"] == "auto" else f"by {threshold['rule']}"
+    if tuned := scores.get("threshold"):
         output.line(
-            f"{threshold['class']} is predicted from a probability of {threshold['value']:.3g} on, "
-            f"a threshold tuned {why} (--threshold): recall {percent(threshold['recall'])}, "
-            f"precision {percent(threshold['precision'])}. Predicting the more probable class "
-            f"instead has an accuracy of {percent(threshold['accuracy_most_probable'])}."
+            f"{tuned['class']} is predicted from a probability of {tuned['value']:.3g} on "
+            f"(--threshold {tuned['rule']}): recall {percent(tuned['recall'])}, precision "
+            f"{percent(tuned['precision'])}. From 0.5 on, the accuracy would be "
+            f"{percent(tuned['accuracy_most_probable'])}."
         )
     if ours.get("names_one_class"):
         output.line(
             f"This model predicts the same class for all {noun}: its accuracy is the share of that "
             "class, and only its ranking (ROC AUC) may be of use."
         )
-    if sure := scores.get("sure"):
+    if (sure := scores.get("sure")) and sure["n"] >= _FEW:
         output.line(
             f"Where it is at least {100 * sure['least']:.0f} % sure ({100 * sure['share']:.0f} % "
-            f"of the {noun}), it is wrong for {percent(1 - sure['accuracy'])}."
+            f"of the {noun}), {percent(1 - sure['accuracy'])} of its predictions are wrong."
         )
     output.line(
-        f"The scores are slightly optimistic, since the model was tuned on all {noun}; 'treelens "
-        "evaluate' tunes it without those that it is tested on."
+        f"These scores are slightly optimistic: the model was tuned on all {noun}. 'treelens "
+        "evaluate' is stricter."
     )
     if result["covariates"] is not None:
         output.line(f"Learned from structure and from {covariate_list(result['covariates'])}.")
 
 
 def _show_svc(output: Output, result: dict[str, Any]) -> None:
-    scores, choice, gain = result["scores"], result["choice"], result["learning_gain"]
+    scores, choice = result["scores"], result["choice"]
     name = result["scoring"].replace("_", " ")
     rows = [["most frequent class", percent(scores["majority"]), ""]]
     for title in ("uniform", "learned"):
@@ -228,12 +215,6 @@ def _show_svc(output: Output, result: dict[str, Any]) -> None:
         )
     kind = "learned" if choice["weight_radius"] > 0 else "uniform"
     output.line(f"Chosen on these splits: {kind} weights, {_setting(choice)}.")
-    if gain is not None:
-        error = gain["standard_error"]
-        how = "" if error is None else (
-            f" (standard error {100 * error:.1f}, one-sided p = {gain['p_value']:.2f})"
-        )  # fmt: skip
-        output.line(f"Learning changed the score by {100 * gain['difference']:+.1f} points{how}.")
 
 
 def _setting(row: dict[str, Any]) -> str:
@@ -251,11 +232,11 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         )
     if result["none"]:
         output.line(result["none"])
-    if not result["fragments"]:
+    fragments, numbers = result["fragments"], result["task"] == "regression"
+    if not fragments:
         return
-    numbers = result["task"] == "regression"
     rows = []
-    for row in result["fragments"]:
+    for row in fragments:
         shown = row["smiles"] or row["pattern"]
         name = shortened(f"{row['name']}, {shown}" if row["name"] else shown, _LONGEST_NAME)
         name += f", for {row['class_label']}" if "class_label" in row else ""
@@ -263,16 +244,18 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         rows.append([
             name + (" (!)" if row["confounders"] else ""),
             f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"],
-            *("" if x is None else f"{x:.3g}" if numbers else percent(x) for x in both),
+            *("" if x is None else f"{x:#.3g}".rstrip(".") if numbers else percent(x)
+              for x in both),
         ])  # fmt: skip
     toward, scale = result["toward"], result["data"]["transform"]
-    mean = f"mean {scale}" if scale else "mean" if numbers else "share"
-    mean += "" if numbers or toward is None else f" of {toward}"
-    effect = "effect" if toward is None else f"effect on {toward}"
-    columns = ["fragment", f"{effect} ± standard error", result["noun"], f"their {mean}",
-               f"{mean} without it"]  # fmt: skip
-    output.table(columns, rows, "Fragments: those first that add most beyond the ones above them")
-    for row in result["fragments"]:
+    named = "" if toward is None else shortened(toward, _LONGEST_CLASS)
+    mean = f"mean {scale or ''}".strip() if numbers else named or "share"
+    columns = ["fragment", "effect", result["noun"], f"{mean} with it", "without"]
+    on = f" on {named}" if named else ""
+    title = f"Fragments and their effects{on} (± standard error), each beyond those above it"
+    output.table(columns, rows, title)
+    explain_some(output, fragments)
+    for row in fragments:
         if row["confounders"]:
             output.line(
                 f"(!) {row['name'] or row['smiles'] or row['pattern']}: "
@@ -291,7 +274,7 @@ def _show_each(output: Output, result: dict[str, Any]) -> None:
         else:
             name = "r2" if each["task"] == "regression" else "roc_auc"
             value = each["leave_one_out"]["model"][name]
-            score = f"leave-one-out {SCORES[name]} {value:.3f}"
+            score = f"leave-one-out {score_title(name)} {value:.3f}"
         rows.append([each["data"]["target"], each["task"], each["data"]["n_graphs"], score,
                      each["model"]])  # fmt: skip
     columns = ["target", "task", result["models"][0]["noun"], "score", "model"]

@@ -9,21 +9,16 @@ import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from treelens import __version__
-from treelens.cli import console, options
-from treelens.cli.console import EXIT_CODES, FAILED, OK, STOPPED, Output, command, treelens
-from treelens.cli.decisions import advise_cli, suggest_cli
+import treelens as tl
+from treelens.cli import console, explain, options
+from treelens.cli.console import Output, command
 from treelens.cli.evaluate import evaluate_cli
-from treelens.cli.explain import explain_cli, fragments_cli, info_cli, patterns_cli, serve_cli
 from treelens.cli.fit import SCORES, fit_cli, fit_model, show_fit
 from treelens.cli.predict import predict_cli
-
-if TYPE_CHECKING:
-    from treelens.graphs.molecule_table import MoleculeTable
 
 REQUIRED = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "psutil", "pooch", "rich",
@@ -46,7 +41,7 @@ _MOLECULES, _ACTIVITIES = "CHEMBL2321810.smi", "CHEMBL2321810_act.csv"
 
 @command
 def doctor_cli(output: Output) -> None:
-    """Check this installation: versions, threads, folders, what extras are missing.
+    """Check this installation: versions, folders, missing extras.
 
     Learns from a few made-up graphs, too. Exit code 1 if something that is needed does not work.
     """
@@ -60,8 +55,7 @@ def doctor_cli(output: Output) -> None:
         problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
     found = [row["name"] for row in list_datasets() if row["path"] is not None]
     result = {
-        "treelens": __version__,
-        "python": platform.python_version(),
+        "treelens": tl.__version__, "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in REQUIRED},
         "extras": {
@@ -73,12 +67,11 @@ def doctor_cli(output: Output) -> None:
         "folders": {
             "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": found,
         },
-        "seconds_to_learn": _try_to_learn(problems),
-        "problems": problems,
+        "seconds_to_learn": _try_to_learn(problems), "problems": problems,
         "healthy": not problems,
     }  # fmt: skip
     output.finish(result, _show_health)
-    raise typer.Exit(FAILED if problems else OK)
+    raise typer.Exit(console.FAILED if problems else console.OK)
 
 
 def _version(package: str) -> str | None:
@@ -90,13 +83,11 @@ def _version(package: str) -> str | None:
 
 def _try_to_learn(problems: list[str]) -> float:
     """Return the seconds of tiny fits, compilation included where it was not done before."""
-    from treelens import GraphClassifier, GraphSVC, make_synthetic
-
     start = time.perf_counter()
-    graphs, y = make_synthetic(n_per_substructure=4, random_state=0)
+    graphs, y = tl.make_synthetic(n_per_substructure=4, random_state=0)
     for model in (
-        GraphClassifier(depth=2, random_state=0, progress=False),
-        GraphSVC("wwl", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0, progress=False),
+        tl.GraphClassifier(depth=2, random_state=0, progress=False),
+        tl.GraphSVC("wwl", 2, [0.0, 1.0], 1.0, 10.0, cv=2, random_state=0, progress=False),
     ):
         if model.fit(graphs, y).score(graphs, y) < 0.75:
             name = type(model).__name__
@@ -105,20 +96,19 @@ def _try_to_learn(problems: list[str]) -> float:
 
 
 def _show_health(output: Output, result: dict[str, Any]) -> None:
-    output.line(f"treelens {result['treelens']}, Python {result['python']}, {result['platform']}")
-    output.line("Processors: {processors}; memory available: {memory_gigabytes:.1f} GB".format(
-        **result))  # fmt: skip
-    output.line(", ".join(f"{name} {number}" for name, number in result["versions"].items()))
-    rows = [
-        [name, extra["version"] or "missing", extra["for"], "" if extra["version"] else
-         extra["get"]] for name, extra in result["extras"].items()
-    ]  # fmt: skip
-    output.table(["extra", "version", "for", "get it with"], rows)
     folders = result["folders"]
-    output.line(f"TREELENS_DATA: {folders['TREELENS_DATA'] or 'not set'}")
-    output.line(f"downloads: {folders['downloads']}")
-    output.line(f"data sets here: {', '.join(folders['data_sets_here']) or 'none'}")
-    output.line(f"Two tiny models took {result['seconds_to_learn']:.1f} s.")
+    output.facts({
+        **{name: result[name] for name in ("treelens", "python", "platform", "processors")},
+        "memory available": f"{result['memory_gigabytes']:.1f} GB",
+        "packages": [f"{name} {number}" for name, number in result["versions"].items()],
+        "TREELENS_DATA": folders["TREELENS_DATA"] or "not set",
+        "downloads": folders["downloads"],
+        "data sets here": folders["data_sets_here"] or "none",
+        "two tiny fits": f"{result['seconds_to_learn']:.1f} s",
+    })  # fmt: skip
+    rows = [[name, extra["version"] or f"missing: {extra['get']}", extra["for"]]
+            for name, extra in result["extras"].items()]  # fmt: skip
+    output.table(["extra", "version", "for"], rows)
     for problem in result["problems"]:
         output.line(f"PROBLEM: {problem}")
     output.line("All is well." if result["healthy"] else "Something is wrong, see above.")
@@ -130,16 +120,16 @@ def _show_health(output: Output, result: dict[str, Any]) -> None:
 @command
 def demo_cli(
     output: Output,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The report to write.")] = Path(
+    out: Annotated[Path, options.option("The report to write.", "--out", "-o")] = Path(
         "treelens-demo.html"
     ),
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
 ) -> None:
-    """Learn on real molecules, print the scores and write a report; needs no network, no data.
+    """Learn on real molecules and write a report.
 
-    Takes the 1,017 molecules with activities that come with RDKit, and predicts these; without
-    RDKit, made-up graphs of two classes. The report shows graphs that were held out.
+    Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs of
+    two classes. The report shows those that were held out. Needs no network.
     """
     import numpy as np
 
@@ -161,27 +151,25 @@ def demo_cli(
     output.finish({"story": story, **result, "test": scores, "report": str(out)}, _show_demo)
 
 
-def demo_data() -> tuple[MoleculeTable, str]:
+def demo_data() -> tuple[tl.MoleculeTable, str]:
     """Return the molecules that come with RDKit, else the synthetic study, and what they are."""
     import numpy as np
     import pandas as pd
 
-    from treelens import MoleculeTable, make_synthetic, read_smiles
-
     folder = _rdkit_examples()
     if folder is None:
-        graphs, y = make_synthetic(random_state=0)
+        graphs, y = tl.make_synthetic(random_state=0)
         what = "synthetic graphs", graphs, y, np.arange(len(y)), len(y)
-        return MoleculeTable(*what), (
+        return tl.MoleculeTable(*what), (
             f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
             "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
         )
-    graphs, _ = read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
+    graphs, _ = tl.read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
     table = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}, index_col="Name")
     assert graphs.names is not None
     y = table.loc[list(graphs.names), "Act"].to_numpy(dtype=float)
     what = "RDKit's example molecules", graphs, y, np.arange(len(y)), len(y)
-    return MoleculeTable(*what, "pIC50", "regression"), (
+    return tl.MoleculeTable(*what, "pIC50", "regression"), (
         f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
         f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810)."
     )
@@ -199,7 +187,7 @@ def _rdkit_examples() -> Path | None:
 def _show_demo(output: Output, result: dict[str, Any]) -> None:
     show_fit(output, result)
     n, *scores = result["test"].items()
-    words = (f"{SCORES[name]} {console.score_text(name, x)}" for name, x in scores)
+    words = (f"{console.score_title(name)} {console.score_text(name, x)}" for name, x in scores)
     output.line(f"On the {n[1]} {result['noun']} held out: {', '.join(words)}.")
     output.line(f"Report: {result['report']} (open it in a browser)")
 
@@ -211,16 +199,14 @@ datasets = typer.Typer(
     name="datasets", help="Known data sets: list, describe, fetch, verify.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As 'treelens datasets list' has it.")]
-Folder = Annotated[
-    Path | None, typer.Option("--folder", help="Where to look first.", show_default="TREELENS_DATA")
-]
+Name = Annotated[str, options.argument("NAME", "As 'treelens datasets list' has it.")]
+Folder = Annotated[Path | None, options.option("Where to look first.", default="TREELENS_DATA")]
 
 
 @datasets.command("list")
 @command
 def list_cli(output: Output, folder: Folder = None) -> None:
-    """List the known data sets, and where each was found on this machine."""
+    """List the known data sets, and where each is."""
     from treelens.graphs.datasets import list_datasets
 
     output.finish({"datasets": list_datasets(folder)}, _show_list)
@@ -246,52 +232,42 @@ def describe_cli(output: Output, name: Name, folder: Folder = None) -> None:
     sizes = graphs.sizes
     classes, counts = np.unique(y, return_counts=True)
     facts = {
-        "name": name,
-        "description": dataset_info(name).description,
-        "n_graphs": len(graphs),
+        "name": name, "description": dataset_info(name).description, "n_graphs": len(graphs),
         "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
-        "n_nodes": graphs.n_nodes,
-        "n_edges": graphs.n_edges,
+        "n_nodes": graphs.n_nodes, "n_edges": graphs.n_edges,
         "nodes_per_graph": {
             "smallest": int(sizes.min()), "mean": float(sizes.mean()), "largest": int(sizes.max()),
         },
         "node_labels": [str(label) for label in graphs.node_alphabet],
         "edge_labels": None if graphs.edge_alphabet is None else list(graphs.edge_alphabet),
     }  # fmt: skip
-    output.finish(facts, _show_facts)
-
-
-def _show_facts(output: Output, result: dict[str, Any]) -> None:
-    for key, value in result.items():
-        if isinstance(value, dict):
-            short = {k: f"{v:.1f}" if isinstance(v, float) else v for k, v in value.items()}
-            value = ", ".join(f"{k}: {v}" for k, v in short.items())
-        elif isinstance(value, list):
-            value = ", ".join(map(str, value[:40])) + (", ..." if len(value) > 40 else "")
-        output.line(f"{key.replace('_', ' ')}: {value}")
+    output.finish(facts, Output.facts)
 
 
 @datasets.command("fetch")
 @command
 def fetch_cli(output: Output, name: Name) -> None:
-    """Download a data set into the cache, unless a checked copy is on this machine already."""
+    """Download a data set, unless a checked copy is here."""
     from treelens.graphs.datasets import list_datasets, load_dataset
 
     load_dataset(name)  # checks every file against its pinned checksum
     path = next(row["path"] for row in list_datasets() if row["name"] == name)
-    output.finish({"name": name, "path": str(path)}, _show_facts)
+    output.finish({"name": name, "path": str(path)}, Output.facts)
 
 
 @datasets.command("verify")
 @command
 def verify_cli(output: Output, name: Name, folder: Folder = None) -> None:
-    """Compare every file of a data set with its pinned checksum; exit code 1 if one differs."""
+    """Compare the files of a data set with their checksums.
+
+    Exit code 1 if one differs.
+    """
     from treelens.graphs.datasets import verify_dataset
 
     rows = verify_dataset(name, folder=folder)
     good = all(row["status"] in ("ok", "unpinned") for row in rows)
     output.finish({"name": name, "ok": good, "files": rows}, _show_files)
-    raise typer.Exit(OK if good else FAILED)
+    raise typer.Exit(console.OK if good else console.FAILED)
 
 
 def _show_files(output: Output, result: dict[str, Any]) -> None:
@@ -302,29 +278,21 @@ def _show_files(output: Output, result: dict[str, Any]) -> None:
 
 app = typer.Typer(
     name="treelens",
-    callback=treelens,
+    callback=console.treelens,
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # a traceback with --debug is Python's own
     rich_markup_mode=None,  # plain help: it fits a narrow terminal
     add_completion=False,
-    epilog=EXIT_CODES,
+    epilog=console.EXIT_CODES,
 )
-COMMANDS = {  # with what the list of commands says, in 80 columns
-    "fit": (fit_cli, "Learn from DATA to predict a number or a class."),
-    "predict": (predict_cli, "Predict numbers or classes of DATA."),
-    "explain": (explain_cli, "Explain predictions in one HTML file."),
-    "info": (info_cli, "Show what a MODEL was fitted to, and how."),
-    "patterns": (patterns_cli, "Print the patterns of a MODEL."),
-    "fragments": (fragments_cli, "Print the fragments with the largest effects."),
-    "evaluate": (evaluate_cli, "Compare models by nested cross-validation."),
-    "suggest": (suggest_cli, "Choose candidates of DATA to measure next."),
-    "advise": (advise_cli, "Predict what changes of a LEAD would do."),
-    "serve": (serve_cli, "Open a local page for MODELs."),
-    "doctor": (doctor_cli, "Check this installation."),
-    "demo": (demo_cli, "Learn on real molecules and write a report."),
-}
-for _name, (_function, _words) in COMMANDS.items():
-    app.command(_name, epilog=EXIT_CODES, short_help=_words)(_function)
+COMMANDS = {
+    "fit": fit_cli, "predict": predict_cli, "explain": explain.explain_cli,
+    "info": explain.info_cli, "patterns": explain.patterns_cli, "fragments": explain.fragments_cli,
+    "evaluate": evaluate_cli, "suggest": explain.suggest_cli, "advise": explain.advise_cli,
+    "serve": explain.serve_cli, "doctor": doctor_cli, "demo": demo_cli,
+}  # fmt: skip
+for _name, _function in COMMANDS.items():
+    app.command(_name)(_function)
 app.add_typer(datasets)
 
 
@@ -353,7 +321,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:  # before a command began
-        sys.exit(STOPPED)
+        sys.exit(console.STOPPED)
 
 
 if __name__ == "__main__":

@@ -25,133 +25,103 @@ if TYPE_CHECKING:
 _DEEPEST = 20  # of the patterns of a Gaussian process
 _DATA_HELP = (
     "Molecules: a table with a SMILES column (.csv, .tsv, .smi, .xlsx, .parquet) or .sdf. "
-    "Graphs: a TU folder or .zip, or the name of a known data set ('treelens datasets list'). "
-    "Also - for a table on standard input{}."
+    "Graphs: a TU folder or .zip, or a name of 'treelens datasets list'. - is a table on standard "
+    "input{}."
 )
 
 
-def option(*names: str, default: str | bool = True, **settings: Any) -> Any:
-    """Return an option; ``default`` is what the help shows as its default."""
-    return typer.Option(*names, show_default=default, **settings)
+def option(text: str, *names: str, default: str | bool = True, **settings: Any) -> Any:
+    """Return an option with its help; ``default`` is what the help shows as its default."""
+    return typer.Option(*names, help=text, show_default=default, **settings)
 
 
-def _checked_jobs(jobs: int) -> int:
-    if jobs == 0:
-        raise typer.BadParameter("0: expected a number of threads, or -1 for all processors.")
-    return jobs
+def column(text: str, *names: str, default: str | bool = True, several: str = "") -> Any:
+    """Return an option that names a column, or several."""
+    return option(text, *names, default=default, metavar=f"COLUMN{several}")
 
 
-Data = Annotated[str, typer.Argument(
-    metavar="DATA", show_default=False, help=_DATA_HELP.format(", or one SMILES"),
-)]  # fmt: skip
-TrainingSource = Annotated[str, typer.Argument(
-    metavar="DATA", show_default=False, help=_DATA_HELP.format(""),
-)]  # fmt: skip
-ModelPath = Annotated[Path, typer.Argument(
-    metavar="MODEL", show_default=False, help="A file that 'treelens fit' wrote.",
-)]  # fmt: skip
-Truth = Annotated[str | None, option(
-    "--target", metavar="COLUMN", help="A column with the true class or number.",
-)]  # fmt: skip
-Smiles = Annotated[str | None, option(
-    "--smiles", metavar="COLUMN", default="the one called smiles, structure or so",
-    help="The column with the SMILES.",
-)]  # fmt: skip
-Ids = Annotated[str | None, option(
-    "--id", metavar="COLUMN", default="the first called id, name, compound or so",
-    help="The columns that name the rows, with commas between; they are repeated in the "
-    "predictions. all: every column; none.",
+def argument(name: str, text: str) -> Any:
+    """Return an argument that is called so in the help."""
+    return typer.Argument(metavar=name, show_default=False, help=text)
+
+
+Text = str | None
+Data = Annotated[str, argument("DATA", _DATA_HELP.format("; one SMILES will do"))]
+TrainingSource = Annotated[str, argument("DATA", _DATA_HELP.format(""))]
+ModelPath = Annotated[Path, argument("MODEL", "A file that 'treelens fit' wrote.")]
+Truth = Annotated[Text, column("Column with the true class or number.", "--target")]
+Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
+Ids = Annotated[Text, column(
+    "Columns (a,b) that name the rows, repeated in predictions; all, or none.", "--id",
+    default="the first called id, name, compound or so", several="S",
 )]  # fmt: skip
 Minimize = Annotated[bool, option(
-    "--minimize", help="Small values are wanted; of two classes the first.",
+    "Small values are wanted; of two classes the first.", "--minimize",
 )]  # fmt: skip
-Wanted = Annotated[str | None, option(
-    "--wanted", metavar="CLASS", default="the second of two",
-    help="Of a model of classes, the class that is looked for.",
+Wanted = Annotated[Text, option(
+    "The class to look for.", metavar="CLASS", default="the second of two",
 )]  # fmt: skip
-CsvOut = Annotated[Path | None, option("--out", "-o", help="Write the table to this CSV file.")]
-Seed = Annotated[int, option("--seed", help="For the splits and the learner.", min=0)]
-Jobs = Annotated[int, option(
-    "--jobs", callback=_checked_jobs,
-    help="Threads; -1: all processors. Another number may change the last digits.",
-)]  # fmt: skip
+CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
+Seed = Annotated[int, option("Of random splits.", min=0)]
+Jobs = Annotated[int, option("Threads; -1: one for each processor.")]
 
 
 @dataclass(frozen=True)
 class Training:
     """Options of ``fit`` and ``evaluate``: the training table and the learner."""
 
-    target: Annotated[str | None, option(
-        metavar="COLUMN", default="label, else value, target, y, class or activity",
-        help="The column (SDF: property) with the class or the number. 'fit' takes several, with "
-        "commas between: one model each.",
+    target: Annotated[Text, column(
+        "Column (SDF: property) to learn. 'fit' takes several (a,b): one model each.",
+        default="label, else value, target, y, class or activity",
     )] = None  # fmt: skip
     smiles: Smiles = None
-    atom_label: Annotated[str | None, option(
-        metavar="LABEL", default="element",
-        help="What atoms are labelled by, with + between: element, charge, aromatic, hydrogens, "
-        "ring, degree, isotope, chirality.",
+    atom_label: Annotated[Text, option(
+        "Labels of atoms, with + between: element, charge, aromatic, hydrogens, ring, degree, "
+        "isotope, chirality.", metavar="LABEL", default="element",
     )] = None  # fmt: skip
-    bond_label: Annotated[str | None, option(
-        metavar="LABEL", default="order",
-        help="What bonds are labelled by: order, or order+stereo (E and Z).",
+    bond_label: Annotated[Text, option(
+        "Labels of bonds: order, or order+stereo (E, Z).", metavar="LABEL", default="order",
     )] = None  # fmt: skip
-    hydrogens: Annotated[bool | None, option(
-        "--hydrogens/--no-hydrogens", default="no", help="Whether hydrogens are nodes.",
-    )] = None  # fmt: skip
+    hydrogens: Annotated[bool | None, option("Whether hydrogens are nodes.", default="no")] = None
     standardize: Annotated[bool, option(
-        "--standardize",
-        help="Standardise molecules first: the largest fragment, uncharged, the canonical "
-        "tautomer. The model does the same with new molecules.",
+        "Largest fragment, uncharged, canonical tautomer; of new molecules, too.", "--standardize",
     )] = False  # fmt: skip
-    standardize_steps: Annotated[str | None, option(
-        metavar="STEPS",
-        help="Only some of that, with commas between: fragment, uncharge, tautomer.",
+    standardize_steps: Annotated[Text, option(
+        "Some of that alone: fragment, uncharge, tautomer.", metavar="STEPS",
     )] = None  # fmt: skip
     task: Annotated[Literal["auto", "classification", "regression"], option(
-        help="auto: regression where the target has many different numbers.",
+        "auto: regression where the target has many different numbers.",
     )] = "auto"  # fmt: skip
     transform: Annotated[Literal["log10", "ln"] | None, option(
-        default="none",
-        help="Learn numbers on another scale. Predictions come in the units of the table.",
+        "Learn logarithms; predictions are in the units of the table.", default="none",
     )] = None  # fmt: skip
-    qualifier: Annotated[str | None, option(
-        metavar="COLUMN", default="what stands beside the numbers, such as >10",
-        help="The column with the qualifiers of the target: =, >, <, >=, <= or ~. Values with > "
-        "or < are used as limits.",
+    qualifier: Annotated[Text, column(
+        "Column with =, >, <, >=, <= or ~; values with > or < are limits.",
+        default="what stands in the cells, such as >10",
     )] = None  # fmt: skip
-    covariates: Annotated[str | None, option(
-        metavar="COLUMNS", default="none",
-        help="Columns to learn from beside the graphs (assay, temperature), with commas between.",
+    covariates: Annotated[Text, column(
+        "Columns to learn from beside structure, such as assay,temperature.", several="S",
     )] = None  # fmt: skip
     descriptors: Annotated[Literal["auto", "yes", "no", "rdkit"], option(
-        help="Descriptors of molecules (logP, TPSA, ...) beside the graphs; auto: where they help "
-        "on held-out graphs; rdkit: all of RDKit's, as covariates.",
+        "logP, TPSA and others beside structure; auto: where they help on held-out molecules; "
+        "rdkit: all of RDKit's.",
     )] = "auto"  # fmt: skip
     threshold: Annotated[str, option(
-        help="Probability from which on the rarer of two classes is predicted: a number (0.5), "
-        "recall=0.9, precision=0.8, cost=10 (a miss costs ten false alarms), or auto: by "
-        "Matthews' correlation where that class is below 25 %, else 0.5. Chosen by leave-one-out.",
+        "Probability from which on the rarer of two classes is predicted: 0.5, recall=0.9, "
+        "precision=0.8, cost=10 (of a miss, in false alarms), or auto: 0.5, and below a share of "
+        "25 % the best Matthews correlation.",
     )] = "auto"  # fmt: skip
     depth: Annotated[str, option(
-        help="Largest pattern depth: a number, or auto (chosen, up to 4; svc: the best of 1 to "
-        "6). Of svc also several with commas.",
+        "Bonds from the centre of a pattern to its end: a number, or auto; svc: also several.",
     )] = "auto"  # fmt: skip
     max_invalid: Annotated[float, option(
-        min=0.0, max=1.0,
-        help="Largest share of rows without a readable molecule; they are left out.",
+        "Share of rows that may be unreadable; they are left out.", min=0.0, max=1.0,
     )] = 0.1  # fmt: skip
-    missing: Annotated[Literal["skip", "error"], option(
-        help="Rows without a label: skip them, with a count, or error.",
-    )] = "skip"  # fmt: skip
+    missing: Annotated[Literal["skip", "error"], option("Rows without a target.")] = "skip"
     duplicates: Annotated[Literal["merge", "first", "keep", "error"], option(
-        help="Rows of the same molecule (and covariates): merge (the mean of numbers, the class "
-        "of most rows), first (the first row of each), keep, or error.",
+        "Rows of the same molecule (and covariates); merge: the mean, the class of most.",
     )] = "merge"  # fmt: skip
-    noise: Annotated[str | None, option(
-        metavar="COLUMN",
-        help="Column with the standard deviation of each measured number, in its units.",
-    )] = None  # fmt: skip
+    noise: Annotated[Text, column("Column with standard deviations of the numbers.")] = None
     seed: Seed = 0
     jobs: Jobs = -1
 
@@ -160,9 +130,7 @@ class Training:
     ) -> list[MoleculeTable]:
         """Return one table to learn from for each target; molecules are read once."""
         from treelens.graphs.tables import several_columns
-        from treelens.models.predictions import parse_threshold
 
-        parse_threshold(self.threshold)  # before the work rather than after it
         steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
             source, target=self.target, smiles=self.smiles, names=names,
@@ -187,9 +155,8 @@ class Training:
             for note in table.notes[len(base.notes) :]:
                 output.note(f"{name}: {note}" if len(targets) > 1 else note)
             if self.threshold != "auto" and table.task == "regression":
-                raise ValueError(
-                    f"--threshold is for classes, and {table.target_name!r} has numbers."
-                )
+                named = repr(table.target_name)
+                raise ValueError(f"--threshold is for classes, and {named} has numbers.")
             tables.append(table)
         return tables
 
@@ -198,8 +165,8 @@ class Training:
         depths = _numbers(self.depth, "--depth", int)
         if depths != "auto" and (len(depths) > 1 or depths[0] > _DEEPEST):
             raise ValueError(
-                f"--depth {self.depth}: expected auto, or one whole number from 0 to {_DEEPEST}. "
-                "(Several, to choose from by cross-validation, are for --method svc.)"
+                f"--depth {self.depth}: expected auto, or one whole number from 0 to {_DEEPEST}; "
+                "several are for --method svc."
             )
         return {
             "depth": depths if depths == "auto" else depths[0], "weights": weights,
@@ -272,26 +239,23 @@ def kind_of(source: str) -> str:
         molecule = smiles_parser()(source)
         if molecule is not None and molecule.GetNumAtoms() > 0:
             return "smiles"
-    names = {name.casefold(): name for name in DATASETS}
-    if path.parent.is_dir():
-        names.update({p.name.casefold(): str(path.parent / p.name) for p in path.parent.iterdir()})
-    close = difflib.get_close_matches(path.name.casefold(), names, n=3)
-    hint = f" Did you mean {' or '.join(names[match] for match in close)}?" if close else ""
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    close = difflib.get_close_matches(path.name, [*DATASETS, *(file.name for file in beside)])
+    hint = f"Did you mean {' or '.join(close)}?" if close else (
+        "'treelens datasets list' shows the known data sets."
+    )  # fmt: skip
     raise ValueError(
-        f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES."
-        f"{hint} 'treelens datasets list' shows the known data sets."
+        f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES. "
+        f"{hint}"
     )
 
 
 def files_behind(source: str) -> Iterator[Path]:
-    """Yield the files on this machine that reading a source would read."""
+    """Yield the files on this machine that reading a source may read."""
     path = Path(source).expanduser()
     if path.is_dir() or path.name.endswith("_A.txt"):
-        from treelens.graphs.tudataset import OPTIONAL_PARTS, REQUIRED_PARTS
-
-        for file in [*path.glob("*_A.txt"), *path.glob("*/*_A.txt")] if path.is_dir() else [path]:
-            stem = file.name.removesuffix("A.txt")
-            yield from (file.with_name(f"{stem}{p}.txt") for p in REQUIRED_PARTS + OPTIONAL_PARTS)
+        folder = path if path.is_dir() else path.parent
+        yield from chain(folder.glob("*.txt"), folder.glob("*/*.txt"))
     elif path.exists():
         yield path
     else:
@@ -313,13 +277,11 @@ def read_data(
 
     kind = kind_of(source)
     if kind in ("tu", "name"):
-        unused = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
+        given = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
+        unused = [f"--{option}" for option, value in given.items() if value is not None]
         read = _read_graphs(source, kind, model, reading)
-        read.notes.extend(
-            f"--{option} {value} is not used: the classes of {source} are known."
-            for option, value in unused.items()
-            if value is not None
-        )
+        if unused:
+            read.notes.append(f"not used, as {source} is no table: {', '.join(unused)}.")
         return read
     place = source_table(source) if kind in ("stdin", "smiles") else source
     return read_table(place, model=model, **{"max_invalid": 1.0, **reading})
@@ -354,13 +316,9 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
         raise ValueError(f"--covariates: {source} is no table, and has no columns.")
     info = dataset_info(source) if kind == "name" else None
     chosen = {x: reading.get(x) for x in ("atom_label", "hydrogens", "bond_label", "standardize")}
-    if info is None or info.kind != "smiles":
-        for name, value in chosen.items():
-            if value is not None:
-                option = name.replace("_", "-")
-                raise ValueError(
-                    f"--{option} is for molecules, and {source} has graphs with labels."
-                )
+    given = [name.replace("_", "-") for name, value in chosen.items() if value is not None]
+    if given and (info is None or info.kind != "smiles"):
+        raise ValueError(f"--{given[0]} is for molecules, and {source} has graphs with labels.")
     if info is None:
         graphs, y = read_tudataset(source)
     else:

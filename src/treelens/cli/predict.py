@@ -14,7 +14,8 @@ import typer
 
 from treelens import __version__
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent, score_text, visible
+from treelens.cli.console import Output, command, percent, score_text, score_title, visible
+from treelens.graphs.errors import first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,47 +26,40 @@ if TYPE_CHECKING:
 CHUNK_ROWS = 5000
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 _MANY_UNKNOWN = 0.5  # mean share of patterns that the training graphs do not have
-_WORDS = {"coverage": "Within the 90 % interval", "accuracy": "Accuracy", "recall": "Recall",
-          "balanced_accuracy": "Balanced accuracy", "precision": "Precision",
-          "log_loss": "Log loss"}  # fmt: skip
+_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall", "precision",
+           "log_loss", "rmse", "mae", "r2", "coverage")  # fmt: skip
 
 
 @command
 def predict_cli(
     output: Output,
     *,
-    models: Annotated[list[Path] | None, typer.Argument(
-        metavar="MODEL", show_default=False,
-        help="A file that 'treelens fit' wrote, or several: one table for all of them.",
-    )] = None,
+    models: Annotated[
+        list[Path] | None, options.argument("MODEL", "One file of 'treelens fit', or several.")
+    ] = None,
     data: options.Data,
     out: Annotated[Path | None, options.option(
-        "--out", "-o", help="The CSV file to write.", default="print it",
+        "The CSV file to write.", "--out", "-o", default="print it",
     )] = None,
-    target: Annotated[str | None, options.option(
-        metavar="COLUMN",
-        help="A column with the truth, to score predictions; of several models one each, with "
-        "commas between.",
+    target: Annotated[str | None, options.column(
+        "Column with the truth, to score predictions; of several models one each (a,b).",
     )] = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
     intervals: Annotated[Literal["posterior", "scaffold"], options.option(
-        help="90 % intervals of numbers; scaffold: wider, for molecules of new "
-        "scaffolds.",
+        "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
     )] = "posterior",
     jobs: options.Jobs = -1,
 ) -> None:  # fmt: skip
-    """Predict numbers or classes of DATA with a MODEL, or with several.
+    """Predict numbers or classes of DATA with one or more MODELs.
 
-    Writes one line a row, after the columns that name it (--id). Numbers: prediction, standard
-    deviation and 90 % interval of a new measurement, in the units of the training table. Classes:
-    class, its probability, decision value. Both: whether the molecule lies in the domain of
-    applicability (in_domain), the expected error, the similarity to the nearest training graph,
-    and the share of its patterns that are not in the training graphs. Rows that cannot be read
-    stay, empty, with the reason in the last column.
-    With several models, the target of each stands before the names of its columns.
-    Text that a spreadsheet would run as a formula gets a single quote in front.
-    A long table is predicted in chunks; the same command continues one that was stopped.
+    Writes one line a row. Numbers: prediction, standard deviation and 90 % interval of a new
+    measurement. Classes: class, probabilities, decision value. Both: whether the molecule is in the
+    domain of applicability, the expected error, the similarity to the nearest training graph, and
+    the share of patterns that no training graph has. Columns of several models begin with their
+    targets. Rows that cannot be read stay, with the reason in the last column. Text that a
+    spreadsheet would run as a formula gets a quote in front. The same command continues one that
+    was stopped.
     """
     from treelens.storage.files import checked_target, csv_text
 
@@ -86,7 +80,7 @@ def predict_cli(
         result["predictions"] = whole.to_dict("records")
     elif kind == "smiles" and out is None and sys.stdout.isatty():
         output.table(["", ""], whole.iloc[0].drop(["row", "problem"]).dropna().items())
-    elif out is None and not done:
+    elif out is None:
         typer.echo(visible(csv_text(whole, index=False)), nl=False)
     if kind == "smiles" and out is None and not output.as_json and not result["n_unreadable"]:
         return  # all there is to say was printed
@@ -132,6 +126,7 @@ def _predict_table(
 ) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
+    from joblib import Parallel, delayed
 
     from treelens.estimators.named_models import read_predictions, read_truth
     from treelens.storage.files import PartialOutput, csv_text
@@ -143,8 +138,6 @@ def _predict_table(
     if not first:
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     frames: list[pd.DataFrame] = []
-    printed = len(first) > 1 and out is None and not output.as_json
-    many = len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf"
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
         files = [path.expanduser() for path in (*job.models, Path(job.data))]
@@ -162,15 +155,18 @@ def _predict_table(
                 if table.first_row >= n_done:  # not done by an earlier run
                     yield table, molecules
 
-        for chunk in _predicted(models, job, waiting(), jobs if many else 1):
+        if len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf":
+            work = (delayed(_predict_chunk)(job, *chunk) for chunk in waiting())
+            done = Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
+        else:
+            done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
+        for chunk in done:
             output.note(*chunk.notes)
-            text = csv_text(chunk.frame, index=False, header=chunk.frame["row"].iloc[0] == 1)
-            if sink is not None:
+            if sink is None:
+                frames.append(chunk.frame)
+            else:
+                text = csv_text(chunk.frame, index=False, header=chunk.frame["row"].iloc[0] == 1)
                 sink.append(text.encode("utf-8"), len(chunk.frame))
-                continue
-            frames.append(chunk.frame)
-            if printed:
-                typer.echo(visible(text), nl=False)
         if sink is not None:
             frames = [read_predictions(models, sink.path)]
             sink.finish()
@@ -180,7 +176,7 @@ def _predict_table(
         for each, name, cells in zip(models, targets, texts, strict=True)
     ]
     output.note(*notes)
-    return pd.concat(frames, ignore_index=True), truths, sink is not None or printed
+    return pd.concat(frames, ignore_index=True), truths, sink is not None
 
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
@@ -194,21 +190,9 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
     if len(columns) != len(models):
         raise ValueError(
             f"--target {target}: these are {len(columns)} columns for {len(models)} models "
-            f"({', '.join(names)}). Name a column for each, in the order of the models."
+            f"({', '.join(names)}). Name one for each, in their order."
         )
     return columns
-
-
-def _predicted(
-    models: list[NamedModel], job: _Job, chunks: Iterator[Any], jobs: int
-) -> Iterator[PredictedRows]:
-    """Return chunks in their order, predicted here or in processes."""
-    if jobs == 1:
-        return (_predict_chunk(job, table, molecules, models) for table, molecules in chunks)
-    from joblib import Parallel, delayed
-
-    work = (delayed(_predict_chunk)(job, *chunk) for chunk in chunks)
-    return Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
 
 
 def _predict_chunk(
@@ -248,16 +232,12 @@ def _summary(
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
     from treelens.estimators.named_models import file_columns, summarize_rows
-    from treelens.graphs.errors import first_few
     from treelens.graphs.recipe import noun_of
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
         shown = first_few([f"row {k + 1} ({whole['problem'][k]})" for k in bad])
-        output.note(
-            f"{len(bad)} of {len(whole)} rows could not be read and have an empty prediction: "
-            f"{shown}."
-        )
+        output.note(f"{len(bad)} of {len(whole)} rows could not be read: {shown}.")
     found: list[dict[str, Any]] = []
     for each, truth in zip(models, truths, strict=True):
         columns = file_columns(each.model)
@@ -285,19 +265,13 @@ def _summary(
 
 def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
-    counts = f"{n} row{'s' if n != 1 else ''}; {result['n_unreadable']} not readable"
-    if "models" not in result:
-        output.progress(f"{counts}; {_in_words(result)}")
-        return
-    output.progress(f"{counts}.")
-    for each in result["models"]:
+    output.progress(f"{n} row{'s' if n != 1 else ''}; {result['n_unreadable']} not readable.")
+    for each in result.get("models", [result]):
         output.progress(f"{each['target']}: {_in_words(each)}")
 
 
 def _in_words(result: dict[str, Any]) -> str:
     """Return what was predicted, and scores where the truth is known: ``"... RMSE: 0.5."``."""
-    from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
-
     found = result["predicted"]
     if "accuracy" in result:
         words = [f"predicted {', '.join(f'{name} {n}' for name, n in found.items()) or 'nothing'}."]
@@ -305,15 +279,14 @@ def _in_words(result: dict[str, Any]) -> str:
         words = ["predicted nothing."]
     else:
         words = ["predicted from {smallest:.4g} to {largest:.4g}.".format(**found)]
-    for name, (title, _) in {**CLASS_SCORES, **NUMBER_SCORES}.items():
-        if result.get(name) is None or name == "nlpd":
-            continue
-        title = _WORDS.get(name, title)
-        if "scale" in result and name in ("rmse", "mae"):
-            title += f" of {result['scale']}"
-        if result.get("positive") and name in ("recall", "precision", "pr_auc"):
-            title += f" ({result['positive']})"
-        words.append(f"{title}: {score_text(name, result[name])}.")
+    for name in _SCORES:
+        if result.get(name) is not None:
+            title = score_title(name)
+            if "scale" in result and name in ("rmse", "mae"):
+                title += f" of {result['scale']}"
+            if result.get("positive") and name in ("recall", "precision", "pr_auc"):
+                title += f" ({result['positive']})"
+            words.append(f"{title}: {score_text(name, result[name])}.")
     if result.get("names_one_class"):
         words.append("All rows were predicted to be of the same class.")
     return " ".join(words)
