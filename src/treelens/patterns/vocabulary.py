@@ -346,7 +346,7 @@ class PatternVocabulary:
                 raise GraphDataError(
                     f"Pattern {pattern}, of depth {depth}, unfolds into a tree of more than "
                     f"{max_nodes:,} nodes. texts() gives its beginning, and "
-                    "treelens.explain.decode.unfold_within() its upper layers."
+                    "treelens.explain.draw.unfold_within() its upper layers."
                 )
             children = [(edge, tree) for edge, tree, _ in found]
             children.sort(key=lambda child: _edge_text(child[0]) + str(child[1]))
