@@ -233,6 +233,8 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
             "y holds numbers that are no classes. For numbers, use GraphRegressor."
         )
     check_classification_targets(array)
+    if len(set(map(str, values))) < len(set(values)):  # numpy makes one class of 1 and "1"
+        raise GraphDataError("y holds a number and the same as text: convert all to one kind.")
     classes, codes = np.unique(array, return_inverse=True)
     by_name: dict[str, str] = {}
     for name in map(str, classes.tolist()):
