@@ -18,12 +18,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.thresholds import Threshold
 from treelens.patterns.forest import PatternForest, RefinedGraphs
-from treelens.patterns.histograms import (
-    Features,
-    PatternHistograms,
-    graph_keys,
-    usual_out_of_vocabulary,
-)
+from treelens.patterns.histograms import Features, PatternHistograms, graph_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +90,7 @@ class TrainingGraphs:
     @cached_property
     def usual_out_of_vocabulary(self) -> float:
         """The out-of-vocabulary fraction that a graph like these rarely exceeds."""
-        return usual_out_of_vocabulary(self.histograms)
+        return self.histograms.usual_out_of_vocabulary()
 
 
 def names_of(graphs: GraphCollection) -> tuple[str, ...] | None:
