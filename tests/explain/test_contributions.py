@@ -21,7 +21,7 @@ from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PairFeatures, PatternHistograms, usual_out_of_vocabulary
+from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
@@ -194,7 +194,7 @@ def test_an_unusual_unseen_share_is_warned_of(training, unknown_graphs, fit_mode
         shares.append(PatternHistograms.from_colors(vocabulary, colors).out_of_vocabulary()[0])
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, depth=2))
     expected = np.clip(np.quantile(shares, 0.95), 0.1, 0.5)
-    assert usual_out_of_vocabulary(histograms) == pytest.approx(expected)
+    assert histograms.usual_out_of_vocabulary() == pytest.approx(expected)
 
 
 def test_notebooks_show_a_drawing_and_escaped_text(training):

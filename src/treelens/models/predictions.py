@@ -28,12 +28,7 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, RefinedGraphs
-from treelens.patterns.histograms import (
-    Features,
-    PatternHistograms,
-    graph_keys,
-    usual_out_of_vocabulary,
-)
+from treelens.patterns.histograms import Features, PatternHistograms, graph_keys
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
 _NEARLY = 0.99
@@ -104,7 +99,7 @@ class TrainingGraphs:
     @cached_property
     def usual_out_of_vocabulary(self) -> float:
         """The out-of-vocabulary fraction that a graph like these rarely exceeds."""
-        return usual_out_of_vocabulary(self.histograms)
+        return self.histograms.usual_out_of_vocabulary()
 
 
 def names_of(graphs: GraphCollection) -> tuple[str, ...] | None:

@@ -179,6 +179,17 @@ class PatternHistograms:
         total = np.maximum(self.n_nodes * self.n_depths, 1)
         return self.unseen.sum(axis=1) / total
 
+    def usual_out_of_vocabulary(self) -> float:
+        """Return the out-of-vocabulary fraction that graphs like these rarely exceed."""
+        # A pattern of one graph only would be unseen without that graph. So the share of such
+        # patterns, and of those left out of the vocabulary, is a graph's leave-one-out fraction;
+        # returned is the 95th percentile. Below 0.1 none is remarkable, above 0.5 every one.
+        alone = self.offsets[:-1][self.support == 1]
+        lonely = np.bincount(self.graphs[alone], self.counts[alone], minlength=self.n_graphs)
+        lonely = lonely + self.unseen.sum(axis=1)
+        shares = lonely / np.maximum(self.n_nodes * self.n_depths, 1)
+        return float(np.clip(np.quantile(shares, 0.95), 0.1, 0.5))
+
     def nodes_counted(self) -> np.ndarray:
         """Return the number of nodes with a known pattern, shape (n_graphs, n_depths)."""
         level = np.repeat(np.arange(self.n_depths), np.diff(self.offsets[self.level_offsets]))
@@ -366,25 +377,3 @@ def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) ->
     first: dict[bytes, int] = {}
     numbers = [first.setdefault(key, k) for k, key in enumerate(_keys(rows, covariates))]
     return None if len(first) == len(rows) else np.array(numbers)
-
-
-# --- patterns that are not in the vocabulary -----------------------------------------------------
-
-# Below the first an out-of-vocabulary fraction is never remarkable, above the second always.
-_MIN_LIMIT, _MAX_LIMIT = 0.1, 0.5
-
-
-def usual_out_of_vocabulary(histograms: PatternHistograms) -> float:
-    """Return the out-of-vocabulary fraction that graphs like the training graphs rarely exceed.
-
-    A pattern that occurs in one training graph only would be unseen without that graph. So the
-    share of such patterns (and of those left out of the vocabulary) in a training graph is its
-    leave-one-out fraction; returned is the 95th percentile of these, clipped to [0.1, 0.5].
-    """
-    alone = histograms.offsets[:-1][histograms.support == 1]
-    lonely = np.bincount(
-        histograms.graphs[alone], weights=histograms.counts[alone], minlength=histograms.n_graphs
-    )
-    lonely = lonely + histograms.unseen.sum(axis=1)
-    shares = lonely / np.maximum(histograms.n_nodes * histograms.n_depths, 1)
-    return float(np.clip(np.quantile(shares, 0.95), _MIN_LIMIT, _MAX_LIMIT))
