@@ -282,7 +282,7 @@ def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph 
     import pandas as pd
 
     given = pd.Series(list(noise), dtype=object)
-    values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     wrong = np.flatnonzero(given.notna() & (given != "") & ~((values >= 0) & (values < np.inf)))
     if len(wrong):
         raise GraphDataError(

@@ -326,7 +326,7 @@ class MoleculeTable:
         std = check_noise(self.column(noise, parameter="noise"), len(y), self.place)
         if n_empty := int(np.isnan(std).sum()):
             self.notes.append(
-                f"{n_empty} of {len(std)} rows have nothing in {noise!r}, and get the median."
+                f"{n_empty} rows have no standard deviation in {noise!r}: they get the median."
             )
         std[np.isnan(std)] = np.nanmedian(std)
         return replace(data, graphs=self.graphs.with_data({NOISE: std}))
