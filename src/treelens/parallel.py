@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +9,7 @@ from contextlib import contextmanager
 from threading import Lock, local
 from typing import Any
 
-from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController, threadpool_limits
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Threads to use, as scikit-learn counts them; no more than four for each processor."""
-    return min(effective_n_jobs(n_jobs), 4 * (os.cpu_count() or 1))
 
 
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
@@ -28,7 +30,6 @@ from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions
 from treelens.pairwise.learn import PairwiseWeights
-from treelens.parallel import n_threads
 
 if TYPE_CHECKING:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
@@ -48,7 +49,8 @@ class GraphEstimator(BaseEstimator):
     recipe_: Any
 
     def _n_jobs(self) -> int:
-        return n_threads(self.n_jobs)
+        """Threads to use: no more than four for each processor."""
+        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Return graphs that are read as the training graphs were."""

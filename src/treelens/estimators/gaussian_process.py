@@ -38,7 +38,7 @@ from treelens.graphs.convert import LIMITS, check_graphs, holds_blocks
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
-from treelens.parallel import n_threads, progress_ticks
+from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class GaussianProcessEstimator(FittedEstimator):
             exact_size = max(exact_size, largest_on_device(self.device) or 0)
         fitted = self._condition(graphs, known, exact_size, encoded)
         if known.noise is not None:
-            n_jobs = n_threads(self.n_jobs)
+            n_jobs = self._n_jobs()
             fitted, targets = with_known_noise(fitted, known.noise, known.targets, n_jobs)
             known = known._replace(targets=targets)
         return self._keep(fitted, fitted.left_out, known)
@@ -223,7 +223,7 @@ class GaussianProcessEstimator(FittedEstimator):
     ) -> FittedEvidence:  # fmt: skip
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        n_jobs = n_threads(self.n_jobs)
+        n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
         sample = sample_for(known.groups, rare, self.learning_size, seed)
         landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed, rare)
