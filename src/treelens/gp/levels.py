@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
-from sklearn.utils import gen_batches
 
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
+from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
@@ -24,7 +24,6 @@ from treelens.patterns.histograms import PairFeatures
 if TYPE_CHECKING:
     from treelens.gp.evidence import EvidenceProblem
 
-_BATCH = 1 << 16  # pairs that a thread works on at a time, whatever the number of threads
 _MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
 
 
@@ -132,24 +131,18 @@ class LevelSums:
         for row, group in zip(found.table, groups, strict=True):
             some = features.select_patterns(group_of == group)
             pair_sums(some, n_jobs=n_jobs, out=sums, upper=True)
-            row[:] = sums.ravel()[found.upper]
+            np.concatenate([sums[i, i:] for i in range(n)], out=row)
         return found
 
     @cached_property
-    def upper(self) -> np.ndarray:
-        """Where the entries of a row are in a flattened matrix (n_graphs, n_graphs)."""
-        rows, columns = np.triu_indices(len(self.positions))
-        return rows * len(self.positions) + columns
+    def starts(self) -> np.ndarray:
+        """Where the row of each graph begins in the table, and where the last ends: (n + 1,)."""
+        return np.concatenate([[0], np.cumsum(np.arange(len(self.positions), 0, -1))])
 
     @cached_property
     def diagonals(self) -> np.ndarray:
         """Sums of each graph with itself, shape (n_kept, n_graphs)."""
-        own = np.arange(len(self.positions))
-        return self.table.take(self._places(own, own), axis=1)
-
-    def _places(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Where pairs of graphs are in the table; ``rows`` are not beyond ``columns``."""
-        return rows * (2 * len(self.positions) - rows - 1) // 2 + columns
+        return self.table[:, self.starts[:-1]]
 
     def among(self, positions: np.ndarray) -> LevelSums | None:
         """Return the sums of some graphs, which ascend; None where not all of them are known."""
@@ -161,27 +154,32 @@ class LevelSums:
                 return None
             some = np.searchsorted(self.positions, positions)
             rows, columns = np.triu_indices(len(some))
-            table = self.table.take(self._places(some[rows], some[columns]), axis=1)
+            places = self.starts[some[rows]] + some[columns] - some[rows]
+            table = self.table.take(places, axis=1)
             self._parts[key] = LevelSums(self.groups, table, positions)
         return self._parts[key]
 
     def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
         """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
-        weights, flat = weights[self.groups], sums.reshape(-1)
+        weights, n = weights[self.groups], len(sums)
 
-        def add(part: slice) -> None:
-            flat[self.upper[part]] += weights @ self.table[:, part]
+        def add(rows: slice) -> None:
+            starts = self.starts[rows.start : rows.stop + 1].tolist()
+            found = weights @ self.table[:, starts[0] : starts[-1]]
+            for i, (start, stop) in enumerate(pairwise(starts), rows.start):
+                sums[i, i:] += found[start - starts[0] : stop - starts[0]]
 
-        in_threads(add, gen_batches(len(self.upper), _BATCH), n_jobs)
+        in_threads(add, row_blocks(n, n), n_jobs)
 
     def slopes(self, matrix: np.ndarray, own_slopes: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Slopes in the weights of the groups that are kept; see :meth:`SplitSums.slopes`."""
-        flat = matrix.reshape(-1)
+        n = len(matrix)
 
-        def slope(part: slice) -> np.ndarray:
-            return self.table[:, part] @ flat[self.upper[part]]
+        def slope(rows: slice) -> np.ndarray:
+            some = np.concatenate([matrix[i, i:] for i in range(rows.start, rows.stop)])
+            return self.table[:, self.starts[rows.start] : self.starts[rows.stop]] @ some
 
-        found = in_threads(slope, gen_batches(len(self.upper), _BATCH), n_jobs)
+        found = in_threads(slope, row_blocks(n, n), n_jobs)
         return np.sum(found, axis=0) + self.diagonals @ own_slopes
 
 
