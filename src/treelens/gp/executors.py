@@ -302,7 +302,10 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
         )
     with ExitStack() as stack:
         if client is None or isinstance(client, str):
-            from dask.distributed import Client, LocalCluster
+            try:
+                from dask.distributed import Client, LocalCluster
+            except ImportError as error:
+                raise ImportError("A cluster needs Dask: pip install dask distributed.") from error
 
             client = client or stack.enter_context(
                 LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
-from treelens.kernels.mixture import row_blocks
+from treelens.kernels.gram import PairLists, gather_pairs, pair_sums, row_blocks
 from treelens.parallel import in_threads
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
