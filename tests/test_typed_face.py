@@ -70,12 +70,10 @@ import treelens as tl
 
 graphs, y = tl.make_synthetic()
 model = tl.GraphClassifier().fit(graphs, y)
-model.fti(graphs, y)  # attr-defined
 model.predict_prob(graphs)  # attr-defined
 model.loo_.probabilites  # attr-defined
 model.explain(graphs[0]).contributions_of_nodes  # attr-defined
 model.fit(graphs, y, sampel_weight=y)  # call-arg
-tl.GraphClassifier(nonsense=1)  # call-arg
 tl.GraphClassifier(depth=[3])  # arg-type
 tl.GraphRegressor().predict_proba(graphs)  # attr-defined
 tl.GraphSVC(kernle="auto")  # call-arg

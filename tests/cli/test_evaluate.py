@@ -10,7 +10,6 @@ import pytest
 from cli.conftest import FAST, ok, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
 from treelens.cli import console, evaluate
-from treelens.cli.evaluate import rival_of
 from treelens.estimators.baselines import BASELINES
 
 
@@ -84,17 +83,6 @@ def test_one_test_part_has_no_spread_and_no_p_value(tmp_path):
     assert "one test part" in done.out
     assert "±" not in done.out
     assert "P-values" not in done.out
-
-
-def test_what_learns_is_tested_against_itself_without():
-    names = ["wl_oa", "wwl", "learned_wwl", "gp", "gp_uniform"]
-    assert [rival_of(name, names) for name in names] == [
-        None, "wl_oa", "wwl", "gp_uniform", "wl_oa",
-    ]  # fmt: skip
-    names = ["gp+covariates", "gp_uniform+covariates", "gp", "gp_uniform", "ecfp_forest"]
-    assert [rival_of(name, names) for name in names] == [
-        "gp", "gp_uniform", "gp_uniform", "gp", "gp",
-    ]  # fmt: skip
 
 
 def test_what_cannot_be_asked_for(ringed, tmp_path):

@@ -164,9 +164,3 @@ def test_help_needs_no_heavy_imports():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_python_m_treelens():
-    words = [sys.executable, "-m", "treelens", "--version"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == f"treelens {tl.__version__}\n"

@@ -14,7 +14,7 @@ from cli.conftest import ok, run, tiny_tu
 from treelens.cli import main
 from treelens.cli.console import STOPPED
 from treelens.cli.fit import fit_cli
-from treelens.cli.options import Training, files_behind, kind_of
+from treelens.cli.options import Training, kind_of
 from treelens.svm.search import SCORES
 
 
@@ -59,20 +59,6 @@ def test_kinds_of_data(tmp_path, monkeypatch):
     assert kind_of("CC(=O)Oc1ccccc1C(=O)O") == "smiles"
     (tmp_path / "MUTAG").mkdir()
     assert kind_of("MUTAG") == "tu"  # what is here comes first
-
-
-def test_the_files_behind_a_source(tmp_path, monkeypatch):
-    folder = tiny_tu(tmp_path / "TINY")
-    for source in (tmp_path, folder, folder / "TINY_A.txt"):
-        assert set(files_behind(str(source))) == set(folder.iterdir())
-    table, archive = tmp_path / "x.csv", tmp_path / "data" / "tu" / "MUTAG.zip"
-    archive.parent.mkdir(parents=True)
-    for file in (table, archive):
-        file.write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TREELENS_DATA", str(tmp_path / "data"))
-    for source, files in ((table, [table]), ("none.csv", []), ("MUTAG", [archive])):
-        assert list(files_behind(str(source))) == files
 
 
 def test_options_become_parameters():

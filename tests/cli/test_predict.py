@@ -89,19 +89,6 @@ def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
     assert table["probability"][0] == fitted.predict_proba(good)[0, 0]
 
 
-def test_numbers_with_intervals_in_units_of_the_table(models, new, tmp_path):
-    table, good = predicted(tmp_path / "p.csv", models[0], new), ["CCCCO", "CCCN"]
-    mean, std = tl.load(models[0]).predict(good, return_std=True)
-    np.testing.assert_array_equal(table["prediction"][[0, 2]], mean)
-    np.testing.assert_array_equal(table["std"][[0, 2]], std)
-    table, fitted = predicted(tmp_path / "p.csv", models[1], new), tl.load(models[1])
-    np.testing.assert_array_equal(table["prediction"][[0, 2]], fitted.predict(good))
-    log_mean = fitted.predict(good, learned_scale=True)  # learned as logarithms
-    upper = 10 ** (log_mean + 1.6448536 * table["std_log10"][[0, 2]])
-    np.testing.assert_allclose(table["upper_90"][[0, 2]], upper, rtol=1e-6)
-    assert table["prediction"][0] == pytest.approx(2.0 * 1.5**4, rel=0.2)
-
-
 @pytest.mark.parametrize("kind", ["numbers", "log10", "classes", "svc"])
 def test_scores_where_the_truth_is_known(kind, models, model, folder, tmp_path):
     which = {"numbers": 0, "log10": 1, "classes": 2}.get(kind, 2)

@@ -10,13 +10,11 @@ from rdkit.Chem import Crippen, Descriptors, MolFromSmiles
 import treelens as tl
 from decisions.conftest import EFFECTS
 from treelens.decisions.advise import (
-    HYDROGEN,
     attachment,
     cuts_of,
     hydrogen_cuts,
     joined,
     matched_pairs,
-    substituent_text,
     write_advice,
 )
 
@@ -168,9 +166,3 @@ def test_large_substituents_and_large_molecules_are_not_cut():
     molecule = Chem.MolFromSmiles("c1ccccc1OCCN1CCCCC1")
     assert all(Chem.MolFromSmiles(v).GetNumHeavyAtoms() <= 3 for _, v in cuts_of(molecule, 2))
     assert not cuts_of(Chem.MolFromSmiles("C" * 150), 5)
-
-
-def test_substituents_are_written_from_where_they_are_joined():
-    assert substituent_text("CO[*:1]") == "OC"
-    assert substituent_text("O=C(O)[*:1]") == "C(=O)O"
-    assert substituent_text(HYDROGEN) == "H"

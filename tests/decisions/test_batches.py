@@ -11,7 +11,6 @@ from scipy.stats import norm
 from treelens.decisions.suggest import (
     Aim,
     choose_batch,
-    column_of_cells,
     expected_improvement,
     joint_samples,
     rows_where,
@@ -159,8 +158,3 @@ def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
 def test_whatever_is_no_comparison_of_columns_is_refused(condition):
     with pytest.raises(GraphDataError):
         rows_where(condition, {**COLUMNS, "pd": np.zeros(4)}.get)
-
-
-def test_cells_are_numbers_where_all_of_them_are():
-    np.testing.assert_array_equal(column_of_cells(["1", " ", "-2.5e1"]), [1.0, np.nan, -25.0])
-    assert column_of_cells(["1", "n.d."]).tolist() == ["1", "n.d."]

@@ -277,16 +277,6 @@ def test_the_kernel_is_that_of_its_features(model, weighted, rng):
 
 
 @every_kernel
-def test_feature_names_fit_the_features(kernel):
-    graphs = [([(0, 1)], {0: "C", 1: "N"})]
-    model = kernel(1).fit(graphs)
-    assert model.feature_map_names().tolist() == ["0:C", "0:N", "1:C(N)", "1:N(C)"]
-    alone = kernel(1, include_depth_zero=False).fit(graphs)
-    assert alone.feature_map_names().tolist() == ["1:C(N)", "1:N(C)"]
-    assert model.feature_map(graphs).shape == (1, 4)
-
-
-@every_kernel
 def test_output_as_a_table_of_pandas(kernel, some_graphs):
     plain = kernel(1).fit(some_graphs[:7])
     model = kernel(1).set_output(transform="pandas")

@@ -188,14 +188,6 @@ def split_by(path: Path, split: str, n_folds: int = 2, n_repeats: int = 1, dupli
     return table, table_splits(table, split, n_folds, n_repeats, 0, notes), notes
 
 
-def test_scaffolds_stay_whole(ringed):
-    data, splits, _ = split_by(ringed, "scaffold", n_folds=3, n_repeats=2)
-    rings = np.array([next(r for r in RINGED if text.startswith(r)) for text in data.texts])
-    assert len(splits) == 6
-    for train, test in splits:
-        assert not set(rings[train]) & set(rings[test])
-
-
 def test_time_and_columns(ringed):
     data, splits, notes = split_by(ringed, "time=year", n_folds=2, n_repeats=2)
     years = np.array(data.column("year")).astype(int)

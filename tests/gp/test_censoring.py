@@ -12,7 +12,7 @@ from treelens.gp import _compiled
 from treelens.gp.censoring import CensoredEvidence, Limits, fit_sites
 from treelens.gp.choice import TrainingData, log_densities
 from treelens.gp.evidence import EvidenceParameters, prior_value
-from treelens.gp.posterior import Conditioned, ExactPosterior, Targets, check_limits
+from treelens.gp.posterior import Conditioned, ExactPosterior, Targets
 from treelens.patterns.forest import PatternForest
 
 
@@ -197,18 +197,6 @@ def test_limits_that_are_certain_to_hold_say_nothing():
     variance = kernel[2, 2] + 0.2 - without.reduction(kernel[[2]][:, exact])[0]
     assert left_out.mean[2, 0] == pytest.approx(mean, abs=1e-4)
     assert left_out.variance[2] == pytest.approx(variance, abs=1e-4)
-
-
-def test_without_limits_nothing_changes():
-    targets = Targets(np.ones((3, 1)), np.zeros(1), 1.0, np.array([1.0, 2.0, 0.5]))
-    found = Conditioned.fit(targets, np.eye(3), 0.3)
-    assert found.values is targets.values
-    assert found.log_ratio == 0.0
-    np.testing.assert_array_equal(found.noise, 0.3 / targets.weights)
-    plain = ExactPosterior.fit(np.eye(3), 0.3 / targets.weights, targets.values)
-    for one, other in zip(found.leave_one_out(), plain.leave_one_out(targets.values), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert check_limits(["=", "="], 2) is None
 
 
 def test_densities_of_limits_are_probabilities():

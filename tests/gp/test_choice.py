@@ -98,15 +98,6 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
         assert a.scores.mean() > b.scores.mean()
 
 
-def test_learned_weights_win_where_one_pattern_decides(data):
-    parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)
-    candidates = all_candidates(data, parts, [0, 1, 2])
-    assert [c.weights for c in candidates] == ["uniform", "depths", "branches"]
-    assert candidates[1].depth == candidates[2].depth == 2
-    assert all(len(c.scores) == 60 for c in candidates)
-    assert preferred(candidates).weights == "branches"
-
-
 def test_classes_are_scored_by_their_log_probability(data):
     codes = (data.targets.values[:, 0] > 0).astype(int)
     targets = Targets.standardized(class_columns(codes, 2), np.ones(60), 1.0)

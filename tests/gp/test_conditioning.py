@@ -8,7 +8,6 @@ from scipy.stats import multivariate_normal
 import treelens as tl
 from strategies import random_collection
 from treelens.gp.censoring import most_likely_noise
-from treelens.gp.fitting import joined_histograms
 from treelens.graphs.convert import NOISE
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecule_table import noise_of_means
@@ -127,30 +126,13 @@ def test_tables_with_a_noise_column_and_replicates(tmp_path):
         tl.read_table(tmp_path / "bad.csv", noise="sd", **options)
 
 
-@pytest.fixture(scope="module")
-def model_and_graphs():
+def test_new_patterns_inherit_the_weights_that_predictions_give_them():
     rng = np.random.default_rng(1)
     graphs = random_collection(rng, 60)
     values = np.array([len(g.node_labels) for g in graphs]) + rng.normal(size=60)
-    return tl.GraphRegressor(depth=2).fit(graphs[:30], values[:30]).model_, graphs
-
-
-def test_new_patterns_inherit_the_weights_that_predictions_give_them(model_and_graphs):
-    model, graphs = model_and_graphs
+    model = tl.GraphRegressor(depth=2, weights="branches").fit(graphs[:30], values[:30]).model_
     before = model.weighted.refine(graphs[30:]).features.diagonal  # unseen patterns included
     extended, colors = model.weighted.extended(graphs[30:])
     extended.validate()
     after = extended.weighed(extended.forest.count(colors)).diagonal
     np.testing.assert_allclose(after, before, rtol=1e-10)
-    again = extended.refine(graphs[:30]).features.diagonal
-    np.testing.assert_allclose(again, model.basis_graphs.diagonal, rtol=1e-10)
-
-
-def test_joined_counts_are_those_of_all_graphs(model_and_graphs):
-    model, graphs = model_and_graphs
-    extended, colors = model.weighted.extended(graphs[30:])
-    joined = joined_histograms(model.basis, extended.forest.count(colors))
-    joined.validate()
-    counted = extended.forest.count(extended.forest.transform(graphs))
-    for name in ("offsets", "graphs", "counts", "level_offsets", "n_nodes", "unseen"):
-        np.testing.assert_array_equal(getattr(joined, name), getattr(counted, name))

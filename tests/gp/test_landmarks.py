@@ -19,7 +19,7 @@ from treelens.gp.landmarks import (
     factor_landmarks,
     posterior_through_landmarks,
 )
-from treelens.gp.posterior import ExactPosterior, solve_upper
+from treelens.gp.posterior import solve_upper
 from treelens.kernels.gram import MixtureKernel, MixtureScales
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -48,19 +48,6 @@ def _through(kernel, landmarks, noise, targets, size=25):
     sums = LandmarkSums.added(factor, added, targets.shape[1])
     fit = LandmarkFit(SimpleNamespace(variance=1.5), None, noise, targets)
     return fit.conditioned(sums, landmarks, projected)
-
-
-@pytest.mark.interpreted
-def test_every_graph_a_landmark_is_the_exact_process(problem):
-    kernel, noise, targets = problem
-    exact = ExactPosterior.fit(kernel[:N, :N].copy(), noise, targets)
-    left_out = exact.leave_one_out(targets)
-    through, held_out = _through(kernel, np.arange(N), noise, targets)
-    rows = kernel[N:, :N]
-    np.testing.assert_allclose(rows @ through.coefficients, rows @ exact.coefficients, atol=1e-4)
-    np.testing.assert_allclose(through.reduction(rows), exact.reduction(rows), atol=1e-4)
-    np.testing.assert_allclose(held_out.mean, left_out.mean, atol=1e-4)
-    np.testing.assert_allclose(held_out.variance, left_out.variance, atol=1e-4)
 
 
 @pytest.mark.interpreted
@@ -119,25 +106,6 @@ def test_hard_landmarks_are_added_in_rounds_where_the_mean_is_wrong_and_nothing_
     chosen = choose_landmarks(fit, first, 40).landmarks
     assert np.sort(chosen).tolist() == expected.tolist()
     assert choose_landmarks(fit, first, len(first)).landmarks.tolist() == first.tolist()
-
-
-def test_hard_landmarks_come_nearer_to_the_exact_mean_than_chance():
-    kernel, graphs = _graphs()
-    rng = np.random.default_rng(3)
-    strange = np.arange(150) % 10 == 0  # a tenth of the graphs are unlike what their likeness says
-    targets = np.where(strange, 3.0, 0.1 * rng.normal(size=150))[:, None]
-    fit = LandmarkFit(kernel, graphs, np.full(150, 0.05), targets)
-    everything = kernel.matrix(graphs, graphs)
-    exact = ExactPosterior.fit(everything.copy(), fit.noise, targets)
-
-    def distance(landmarks):
-        posterior, _ = fit.through(landmarks)
-        mean = everything[:, landmarks] @ posterior.coefficients
-        return np.sqrt(np.mean((mean - everything @ exact.coefficients) ** 2))
-
-    by_chance = [distance(np.sort(rng.choice(150, 40, replace=False))) for _ in range(5)]
-    drawn = np.sort(rng.choice(150, 10, replace=False))
-    assert distance(choose_landmarks(fit, drawn, 40).landmarks) < min(by_chance)
 
 
 @pytest.mark.parametrize("n_columns", [1, 2])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from sklearn import metrics
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
@@ -12,11 +11,9 @@ from treelens.gp.fitting import learning_gain
 from treelens.gp.posterior import (
     JITTER,
     ExactPosterior,
-    LeaveOneOut,
     Targets,
     class_columns,
     left_out_classes,
-    left_out_numbers,
 )
 
 
@@ -123,36 +120,12 @@ def test_several_classes_are_corners_of_a_simplex(n_classes):
     assert (columns.argmax(axis=1) == np.arange(n_classes)).all()
 
 
-def test_scores_of_numbers(rng):
-    values, mean, std = rng.normal(100, 7, 50), rng.normal(100, 7, 50), rng.uniform(3.0, 9.0, 50)
-    targets = Targets.standardized(values[:, None], np.ones(50), None)
-    left_out = LeaveOneOut(targets.alike(mean[:, None], None).values, (std / targets.scale) ** 2)
-    found = left_out_numbers(left_out, targets, values)
-    np.testing.assert_allclose(found.predictions, mean)
-    np.testing.assert_allclose(found.std, std)
-    assert found.rmse == pytest.approx(np.sqrt(metrics.mean_squared_error(values, mean)))
-    assert found.r2 == pytest.approx(metrics.r2_score(values, mean))
-    assert found.nlpd == pytest.approx(-norm.logpdf(values, mean, std).mean())
-    low, high = norm.interval(0.9, mean, std)
-    assert found.coverage == pytest.approx(((low <= values) & (values <= high)).mean())
-
-
 def test_scores_of_classes(rng):
     classes, codes = np.array(["a", "b", "c"]), rng.integers(3, size=60)
     found = left_out_classes(rng.normal(size=(60, 3)), codes, classes, 2.0)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
     assert found.accuracy == metrics.accuracy_score(classes[codes], found.predictions)
     assert found.log_loss == pytest.approx(metrics.log_loss(codes, found.probabilities))
-
-
-def test_a_threshold_changes_names_and_nothing_else(rng):
-    classes, codes = np.array([0, 1]), (rng.random(60) < 0.4).astype(int)
-    decisions = rng.normal(size=(60, 1))
-    plain = left_out_classes(decisions, codes, classes, 2.0, 0.5)
-    low = left_out_classes(decisions, codes, classes, 2.0, 0.2)
-    np.testing.assert_array_equal(plain.probabilities, low.probabilities)
-    assert (low.predictions == 1).sum() > (plain.predictions == 1).sum()
-    np.testing.assert_array_equal(low.predictions, low.probabilities[:, 1] >= 0.2)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +146,3 @@ def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
     assert gain.learned - gain.uniform == pytest.approx(gain.difference)
     assert set(gain.compared) == set(kinds)
     assert words in str(gain)
-
-
-def test_without_learned_weights_nothing_is_compared():
-    uniform = Candidate("uniform", 2, [], np.empty(0))
-    gain = learning_gain(uniform, [uniform])
-    assert gain.difference == 0.0
-    assert "depth 2" in str(gain)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gp.test_evidence import _problem, _with_covariates
+from gp.test_evidence import _problem
 from treelens.gp.evidence import STAGES, Evidence, maximise_evidence, starting_parameters
 from treelens.patterns.histograms import Features, select_features
 
@@ -47,17 +47,6 @@ def test_a_strong_prior_leaves_branches_unchanged():
     for level in range(3):
         here = weights[problem.hierarchy.level_of == level]
         np.testing.assert_allclose(here, here[0], rtol=1e-4)
-
-
-def test_informative_covariates_get_a_larger_amplitude():
-    problem, *_ = _with_covariates(n=60)
-    targets = np.sin(problem.covariates[:, :1])
-    informed = replace(problem, targets=targets - targets.mean())
-    noise = replace(informed, covariates=np.random.default_rng(1).normal(size=(60, 3)))
-    large, small = (
-        maximise_evidence(p, "uniform").parameters.covariate_scales() for p in (informed, noise)
-    )
-    assert large.amplitude > 5 * small.amplitude
 
 
 def test_a_start_without_noise_does_not_end_where_noise_explains_everything():

@@ -155,6 +155,7 @@ def test_networkx_by_name() -> None:
     assert again.attribute_names == graphs.attribute_names
     labels = as_graph_collection([path_with([{"label": 0.5}] * 3)], node_attributes=["label"])
     assert labels.degree_labels
+    assert labels[:1].degree_labels
     assert labels.attribute_names == ("label",)
 
 
@@ -273,7 +274,7 @@ def test_tu_files(tmp_path) -> None:
             read_tudataset(write_set(tmp_path, **parts, node_attributes=text))
 
 
-@given(st.lists(st.floats(allow_infinity=False), min_size=1), st.sampled_from([",", "; ", "\t"]))
+@given(st.lists(st.floats(allow_infinity=False), min_size=1), st.sampled_from([",", " ;  ", "\t"]))
 def test_numbers_are_read_exactly(values, between) -> None:
     line = between.join(map(repr, values))
     found = number_table(f"{line}\n{line}".encode(), "x", np.float64)

@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_
 
 from treelens import Graph, GraphCollection
 from treelens.graphs.build import build_collection
-from treelens.graphs.collection import encode_labels, translate_codes
-from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError
+from treelens.graphs.collection import encode_labels
+from treelens.graphs.errors import GraphDataError
 
 
 def example() -> GraphCollection:
@@ -165,12 +165,6 @@ def test_codes_lead_back_to_the_labels(labels, expected) -> None:
     assert not any(isinstance(label, np.generic) for label in alphabet)  # plain Python values
 
 
-def test_translate_marks_unknown_labels() -> None:
-    codes = translate_codes(np.array([0, 1, 1, 2]), ("C", "N", "O"), ("N", "C"))
-    assert codes.tolist() == [1, 0, 0, -1]
-    assert translate_codes(np.array([], dtype=np.int32), (), ("N",)).tolist() == []
-
-
 # --- the builder behind every reader --------------------------------------------------------------
 
 EDGES, LABELS, NAN = [[0, 1], [2, 3]], list("abab"), float("nan")
@@ -195,16 +189,6 @@ def test_edges_and_labels_that_do_not_fit(arguments, words) -> None:
     edges, *labels = arguments
     with pytest.raises(GraphDataError, match=words):
         build_collection([2, 2], np.array(edges), *labels)
-
-
-def test_degrees_stand_in_for_labels_with_one_warning() -> None:
-    edges = np.array([[0, 1], [1, 2], [1, 0]])
-    with pytest.warns(DegreeLabelsWarning, match="1 graphs have no node labels") as caught:
-        graphs = build_collection([3], edges, None)
-    assert len(caught) == 1
-    assert graphs[0].node_labels == (1, 2, 1)
-    assert graphs.degree_labels
-    assert graphs[:1].degree_labels
 
 
 @given(st.data())

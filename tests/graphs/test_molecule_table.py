@@ -106,8 +106,6 @@ def test_columns_of_ids_and_targets():
     columns = ["smiles", "Name", "ChEMBL ID", "y"]
     assert id_columns(columns, None, (), ["smiles", "y"], "x") == ("ChEMBL ID",)
     assert id_columns(columns, None, ("Name",), ["smiles", "y"], "x") == ("Name",)
-    assert id_columns(["smiles", "y"], None, (), ["smiles", "y"], "x") == ()
-    assert id_columns(columns, "all", (), ["smiles"], "x") == ("Name", "ChEMBL ID", "y")
     assert several_columns(["a,b", "a"], "a,b", "target", "x") == ["a,b"]
     assert several_columns(["a", "b"], "b, a,b", "target", "x") == ["b", "a"]
     with pytest.raises(GraphDataError, match="names no column"):

@@ -71,18 +71,6 @@ def test_atoms_and_bonds_are_as_rdkit_has_them(smiles, hydrogens) -> None:
     assert dict(zip(graph.edges, graph.edge_labels, strict=True)) == expected
 
 
-@pytest.mark.parametrize("smiles", ["C~C", "[Na]~[Cl]"])
-def test_bonds_without_an_order_are_kept(smiles) -> None:
-    graph = smiles_to_collection([smiles])[0]
-    assert graph.edges == ((0, 1),)
-    assert graph.edge_labels == ("order 0",)
-
-
-def test_half_a_surrogate_pair_is_no_molecule() -> None:
-    with pytest.warns(InvalidMoleculesWarning):
-        assert len(smiles_to_collection(["C", "\udcff"], on_invalid="skip")) == 1
-
-
 def test_large_molecules_take_no_dense_matrix() -> None:
     n_atoms = 3000  # 72 MB as a dense matrix
     tracemalloc.start()
@@ -137,7 +125,8 @@ def test_tables_of_every_form(tmp_path, name, text) -> None:
      (["1", "toxic"], ["1", "toxic"], "U"), (["1", "01"], ["1", "01"], "U"),
      (["1_0", "10"], ["1_0", "10"], "U"), (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
      (["\u0661", "1"], ["\u0661", "1"], "U"), (["1e3", ".5"], [1000.0, 0.5], "f"),
-     (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U")],
+     (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U"),
+     *((signs, signs, "U") for signs in (["+", "-"], ["?", "no"], ["unknown", "0"]))],
 )  # fmt: skip
 def test_kinds_of_target(tmp_path, values, expected, kind) -> None:
     rows = "".join(f"C,{value}\n" for value in values)
@@ -332,17 +321,6 @@ def test_files_that_cannot_be_opened(tmp_path) -> None:
 
 
 # --- real molecules -------------------------------------------------------------------------
-
-
-def test_ptc_molecules_are_the_graphs_of_the_tu_set(data_folder) -> None:
-    """Same molecules in another order: the same sizes, once both are sorted."""
-    from treelens import load_dataset
-
-    molecules, _ = load_dataset("PTC_MR_smiles", folder=data_folder)
-    graphs, _ = load_dataset("PTC_MR", folder=data_folder)
-    assert sorted(molecules.sizes) == sorted(graphs.sizes)
-    assert molecules.n_edges == graphs.n_edges
-    assert len(molecules.node_alphabet) == len(graphs.node_alphabet)
 
 
 # --- the same molecule, against canonical SMILES of every row -----------------------------------

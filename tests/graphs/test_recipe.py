@@ -1,7 +1,6 @@
 """Recipes: how a collection was made, whether two agree, and reading new molecules by one."""
 
 import copy
-import json
 import pickle
 import re
 from dataclasses import replace
@@ -15,7 +14,7 @@ from treelens import as_graph_collection, read_smiles
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.errors import GraphDataError, NotGraphsError
-from treelens.graphs.recipe import GraphRecipe, TableRecord, check_agreement, common_recipe
+from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
 from treelens.report.predicted import with_label_names
 
 pytest.importorskip("rdkit")
@@ -141,22 +140,3 @@ def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) 
         assert [g.node_labels for g in again] == [g.node_labels for g in graphs]
         assert [g.edges for g in again] == [g.edges for g in graphs]
         check_agreement(graphs.recipe, again.recipe)
-
-
-@pytest.mark.parametrize(
-    "recipe", [CHARGED, GraphRecipe(), GraphRecipe("networkx", node_label="x"),
-               replace(PLAIN, standardize=("a", "b"), table=TableRecord(ids=("x",)))], ids=str,
-)  # fmt: skip
-def test_it_comes_back_from_json(recipe) -> None:
-    record = json.loads(json.dumps(recipe.to_plain()))
-    again = GraphRecipe.from_plain(record)
-    assert (again, again.table) == (recipe, recipe.table)
-
-
-def test_a_function_is_kept_by_name_and_cannot_be_followed_from_a_file() -> None:
-    recipe = smiles_to_collection(SMILES, atom_label=charge_of).recipe
-    assert recipe.atom_label == "function:charge_of"
-    from_file = GraphRecipe.from_plain(recipe.to_plain())
-    check_agreement(from_file, recipe)  # the same name, as far as one can know
-    with pytest.raises(GraphDataError, match=r"atom_label=charge_of.*does not keep functions"):
-        as_graph_collection(SMILES, recipe=from_file)

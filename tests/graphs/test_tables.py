@@ -24,8 +24,7 @@ from treelens.graphs import tables
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
 from treelens.graphs.tables import read_table_blocks, read_text_table
-from treelens.graphs.targets import as_target, is_integer, is_missing, is_number
-from treelens.graphs.tudataset import number_table
+from treelens.graphs.targets import is_integer, is_number
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
 
@@ -151,11 +150,6 @@ def test_rows_without_a_target_can_be_left_out(tmp_path) -> None:
         read_smiles(path, on_missing="drop")
 
 
-def test_signs_that_may_be_classes_are_not_missing() -> None:
-    assert not any(is_missing(text) for text in ("-", "+", "?", "0", "no", "unknown"))
-    assert as_target(["+", "-"]).tolist() == ["+", "-"]
-
-
 # --- what is no regular file ----------------------------------------------------------------
 
 
@@ -261,12 +255,3 @@ def test_integers_fit_into_64_bits_and_every_float_is_a_number(whole, number):
     assert is_integer(str(whole)) == (abs(whole) < 10**18)
     assert is_number(str(whole)) == (abs(whole) < 10**16)
     assert is_number(repr(number))
-
-
-@given(
-    st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=5),
-    st.sampled_from([",", ";", " ", "\t", ", ", " ;  "]),
-)
-def test_tables_come_back_whatever_separates_the_columns(values, between):
-    line = between.join(map(str, values))
-    assert number_table(f"{line}\n{line}".encode(), "x").tolist() == [values, values]

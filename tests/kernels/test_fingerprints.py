@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import treelens as tl
 from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.errors import GraphDataError
 from treelens.kernels.fingerprints import (
     fingerprint_counts,
     folded_counts,
-    molecules_behind,
     tanimoto_matrix,
 )
 
@@ -45,9 +42,3 @@ def test_tanimoto_of_counts_by_its_definition():
     upper = np.maximum(left[:, None], right[None]).sum(axis=2)
     ours = tanimoto_matrix(sparse.csr_array(left), sparse.csr_array(right), n_jobs=2)
     np.testing.assert_allclose(ours, lower / upper)
-
-
-def test_graphs_that_are_no_molecules_are_refused():
-    graphs, _ = tl.make_synthetic(n_per_substructure=1, random_state=0)
-    with pytest.raises(GraphDataError, match="read_smiles"):
-        molecules_behind(graphs)

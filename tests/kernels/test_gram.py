@@ -1,12 +1,9 @@
 """Pair sums: the same matrix however the work is cut."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.kernels import gram as gram_module
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -53,36 +50,6 @@ def test_sums_are_what_the_formula_says(sides, weighted: bool, rng: np.random.Ge
     np.testing.assert_allclose(across, by_definition(new, train, ones), atol=ATOL)
     assert (within == within.T).all()
     assert (within == pair_sums(train, train, weights)).all()
-
-
-@pytest.mark.parametrize("n_jobs", [2, 3])
-def test_threads_change_no_bit(sides, n_jobs: int, rng: np.random.Generator) -> None:
-    train, new = sides
-    weights = rng.random(train.n_patterns)
-    for right in (None, new):
-        alone = pair_sums(train, right, weights)
-        together = pair_sums(train, right, weights, n_jobs=n_jobs)
-        assert (alone == together).all()
-
-
-@pytest.mark.parametrize(("share", "most"), [(0.0, 1000), (1.0, 128), (0.05, 2), (0.3, 7)])
-def test_which_patterns_are_dense_does_not_matter(
-    sides, share: float, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    train, new = sides
-    expected = pair_sums(train), pair_sums(new, train)
-    monkeypatch.setattr(gram_module, "_DENSE_SHARE", share)
-    monkeypatch.setattr(gram_module, "_MOST_DENSE", most)
-    np.testing.assert_allclose(pair_sums(train), expected[0], atol=ATOL)
-    np.testing.assert_allclose(pair_sums(new, train), expected[1], atol=ATOL)
-
-
-def test_results_can_go_to_a_memory_map(sides, tmp_path: Path) -> None:
-    train, _ = sides
-    n = train.n_graphs
-    out = np.memmap(tmp_path / "gram", dtype=np.float64, mode="w+", shape=(n, n))
-    assert pair_sums(train, n_jobs=2, out=out) is out
-    assert (np.asarray(out) == pair_sums(train)).all()
 
 
 def test_what_does_not_fit_is_named() -> None:

@@ -131,13 +131,3 @@ def test_values_are_those_of_the_formula(counted, n_jobs):
     found = MixtureKernel(weights, SCALES).matrix(some, features, n_jobs)
     expected = [[by_formula(a, b, weights, SCALES) for b in table] for a in table[::3]]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_it_is_a_kernel(counted, share):
-    _, weights, features = counted
-    scales = MixtureScales(3.0, 1.0, 1.5, share)
-    matrix = MixtureKernel(weights, scales).matrix(features, features)
-    np.testing.assert_allclose(np.diagonal(matrix), 1.5)
-    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-12)
-    assert np.linalg.eigvalsh(matrix).min() > -1e-9

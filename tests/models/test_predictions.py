@@ -1,6 +1,5 @@
 """Predictions, each graph refined once; thresholds and calibration; checks of targets."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,6 @@ from treelens.models.predictions import (
     fit_slope,
     parse_threshold,
     predicted_codes,
-    warn_if_one_class,
 )
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -204,12 +202,6 @@ def test_what_are_no_numbers_to_learn(y, message) -> None:
         check_numbers(y, 2)
 
 
-@pytest.mark.parametrize("y", [["a", "b"], np.array(["a", None], object)])
-def test_classes_instead_of_numbers(y) -> None:
-    with pytest.raises(ValueError, match=r"not numbers.*GraphClassifier"):
-        first_no_number(np.asarray(y))
-
-
 @pytest.mark.parametrize(
     ("y", "first"),
     [(["1.5", "< 2"], 1), ([1.0, np.nan], 1), (["", " "], 0), ([None, None], 0), ([2, 3], None)],
@@ -217,14 +209,6 @@ def test_classes_instead_of_numbers(y) -> None:
 def test_what_may_be_numbers_but_for_some(y, first) -> None:
     found = first_no_number(np.asarray(y))
     assert found == first if found is None else found[0] == first
-
-
-def test_one_predicted_class_warns() -> None:
-    with pytest.warns(UserWarning, match="the class 'b' for every held-out"):
-        warn_if_one_class(np.ones(4, dtype=int), np.array(["a", "b"]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_if_one_class(np.array([0, 1]), np.array(["a", "b"]))
 
 
 def test_class_weights():

@@ -140,17 +140,6 @@ def test_two_graphs():
 Y = np.random.default_rng(2).choice(["no", "yes", "maybe"], size=20)
 
 
-def test_attributes_are_those_of_the_result(features):
-    learner = tl.PairwiseWeights(radius=0.5).fit(features, Y)
-    expected = learn_weights(features, Y, radius=0.5)
-    np.testing.assert_array_equal(learner.weights_, expected.weights)
-    np.testing.assert_array_equal(learner.history_, expected.history)
-    np.testing.assert_array_equal(learner.gaps_, expected.gaps)
-    assert (learner.converged_, learner.n_iter_) == (expected.converged, expected.n_iter)
-    assert learner.converged_ is True
-    assert learner.result_.margins == expected.margins
-
-
 @pytest.mark.parametrize("solver", ["quasi-newton", tl.ProjectedGradient(max_iter=7, tol=0.5)])
 def test_flat_parameters_and_back(solver):
     learner = tl.PairwiseWeights(2.0, solver=solver, margins=(0.6, 0.4))
@@ -214,16 +203,6 @@ def test_bad_parameters_of_a_solver(make_features, kind, settings):
         tl.PairwiseWeights(solver=kind(**settings)).fit(make_features(20), Y)
 
 
-def test_learning_on_permuted_labels_finds_less():
-    """With labels that mean nothing the objective falls, but less than with labels that do."""
-    graphs, y = tl.make_synthetic(15, (1, 2, 3, 4), random_state=0)
+def test_graphs_in_the_place_of_pair_features_are_refused():
     with pytest.raises(TypeError, match="pass the learner to a kernel"):
-        tl.PairwiseWeights().fit(graphs, y)
-    histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
-    pairs = PairFeatures.from_histograms(histograms.select_depths(1, 2))
-    true = tl.PairwiseWeights().fit(pairs, y)
-    drop = 1 - true.history_[-1] / true.history_[0]
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        permuted = tl.PairwiseWeights().fit(pairs, rng.permutation(y))
-        assert 1 - permuted.history_[-1] / permuted.history_[0] < 0.5 * drop
+        tl.PairwiseWeights().fit(*tl.make_synthetic(2, random_state=0))

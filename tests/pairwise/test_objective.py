@@ -46,12 +46,13 @@ def weights(features, rng):
 
 
 @pytest.mark.parametrize("balance", [True, False])
-@pytest.mark.parametrize("dense_share", [0.0, 0.125, 2.0])
+@pytest.mark.parametrize(("dense_share", "most"), [(0.0, 99), (0.125, 99), (0.125, 2), (2.0, 99)])
 def test_gradient_is_the_mean_of_all_pair_gradients(
-    features, labels, weights, balance, dense_share, monkeypatch
+    features, labels, weights, balance, dense_share, most, monkeypatch
 ):
     """Whether patterns are laid out as dense columns, as lists, or as some of both."""
     monkeypatch.setattr(gram_module, "_DENSE_SHARE", dense_share)
+    monkeypatch.setattr(gram_module, "_MOST_DENSE", most)
     check_against_twin(features, labels, weights, balance)
 
 

@@ -6,7 +6,6 @@ import pytest
 
 import treelens as tl
 from naive import cells as naive
-from treelens.graphs.errors import GraphDataError
 from treelens.patterns.cells import N_RESOLUTIONS, N_TREES, AttributeCells, means_over_steps
 from treelens.patterns.forest import PatternForest
 
@@ -111,16 +110,6 @@ def test_words_of_a_cell():
     assert any("(mean over 1 step)" in text for text in texts)
 
 
-def test_thresholds_come_from_training_nodes_only():
-    train = _graphs(n=20)
-    forest, _ = PatternForest.fit(train, 1, ("labels",), attributes=True)
-    before = forest.cells.threshold.copy()
-    forest.transform(_graphs(n=20, seed=9, shift=100.0))
-    np.testing.assert_array_equal(forest.cells.threshold, before)
-    again, _ = PatternForest.fit(train, 1, ("labels",), attributes=True)
-    np.testing.assert_array_equal(again.cells.threshold, before)
-
-
 def test_constant_and_missing_columns_are_not_split():
     graphs = [nx.path_graph(10) for _ in range(3)]
     for graph in graphs:
@@ -131,14 +120,6 @@ def test_constant_and_missing_columns_are_not_split():
     cells = AttributeCells.fit(data, 2)
     assert (cells.attribute == -1).all()
     assert (cells.transform(data) == 0).all()
-
-
-def test_a_missing_attribute_is_an_error_that_names_it():
-    model = tl.GraphClassifier(depth=1).fit(_graphs(n=24), [0, 1] * 12)
-    graph = nx.path_graph(4)
-    nx.set_node_attributes(graph, "a", "label")
-    with pytest.raises(GraphDataError, match="'x'"):
-        model.predict([graph])
 
 
 def test_edge_attributes_count_by_their_mean():

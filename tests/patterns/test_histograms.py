@@ -11,7 +11,7 @@ import strategies
 from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.forest import PatternExtractor, PatternForest, first_depth_of
+from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import (
     PAIR_KINDS,
     PairFeatures,
@@ -64,14 +64,6 @@ def test_seen_and_unseen_masses_make_one(train: GraphCollection, new: GraphColle
     seen = table(histograms, "frequencies").sum(axis=1) / histograms.n_depths
     np.testing.assert_allclose(seen + histograms.out_of_vocabulary(), 1.0, atol=1e-14)
     assert (counted(train)[0].out_of_vocabulary() == 0).all()
-
-
-def test_support_and_depths(rng: np.random.Generator) -> None:
-    histograms, vocabulary, _ = counted(random_collection(rng))
-    assert (histograms.support == (table(histograms) > 0).sum(axis=0)).all()
-    assert histograms.depths.tolist() == [
-        vocabulary.depth_of(pattern) for pattern in range(vocabulary.n_patterns)
-    ]
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 2), (0, 0), (1, 1)])
@@ -241,9 +233,3 @@ def test_features_of_some_graphs_are_those_of_these_graphs_alone(graphs, kind):
         a, b = getattr(some.pairs, part), getattr(alone.pairs, part)
         for name in ("offsets", "indices", "values"):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-
-
-def test_a_depth_must_be_left():
-    assert (first_depth_of(0, True), first_depth_of(1, False)) == (0, 1)
-    with pytest.raises(ValueError, match="leaves no pattern to compare"):
-        first_depth_of(0, False)

@@ -151,14 +151,6 @@ def test_edge_labels_must_be_there_when_they_are_asked_for():
 
 
 @pytest.mark.interpreted
-def test_shares_change_nothing(rng):
-    graphs = random_collection(rng, 20)
-    one, many = (ShortestPathVocabulary.fit(graphs, False, n_jobs)[1] for n_jobs in (1, 3))
-    for name in ("graphs", "patterns", "counts", "weights", "level_offsets"):
-        assert np.array_equal(getattr(one, name), getattr(many, name))
-
-
-@pytest.mark.interpreted
 def test_graphs_without_nodes_or_edges_hold_no_triples():
     graphs = build_collection([0, 1, 2], np.empty((0, 2), int), ["C", "C", "O"])
     vocabulary, counts = ShortestPathVocabulary.fit(graphs)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import patterns as naive
-from strategies import collections, random_collection
+from strategies import collections
 from treelens import as_graph_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
@@ -244,12 +244,3 @@ def test_colours_are_the_nested_multisets(edge_labels: bool, data: st.DataObject
     _, colors = fitted(graphs, edge_labels=edge_labels)
     expected = naive.numbered(naive.nested_colors(graphs, 3, edge_labels))
     assert colors.tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("n_jobs", [2, 3])
-def test_the_number_of_threads_changes_nothing(n_jobs: int, rng: np.random.Generator) -> None:
-    graphs, more = random_collection(rng, 40), random_collection(rng, 20)
-    one, colors = fitted(graphs)
-    other, other_colors = fitted(graphs, n_jobs=n_jobs)
-    assert (colors == other_colors).all()
-    assert (one.transform(more).colors == other.transform(more, n_jobs).colors).all()

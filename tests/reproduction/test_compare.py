@@ -94,38 +94,23 @@ def test_copies_and_stereoisomers_are_on_one_side(load, monkeypatch):
         assert sorted([*train, *test]) == list(range(len(graphs)))
 
 
-# --- the choice page --------------------------------------------------------------------------
+# --- sums of the pages ------------------------------------------------------------------------
 
 
-def written(tmp_path, part, scores, score, name="s", kind="random", **more):
-    """Write rows of a set: the values of a score by method, split by split."""
-    with RowFile(tmp_path / "rows" / f"compare_{part}.jsonl", compare.KEY) as rows:
+def write_accuracies(tmp_path, scores, name):
+    """Write rows of a set: the accuracies by method, split by split."""
+    with RowFile(tmp_path / "rows" / "compare_table2.jsonl", compare.KEY) as rows:
         for method, values in scores.items():
             for split, value in enumerate(values):
-                key = {"set": name, "kind": kind, "split": split, "method": method}
+                key = {"set": name, "kind": "random", "split": split, "method": method}
                 chosen = {"best_weights": "uniform", "best_depth": split, "uses_descriptors": False}
-                rows.append({**key, score: value, "n_train": 80, "n_test": 20, **chosen, **more})
-        return rows.rows
-
-
-def test_the_default_is_compared_with_the_best_fixed_choice(tmp_path):
-    written(tmp_path, "numbers", {
-        "auto": [1.0, 1.2, 1.1], "uniform": [1.1, 1.1, 1.2], "depths": [0.9, 1.1, 1.0],
-        "branches": [2.0],  # hardly begun: not compared
-    }, "rmse")  # fmt: skip
-    (found,) = comparisons(tmp_path)
-    assert (found.best, set(found.scores)) == ("depths", {"auto", "uniform", "depths"})
-    mean, error = found.gain("auto", "depths")
-    assert mean == pytest.approx(-10.0)
-    assert error == pytest.approx(0.0, abs=1e-9)
-    page = page_choice.write(tmp_path).read_text()
-    assert "| s | 3 | 1.100 | 1.133 | **1.000** | −10.00 ± 0.00 ! | uniform (depth 0): 1" in page
+                rows.append({**key, "accuracy": value, "n_train": 80, "n_test": 20, **chosen})
 
 
 def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     base = {"auto": [0.8, 0.7, 0.9], "uniform": [0.8, 0.7, 0.9]}
-    written(tmp_path, "table2", {**base, "branches": [0.9, 0.78, 0.99]}, "accuracy", "better")
-    written(tmp_path, "table2", {**base, "branches": [0.7, 0.9, 0.8]}, "accuracy", "same")
+    write_accuracies(tmp_path, {**base, "branches": [0.9, 0.78, 0.99]}, "better")
+    write_accuracies(tmp_path, {**base, "branches": [0.7, 0.9, 0.8]}, "same")
     gains = learning_gains(comparisons(tmp_path))
     assert [name for name, _ in gains] == ["better", "same"]
     mean, half, p = gains["better", "points"]["branches"]
@@ -135,35 +120,8 @@ def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
 
 
-# --- pages of the comparisons -----------------------------------------------------------------
-
-
-def test_scores_of_a_set_are_compared_with_the_default_on_shared_splits(tmp_path):
-    more = {"mae": 0.5, "r2": 0.9, "nlpd": 1.0, "coverage": 0.9, "cpu_seconds": 2.0,
-            "calibration": {"0.5": 0.4, "0.9": 0.9}}  # fmt: skip
-    errors = {"auto": [1.0, 1.2, 1.1], "ecfp6_gp": [1.5, 1.8, 1.6], "forest": [0.9, 1.1]}
-    written(tmp_path, "numbers", errors, "rmse", "ESOL", "scaffold", **more)
-    rows = written(tmp_path, "numbers", errors, "rmse", "ESOL", **more)
-    own = [row for row in rows if row["kind"] == "random"]
-    mean, error, p = page_compare.difference(own, "ecfp6_gp", "auto", "rmse")
-    assert mean == pytest.approx(0.5333, abs=1e-3)
-    assert error == pytest.approx(np.sqrt((1 / 3 + 1 / 4) * np.var([0.5, 0.6, 0.5], ddof=1)))
-    assert p < 0.05
-    page = page_compare.write_numbers(tmp_path).read_text()
-    assert "| ECFP4 forest | 1.000 ± 0.141 |" in page
-    assert "| ESOL, 3 random splits | 1.100 ± 0.100 |" in page
-    assert (tmp_path / "figures" / "calibration.png").exists()
-
-
-def test_assays_are_compared_by_wins_ranks_and_a_test_over_assays(tmp_path):
-    names = compare.OLD_ASSAYS[:6]
-    for k, name in enumerate(names):
-        for method, rmse in (("auto", 0.3), ("forest", 0.4 + 0.01 * k)):
-            written(tmp_path, "moleculeace", {method: [rmse]}, "rmse", name, "published",
-                    rmse_cliff=rmse)  # fmt: skip
-    page = "\n".join(page_compare.assay_parts(tmp_path))
-    assert "| ECFP4 forest | 0.425 | 0.425 | 6 of 6 | 0.031 | 0.031 |" in page
-    found = {n: {"auto": {"rmse": 0.1}, "forest": {"rmse": 0.2}} for n in names}
+def test_mean_ranks_and_their_critical_difference():
+    found = {n: {"auto": {"rmse": 0.1}, "forest": {"rmse": 0.2}} for n in compare.OLD_ASSAYS[:6]}
     ranks, critical = page_compare.mean_ranks(found, ["auto", "forest"])
     assert ranks == {"auto": 1.0, "forest": 2.0}
     assert critical == pytest.approx(1.96 * np.sqrt(2 * 3 / (6 * 6)), abs=1e-3)  # Demsar (2006)

@@ -93,7 +93,7 @@ def test_intervals_of_one_fold_and_their_table(data_folder, tmp_path):
     assert f"{100 * found['scaffold']:.1f} (" in defaults._interval_parts([row])[-1]
 
 
-def test_rows_and_page_of_limits(monkeypatch, tmp_path):
+def test_rows_of_limits(monkeypatch, tmp_path):
     smiles = [f"{'C' * n}{end}" for n in range(1, 21) for end in "ONF"]
     values = np.array([0.3 * s.count("C") + 1.5 * s.count("N") for s in smiles])
     data = Molecules(smiles_to_collection(smiles), smiles, values)
@@ -109,15 +109,4 @@ def test_rows_and_page_of_limits(monkeypatch, tmp_path):
     for row in rows:
         assert row["n_limits"] == pytest.approx(0.3 * row["n_train"], abs=3)
         assert 0 < row["n_within"] < row["n_test"]
-    # A page compares all four.
-    more = [
-        {**row, "method": {"limits": "clipped", "left_out": "uncensored"}[row["method"]]}
-        for row in rows
-    ]
-    with options.rows("censored", ("set", "side", "method", "split")) as file:
-        for row in more:
-            file.append(row)
-    page = censored.write(tmp_path).read_text()
-    errors = [row["rmse"] for row in rows if (row["side"], row["method"]) == ("low", "limits")]
-    assert f"| made | low | {np.mean(errors):.3f} |" in page
     assert censored.write(tmp_path / "empty") is None

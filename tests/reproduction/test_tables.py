@@ -1,56 +1,27 @@
-"""Table 2 from rows: means, numbers of folds, published figures, tests."""
+"""Table 2 from rows: means, numbers of folds, tests."""
 
 import numpy as np
 import pytest
-from reproduction.methods import title_of
 from reproduction.protocol import N_OUTER
-from reproduction.rows import RowFile
-from reproduction.table2 import KEY
-from reproduction.tables import compare, folds_of, learning_tests, summarize, table2_rows
+from reproduction.tables import compare, summarize
 from scipy import stats
 
-from reproduction import page_paper
 
-CHOICE = {"weight_radius": 0.3, "depth": 2, "kernel": "wwl", "gamma": 1.0, "C": 10.0}
-
-
-def row(method, repetition, fold, accuracy, dataset="MUTAG", seed=0):
-    return {
-        "dataset": dataset, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": accuracy, "seed": seed, "choice": CHOICE, "n_test": 19,
-    }  # fmt: skip
+def row(repetition, fold, accuracy):
+    key = {"dataset": "MUTAG", "method": "wwl", "repetition": repetition, "fold": fold, "seed": 0}
+    return {**key, "accuracy": accuracy}
 
 
-def repetition_of(method, repetition, values):
-    return [row(method, repetition, fold, value) for fold, value in enumerate(values)]
-
-
-@pytest.fixture
-def rows(rng):
-    base = rng.uniform(0.7, 0.9, (3, N_OUTER))
-    return [
-        *(r for k in range(3) for r in repetition_of("wwl", k, base[k])),
-        *(r for k in range(3) for r in repetition_of("learned_wwl", k, base[k] + 0.01 * (k + 1))),
-        *repetition_of("shortest_path", 0, base[0])[:4],
-    ]
-
-
-def test_mean_and_deviation_are_over_repetition_means(rows):
+def test_mean_and_deviation_are_over_repetition_means(rng):
+    table = rng.uniform(0.7, 0.9, (3, N_OUTER))
+    rows = [row(*key, accuracy) for key, accuracy in np.ndenumerate(table)]
     cell = summarize(rows)["MUTAG"]["wwl"]
-    ours = [r for r in rows if r["method"] == "wwl"]
-    means = [100 * np.mean([r["accuracy"] for r in ours if r["repetition"] == k]) for k in range(3)]
-    assert cell["mean"] == pytest.approx(np.mean(means), abs=1e-3)
-    assert cell["std"] == pytest.approx(np.std(means, ddof=1), abs=1e-3)
+    means = 100 * table.mean(axis=1)
+    assert cell["mean"] == pytest.approx(means.mean(), abs=1e-3)
+    assert cell["std"] == pytest.approx(means.std(ddof=1), abs=1e-3)
     assert cell["n_folds"] == 30
-    unfinished = [row("wwl", 3, 0, 0.0)]  # does not count beside finished repetitions
-    assert summarize(rows + unfinished)["MUTAG"]["wwl"] == cell
-
-
-def test_learned_is_compared_with_its_uniform_twin(rows):
-    ((name, method, test, holm),) = learning_tests(folds_of(rows))
-    assert (name, method) == ("MUTAG", "learned_wwl")
-    assert test.difference == pytest.approx(0.02)
-    assert holm == pytest.approx(test.p_corrected)  # of a single test
+    unfinished = row(3, 0, 0.0)  # does not count beside finished repetitions
+    assert summarize([*rows, unfinished])["MUTAG"]["wwl"] == cell
 
 
 def test_comparison_by_hand(rng):
@@ -68,15 +39,3 @@ def test_comparison_by_hand(rng):
     assert found.p_corrected == pytest.approx(stats.t.sf(apart.mean() / error, 11))
     with pytest.raises(ValueError, match="no fold in common"):
         compare(first, {(9, 9): 1.0})
-
-
-def test_the_page_marks_the_best_and_leaves_other_seeds_out(rows, tmp_path):
-    lucky = [row("learned_wl_oa", 0, fold, 1.0) for fold in range(3)]
-    with RowFile(tmp_path / "rows" / "table2.jsonl", KEY) as file:
-        for r in [*rows, *lucky, row("wwl", 0, 0, 0.0, seed=7)]:
-            file.append(r)
-    assert summarize(table2_rows(tmp_path)) == summarize([*rows, *lucky])
-    page = page_paper.write(tmp_path).read_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert f"| {title_of('learned_wl_oa')} | 100.00 [3 folds] |" in page  # shown, but not bold
-    best = summarize(rows)["MUTAG"]["learned_wwl"]
-    assert f"| learned WWL | **{best['mean']:.2f} ± {best['std']:.2f}** [30 folds]" in page

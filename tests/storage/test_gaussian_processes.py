@@ -28,7 +28,6 @@ def fitted(kind: Any, y: np.ndarray, sample_weight: Any = None, **settings: Any)
     return model.fit(GRAPHS[:40], y[:40], sample_weight)
 
 
-TABLE = {"t": np.arange(60.0), "assay": np.array(["x", "y", "z"])[np.arange(60) % 3]}
 MAKERS = {
     "numbers": lambda: fitted(tl.GraphRegressor, VALUES),
     "weighted numbers": lambda: fitted(tl.GraphRegressor, VALUES, TRUST),
@@ -85,19 +84,6 @@ def test_so_is_everything_else_that_a_fit_leaves(pair: Any, tmp_path: Path) -> N
     for name, one in zip("ab", pair, strict=True):
         one.save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_covariates_come_back(tmp_path: Path) -> None:
-    graphs = GRAPHS.with_data(TABLE)
-    model = tl.GraphRegressor(depth=1, random_state=0, progress=False)
-    model.fit(graphs[:40], VALUES[:40], covariates=["t", "assay"]).save(tmp_path / "m")
-    loaded = tl.load(tmp_path / "m")
-    assert (loaded.predict(graphs[40:]) == model.predict(graphs[40:])).all()
-
-    def narrowed(repacked: Any) -> None:
-        repacked.set_array("covariates.training", np.zeros((40, 3)))
-
-    refuse(tmp_path / "m", narrowed, "training must have the shape")
 
 
 def test_the_factor_is_left_out_and_computed_when_it_is_needed(tmp_path: Path) -> None:

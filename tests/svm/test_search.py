@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,7 @@ from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import search as selection
 from treelens.svm.model import (
-    AUTO_KERNELS,
     inner_splits,
-    listed,
-    listed_kernels,
     resolved,
 )
 from treelens.svm.search import (
@@ -444,12 +440,3 @@ def test_what_was_asked_for_stays() -> None:
     assert resolved("auto", None, RARE) == ("roc_auc", None)
     own = {"a": 1.0, "b": 5.0}
     assert resolved("auto", own, RARE)[1] is own
-
-
-def test_settings_as_lists() -> None:
-    assert listed_kernels("auto") == list(AUTO_KERNELS)
-    assert listed_kernels("tanimoto") == ["tanimoto"]
-    assert listed_kernels(("wwl", "tanimoto")) == ["wwl", "tanimoto"]
-    assert listed("auto", (1, 2), "depth", Integral) == [1, 2]
-    assert listed(3, (), "depth", Integral) == [3]
-    assert listed(np.array([0.5, 1]), (), "gamma", Real, positive=True) == [0.5, 1.0]
