@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ from treelens.models.predictions import (
     predicted_codes,
     smiles_of,
 )
-from treelens.patterns.forest import TREES, PatternForest
+from treelens.patterns.forest import TREES
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -42,7 +43,6 @@ class PredictedGraphs:
     """Graphs, their targets where known, and the predictions of a model."""
 
     graphs: GraphCollection
-    shown: GraphCollection  # the same graphs with label names instead of codes
     truth: np.ndarray | None  # (n_graphs,) values, or classes as positions in ``classes``
     predictions: Predictions
     classes: np.ndarray | None  # None where numbers are predicted
@@ -176,7 +176,7 @@ def predict_graphs(
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
-    graphs = check_graphs(X, model.recipe)
+    graphs = with_label_names(check_graphs(X, model.recipe), names)
     truth = checked_targets(y, model.classes, len(graphs))
     domain = expected = inside = None
     found: Any
@@ -195,7 +195,7 @@ def predict_graphs(
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     return PredictedGraphs(
-        graphs, with_label_names(graphs, names), truth, found, model.classes, nearest, similarity,
+        graphs, truth, found, model.classes, nearest, similarity,
         known_graphs(model, graphs, found.graphs)[0], domain, expected, inside,
         bool(model.training.smiles and smiles_of(graphs)),
     )  # fmt: skip
@@ -247,7 +247,7 @@ LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
 
 def with_label_names(labelled: Any, data_set: str | None) -> Any:
     """Graphs or a vocabulary with names instead of label codes; labels without one keep theirs."""
-    if data_set not in LABEL_NAMES:
+    if labelled is None or data_set not in LABEL_NAMES:
         return labelled
     given = labelled.node_alphabet, labelled.edge_alphabet
     nodes, edges = (
@@ -257,13 +257,22 @@ def with_label_names(labelled: Any, data_set: str | None) -> Any:
     return replace(labelled, node_alphabet=nodes, edge_alphabet=edges)
 
 
-def named_forest(forest: PatternForest, data_set: str | None) -> PatternForest:
-    """A forest with names in the text form of its patterns; it does not match graphs with codes."""
-    named = [
+def with_named_patterns(estimator: Any, data_set: str | None) -> Any:
+    """A copy of an estimator for graphs with label names: its patterns and training graphs too."""
+    if data_set not in LABEL_NAMES:
+        return estimator
+    named, model = copy(estimator), estimator.model_
+    part = "weighted" if isinstance(model, FittedGP) else "patterns"
+    holder = getattr(model, part)
+    vocabularies = tuple(
         with_label_names(each, data_set) if TREES[tree][0] == "labels" else each
-        for tree, each in zip(forest.trees, forest.vocabularies, strict=True)
-    ]
-    return replace(forest, vocabularies=tuple(named)) if data_set in LABEL_NAMES else forest
+        for tree, each in zip(holder.forest.trees, holder.forest.vocabularies, strict=True)
+    )
+    forest = replace(holder.forest, vocabularies=vocabularies)
+    named.model_ = replace(model, **{part: replace(holder, forest=forest)})
+    named._fitted_graphs = with_label_names(estimator._train_graphs, data_set)
+    named._fragments = None
+    return named
 
 
 # --- scores -----------------------------------------------------------------------------------

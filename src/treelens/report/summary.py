@@ -21,16 +21,16 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys, select_features
 from treelens.report.predicted import (
-    LABEL_NAMES,
     PredictedGraphs,
-    named_forest,
     predict_graphs,
     scores_of_test_set,
     validation_scores,
+    with_named_patterns,
 )
 from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
     card_section,
+    chosen_cards,
     fragment_section,
     pair_section,
     pattern_section,
@@ -67,10 +67,8 @@ def summarize(
     targets), ``patterns``, ``pattern_texts``, and, None without graphs, ``data``, ``domain``,
     ``cards`` and ``predictions``.
     """
-    estimator, model = model, model.model_
-    names = names if names in LABEL_NAMES else None  # a file of that name has its own labels
-    given = predict_graphs(estimator, X, y, names)
-    forest = named_forest(model.expansion.forest, names)
+    estimator = with_named_patterns(model, names)
+    model, given = estimator.model_, predict_graphs(estimator, X, y, names)
     noun = "molecule" if model.recipe is not None and model.recipe.is_molecular else "graph"
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
@@ -82,7 +80,7 @@ def summarize(
             of_given = {
                 "data": _data(given),
                 "domain": _domain(model, given),
-                "cards": {"rows": list(card_section(estimator, given, names))},
+                "cards": {"rows": list(card_section(estimator, given, chosen_cards(given)))},
                 "predictions": {k: x[:MOST_PREDICTIONS] for k, x in given.columns.items()},
             }
         cards = of_given["cards"]["rows"] if of_given else []
@@ -100,12 +98,14 @@ def summarize(
             "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
             "checks": checks_of(model, given, validation, scores, noun),
-            "fragments": fragment_section(estimator, forest, given, names),
-            "pairs": pair_section(estimator, names),
-            "patterns": pattern_section(model, forest, given),
+            "fragments": fragment_section(estimator, given),
+            "pairs": pair_section(estimator),
+            "patterns": pattern_section(model, given),
             "pattern_texts": {
                 pattern: shortened(text, _LONGEST_TEXT)
-                for pattern, text in zip(ids.tolist(), forest.texts(ids), strict=True)
+                for pattern, text in zip(
+                    ids.tolist(), model.expansion.forest.texts(ids), strict=True
+                )
             },
             **dict.fromkeys(("data", "domain", "cards", "predictions")),
             **of_given,
