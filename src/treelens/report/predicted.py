@@ -291,12 +291,9 @@ def validation_scores(model: Any) -> dict[str, Any] | None:
     assert model.training is not None
     found, method = model.record.left_out, {"method": "leave-one-out"}
     if classes is None:
-        some = np.arange(len(targets))[model.training.exact]  # a limit is nothing to compare with
-        scores = number_scores(
-            targets[some], found.predictions[some], found.std[some], float(targets[some].mean())
-        )
-        scores["points"]["index"] = some[scores["points"]["index"]]
-        return method | scores
+        exact = model.training.exact  # a limit is nothing to compare with
+        mean, std, reference = found.predictions, found.std, float(targets[exact].mean())
+        return method | number_scores(targets, mean, std, reference, exact)
     named = np.searchsorted(classes, found.predictions)
     return method | class_scores(targets, named, found.probabilities, classes, model.threshold)
 
@@ -323,22 +320,19 @@ def scores_of_test_set(model: Any, given: PredictedGraphs | None) -> dict[str, A
     """Return scores on the graphs that were not trained on; None where there are none."""
     if given is None or given.truth is None or not len(given.test):
         return None
-    new = given.test
-    truth, predicted = given.truth[new], given.predicted[new]
+    new, truth, predicted = given.test, given.truth, given.predicted
     if model.classes is None:
         reference = float(model.training.targets.mean())
-        found = number_scores(truth, predicted, given.std[new], reference)
-        found["points"]["index"] = new[found["points"]["index"]]
-        return found
-    probabilities = given.probabilities[new]
-    threshold = given.predictions.threshold
-    return class_scores(truth, predicted, probabilities, model.classes, threshold)
+        return number_scores(truth, predicted, given.std, reference, new)
+    chances, threshold = given.probabilities[new], given.predictions.threshold
+    return class_scores(truth[new], predicted[new], chances, model.classes, threshold)
 
 
 def number_scores(
-    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float
+    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float, some: Any = slice(None)
 ) -> dict[str, Any]:
     """Return scores of predicted numbers and intervals; ``reference`` is the training mean."""
+    index, values, mean, std = np.arange(len(values))[some], values[some], mean[some], std[some]
     error, n = mean - values, len(values)
     reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
     inside = np.abs(error / std)[:, None] <= reach  # (n, n_nominal)
@@ -353,7 +347,7 @@ def number_scores(
         "calibration": {"nominal": list(NOMINAL), "observed": inside.mean(axis=0)},
         "points": {
             "n_all": n,
-            "index": kept,
+            "index": index[kept],
             "measured": values[kept],
             "predicted": mean[kept],
             "half_width": NINETY * std[kept],

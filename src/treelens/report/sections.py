@@ -20,6 +20,7 @@ from treelens.explain.fragments import (
 )
 from treelens.explain.scene import shortened
 from treelens.explain.smarts import group_queries, groups_of, is_molecule
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import learned_transform
 from treelens.graphs.molecules import molecule_of
@@ -409,10 +410,9 @@ def compound_card(
     groups: list[dict[str, Any]] = []
     for name, places in groups_of(molecule_of(given.graphs[0])):
         atoms = sorted({atom for place in places for atom in place})
-        groups.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
+        group = {"name": name, "n": len(places), "effect": float(values[atoms].sum())}
+        groups.append(group | {"measured": (evidence or {}).get(name)})
     groups = sorted(groups, key=lambda group: -abs(group["effect"]))[:_MOST_GROUPS]
-    for group in groups:
-        group["measured"] = (evidence or {}).get(group["name"])
     card = {name: row[name] for name in row if name not in ("drawing", "patterns", "kind")}
     card["neighbors"] = [
         {name: near[name] for name in near if name != "drawing"} | {"svg": draw.training(near)}
@@ -447,19 +447,11 @@ def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
     scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()
     if training.smiles is None:
         return known
-    from rdkit import Chem, rdBase
-    from rdkit.Chem import rdSubstructLibrary
-
-    holders = rdSubstructLibrary.MolHolder(), rdSubstructLibrary.PatternHolder()
-    library, rows = rdSubstructLibrary.SubstructLibrary(*holders), []
-    with rdBase.BlockLogs():
-        for row, text in enumerate(training.smiles):
-            if text and (molecule := Chem.MolFromSmiles(text)) is not None:
-                library.AddMol(molecule)
-                rows.append(row)
+    molecules = parsed_smiles(training.smiles, stereo=False)
+    readable = [row for row, molecule in enumerate(molecules) if molecule is not None]
     for name, query in group_queries().items():
-        found = library.GetMatches(query, numThreads=1, maxResults=-1)
-        has = np.array(rows, dtype=np.int64)[list(found)]
+        found = [row for row in readable if molecules[row].HasSubstructMatch(query)]
+        has = np.array(found, dtype=np.int64)
         if not 0 < len(has) < len(training.targets):
             continue
         n_classes = None if classes is None else len(classes)
