@@ -237,13 +237,12 @@ def _described(
 class Aim(NamedTuple):
     """What is wanted of candidates whose values are to be large.
 
-    ``best`` are the values to improve on: a new value joins them in the place of the smallest. With
-    ``near`` there is one that stays, as the boundary of two classes, and a strategy of uncertainty
-    looks for values near it.
+    With ``near``, the value to improve on stays, as the boundary of two classes, and a strategy of
+    uncertainty looks for values near it.
     """
 
     strategy: str
-    best: np.ndarray
+    best: np.ndarray  # to improve on: a new value joins them in the place of the smallest
     exploration: float = 1.0  # standard deviations that "ucb" adds to the mean
     near: bool = False
 
@@ -279,10 +278,7 @@ def choose_batch(
     mean: np.ndarray, covariance: np.ndarray, noise: float, n: int, aim: Aim,
     rng: np.random.Generator,
 ) -> Batch:  # fmt: skip
-    """Choose ``n`` candidates from means (n_candidates,) and the covariance of noise-free values.
-
-    ``noise`` is the variance that a measurement adds.
-    """
+    """Choose by means and covariance of noise-free values; ``noise`` is that of measurements."""
     chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
     if aim.strategy == "thompson":  # the largest value of each of n samples, without repetition
         for k, sample in enumerate(joint_samples(mean, covariance, n, rng)):
@@ -324,11 +320,9 @@ def shortlisted_batch(
 ) -> Batch:  # fmt: skip
     """Choose a batch with the covariance of a few candidates only.
 
-    ``joint(positions)`` gives means and covariance. The candidates with the best scores are
-    shortlisted. Scores only fall while a batch grows, so the batch is that of all candidates once
-    its last score is no less than the best score beside the shortlist, which is doubled until it is
-    (up to ``largest``). Joint samples have no such bound: there the shortlist has the ``largest``
-    highest upper bounds of three standard deviations.
+    Scores only fall while a batch grows, so the batch is that of all candidates once its last score
+    is no less than the best score beside the shortlist, which is doubled until then. Joint samples
+    have no such bound: there the ``largest`` highest bounds of three deviations are shortlisted.
     """
     if aim.strategy == "greedy":
         order = np.argsort(-mean, kind="stable")[:n]

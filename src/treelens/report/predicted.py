@@ -279,11 +279,7 @@ def with_named_patterns(estimator: Any, data_set: str | None) -> Any:
 
 
 def validation_scores(model: Any) -> dict[str, Any] | None:
-    """Return scores on the training graphs, each predicted without itself, with the ``method``.
-
-    Of a Gaussian process by leave-one-out, of an SVM in the cross-validation that chose its
-    settings; None where that kept no decision values.
-    """
+    """Return scores on the training graphs, each predicted without itself, with the ``method``."""
     targets, classes = model.training.targets, model.classes
     if not isinstance(model, FittedGP):
         return _cross_validated(model)
@@ -299,6 +295,7 @@ def validation_scores(model: Any) -> dict[str, Any] | None:
 
 
 def _cross_validated(model: Any) -> dict[str, Any] | None:
+    """Scores in the search for settings; None where that kept no decision values."""
     best, kept = model.choice.best_params, model.choice.cv_results.decisions
     chosen = [c for c in kept if all(best[name] == x for name, x in c._asdict().items())]
     decisions = kept[chosen[0]] if chosen else np.empty((0, 1))
@@ -359,11 +356,7 @@ def class_scores(
     codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None,
     classes: np.ndarray, threshold: Threshold | None = None, *, ranking: np.ndarray | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return scores of predicted classes and of their probabilities.
-
-    Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no
-    log loss, reliability or threshold.
-    """
+    """Return scores of classes; without probabilities, areas under curves by a ``ranking``."""
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     n, labels = len(codes), np.arange(len(classes))
@@ -422,10 +415,7 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
 
 
 def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield observed frequencies by tenths of predicted probability.
-
-    With two classes of the second, with more of the predicted class.
-    """
+    """Yield observed frequencies by tenths of probability, of the second or the likeliest class."""
     if probabilities.shape[1] == 2:
         predicted, true = probabilities[:, 1], codes == 1
     else:
@@ -447,10 +437,7 @@ def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[s
 def threshold_counts(
     codes: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, threshold: Threshold | None
 ) -> dict[str, Any] | None:
-    """Return true and false positives (``found``, ``alarms``) at thresholds of 0, 1, ... 100 %.
-
-    ``at`` is the model's own threshold. None unless there are two classes.
-    """
+    """Return true and false positives at thresholds of 0, 1, ... 100 %; None of many classes."""
     if len(classes) != 2:
         return None
     code, value = (1, 0.5) if threshold is None else (threshold.code, threshold.value)
@@ -463,7 +450,7 @@ def threshold_counts(
     return {
         "positive": str(classes[code]),
         "negative": str(classes[1 - code]),
-        "at": round(_N_THRESHOLDS * value),
+        "at": round(_N_THRESHOLDS * value),  # the model's own
         "n_positive": int(positive.sum()),
         "n_negative": int((~positive).sum()),
         "found": at_least(probability[positive]),

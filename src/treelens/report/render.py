@@ -207,8 +207,6 @@ def plain_summary(value: Any) -> Any:
 
 
 def _encodable(value: str) -> str:
-    if value.isascii():
-        return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -235,10 +233,7 @@ def counted(n: int, noun: str) -> str:
 
 @dataclass(frozen=True)
 class Units:
-    """Writes numbers in the units of the target with a fixed number of decimals.
-
-    Beyond six decimals, numbers are written with powers of ten.
-    """
+    """Writes numbers in the units of the target, with fixed decimals or, beyond six, in powers."""
 
     decimals: int = 2
 

@@ -185,11 +185,10 @@ def pair_section(estimator: Any) -> dict[str, Any] | None:
 
 
 def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
-    """Return pairs of training graphs, each graph once, and how many graphs were compared.
+    """Return pairs of training graphs with their similarity, and how many graphs were compared.
 
-    With each pair its learned Tanimoto similarity. Of classes: different ones, the most similar
-    first. Of numbers: by the difference of the values over one minus the similarity (the
-    structure-activity landscape index).
+    Of classes: different ones, the most similar first. Of numbers: by the difference of the values
+    over one minus the similarity (the structure-activity landscape index).
     """
     features, targets = model.training_graphs, model.training.targets
     measured = np.arange(len(targets))[model.training.exact]
@@ -213,8 +212,8 @@ def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
 def differing_nodes(pair: GraphCollection) -> tuple[tuple[int, ...], ...]:
     """Return the nodes of each of two graphs that have no counterpart in the other.
 
-    Of molecules, those outside the largest common substructure (complete rings only). Of other
-    graphs, those whose label and neighbours' labels occur more often than in the other graph.
+    Of molecules, those outside the largest common substructure; of other graphs, those whose label
+    and neighbours' labels occur more often than in the other graph.
     """
     if not is_molecule(pair[0]):
         colors = PatternVocabulary.fit(pair, depth=1)[1].colors[1]
@@ -243,11 +242,7 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 
 
 def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
-    """Return the fragments of the graphs of the report, or else of the training graphs.
-
-    None for a model from a file without graphs, or with too few. Of many graphs a sample is
-    searched, as many as take about a second.
-    """
+    """Return the fragments of (a sample of) the graphs of the report, or else those of training."""
     model, train = estimator.model_, estimator._train_graphs
     table, n_jobs = None, estimator._n_jobs()
     of_given = given is not None and len(given) >= _FEWEST
@@ -331,10 +326,7 @@ def _rows(
 
 
 def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
-    """Return the patterns that change the predictions of some graphs most.
-
-    The graphs are a sample of those of the report, or else of the training graphs.
-    """
+    """Return the patterns that change predictions most, of the report's or the training graphs."""
     expansion, forest = model.expansion, model.expansion.forest
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
     chosen = _sample(graphs.pairs.n_graphs, _MOST_EXPLAINED)
@@ -439,10 +431,7 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
 
 
 def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Return what was measured of training molecules with and without well-known groups, by name.
-
-    Groups that all or none have are left out; so are all where the training SMILES are not known.
-    """
+    """Return what was measured with and without the groups that some training molecules have."""
     training, classes = estimator.model_.training, estimator.model_.classes
     scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()
     if training.smiles is None:

@@ -251,14 +251,12 @@ def _levels(model: Any) -> list[Any]:
 def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
     """Return scores on training molecules whose scaffold is left out; None where there are none."""
     model = estimator.model_
-    recipe, exact = model.recipe, getattr(model, "sample_weights", None) is not None
-    if model.classes is not None or not exact or recipe is None or not recipe.is_molecular:
-        return None
-    if len(model.training.targets) > _MOST_LEFT_OUT:
+    exact = getattr(model, "sample_weights", None) is not None
+    if model.classes is not None or not exact or len(model.training.targets) > _MOST_LEFT_OUT:
         return None
     try:
         found = estimator.left_out_scaffolds_
-    except ValueError:  # molecules that the file does not keep, or too few scaffolds
+    except ValueError:  # no molecules, or some that the file does not keep, or too few scaffolds
         return None
     return {name: getattr(found, name) for name in ("n_groups", "rmse", "coverage", "factor")}
 
