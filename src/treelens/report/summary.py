@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -397,18 +396,17 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
             f"{{share}} have wider intervals than 95 % of the training {noun}s in leave-one-out.",
         )
     elif given.truth is not None:
-        groups: dict[Any, list[int]] = defaultdict(list)
-        unseen = given.predictions.out_of_vocabulary.tolist()
-        keys = zip(unseen, graph_keys(given.predictions.graphs.features), strict=True)
-        for k, (any_unseen, key) in enumerate(keys):  # an unseen pattern equals none
-            groups[k if any_unseen else key].append(int(given.truth[k]))
-        conflicts = [codes for codes in groups.values() if len(set(codes)) > 1]
-        lost = sum(len(codes) - int(np.bincount(codes).max()) for codes in conflicts)
+        keys = pd.Series(graph_keys(given.predictions.graphs.features), dtype=object)
+        unseen = given.predictions.out_of_vocabulary > 0
+        keys[unseen] = np.flatnonzero(unseen)  # an unseen pattern equals none
+        counts = pd.crosstab(keys.factorize()[0], given.truth).to_numpy()
+        mixed = counts[(counts > 0).sum(axis=1) > 1]  # (n_keys, n_classes)
         text = f"No two {noun}s with the same patterns are in different classes."
-        if conflicts:
-            text = f"{share(sum(map(len, conflicts)))} have the same patterns as one of another "
-            text += f"class: no weights can reach more than {percent(1.0 - lost / n_all)} accuracy."
-        yield "notice" if conflicts else "fine", text
+        if len(mixed):
+            most = 1.0 - (mixed.sum() - mixed.max(axis=1).sum()) / n_all
+            text = f"{share(int(mixed.sum()))} have the same patterns as one of another class: "
+            text += f"no weights can reach more than {percent(most)} accuracy."
+        yield "notice" if len(mixed) else "fine", text
 
 
 def coverage_check(scores: dict[str, Any], what: str) -> list[tuple[str, str]]:
