@@ -16,7 +16,7 @@ from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import named_forest
+from treelens.report.predicted import with_label_names
 
 NAMES = ("MUTAG", "PTC_MR")
 DEPTH = 2
@@ -46,7 +46,7 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
         learner = study_learner(radius=RADIUS, random_state=0, **LEARNER)
         return learner.fit(features, codes[indices]).weights_
 
-    forest = named_forest(PatternForest.of_vocabulary(vocabulary), name)
+    forest = PatternForest.of_vocabulary(with_label_names(vocabulary, name))
     table = pattern_table(forest, histograms, learn(np.arange(len(graphs))), codes, classes)
     errors = jackknife_errors(learn, histograms, codes, N_RESAMPLES)
     return table.assign(error=errors[table.index - int(vocabulary.level_offsets[1])])

@@ -88,7 +88,7 @@ def predicted(truth=None, classes=None, **more):
     similarity = np.array([0.2, 1.0, 1.0, 0.9])
     known = np.array([False, True, False, False])
     return PredictedGraphs(
-        graphs, graphs, truth, Predictions(**given, **more), classes, np.arange(4), similarity,
+        graphs, truth, Predictions(**given, **more), classes, np.arange(4), similarity,
         known,
     )  # fmt: skip
 

@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import named_forest, with_label_names
+from treelens.report.predicted import with_label_names
 from treelens.report.summary import coverage_check
 
 KINDS = ["numbers", "classes", "svm"]
@@ -183,14 +182,11 @@ def test_codes_become_elements_and_bonds():
     assert "N(-C,=O,=O)" in vocabulary.texts(np.arange(vocabulary.n_patterns))
     coded, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
     every = np.arange(coded.n_patterns)
-    forest = named_forest(PatternForest.of_vocabulary(coded), "MUTAG")
-    assert forest.texts(every) == vocabulary.texts(every)
+    assert with_label_names(coded, "MUTAG").texts(every) == vocabulary.texts(every)
     # Unknown data sets and labels keep their codes.
     graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
     assert with_label_names(graphs, "NCI1") is graphs
     assert with_label_names(graphs, "MUTAG")[0].node_labels == ("F", 8)
-    forest, _ = PatternForest.fit(graphs, 1, ("labels",))
-    assert named_forest(forest, "NCI1") is named_forest(forest, None) is forest
 
 
 def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):

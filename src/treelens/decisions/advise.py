@@ -150,10 +150,7 @@ def _training(model: Any, given: Any, code: int | None) -> tuple[list[Any], np.n
 def replacements(
     lead: Any, molecules: list[Any], largest: int, min_pairs: int
 ) -> dict[str, tuple[Change, list[tuple[int, int]]]]:
-    """Return new molecules with the change that makes them and the pairs that show it.
-
-    Of several changes that make the same molecule, the one that most pairs show.
-    """
+    """Return new molecules, each with the change that most pairs show, and these pairs."""
     lead, *molecules = map(_plain, [lead, *molecules])
     cuts = cuts_of(lead, largest) | hydrogen_cuts(lead)
     changes: dict[Change, list[tuple[int, int]]] = {}
@@ -343,11 +340,7 @@ def joined(constant: str, variable: str) -> str | None:
 def matched_pairs(
     molecules: Sequence[Any], largest: int = 10, wanted: Container[str] | None = None
 ) -> Iterator[tuple[Change, int, int]]:
-    """Yield the changes between matched pairs, with the positions of the two molecules.
-
-    Changed parts have at most ``largest`` heavy atoms, and those before a change are ``wanted``
-    ones, if given. Of equal molecules the first counts.
-    """
+    """Yield the changes between matched pairs, from ``wanted`` parts, and the two positions."""
     groups: dict[str, dict[str, int]] = {}  # constant part -> variable part -> position
     whole: dict[str, int] = {}
     for position, molecule in enumerate(molecules):

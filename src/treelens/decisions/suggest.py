@@ -10,9 +10,11 @@ chosen candidate has little uncertainty left, and loses its place to something n
 from __future__ import annotations
 
 import ast
+import operator
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import reduce
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -235,13 +237,12 @@ def _described(
 class Aim(NamedTuple):
     """What is wanted of candidates whose values are to be large.
 
-    ``best`` are the values to improve on: a new value joins them in the place of the smallest. With
-    ``near`` there is one that stays, as the boundary of two classes, and a strategy of uncertainty
-    looks for values near it.
+    With ``near``, the value to improve on stays, as the boundary of two classes, and a strategy of
+    uncertainty looks for values near it.
     """
 
     strategy: str
-    best: np.ndarray
+    best: np.ndarray  # to improve on: a new value joins them in the place of the smallest
     exploration: float = 1.0  # standard deviations that "ucb" adds to the mean
     near: bool = False
 
@@ -277,10 +278,7 @@ def choose_batch(
     mean: np.ndarray, covariance: np.ndarray, noise: float, n: int, aim: Aim,
     rng: np.random.Generator,
 ) -> Batch:  # fmt: skip
-    """Choose ``n`` candidates from means (n_candidates,) and the covariance of noise-free values.
-
-    ``noise`` is the variance that a measurement adds.
-    """
+    """Choose by means and covariance of noise-free values; ``noise`` is that of measurements."""
     chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
     if aim.strategy == "thompson":  # the largest value of each of n samples, without repetition
         for k, sample in enumerate(joint_samples(mean, covariance, n, rng)):
@@ -322,11 +320,9 @@ def shortlisted_batch(
 ) -> Batch:  # fmt: skip
     """Choose a batch with the covariance of a few candidates only.
 
-    ``joint(positions)`` gives means and covariance. The candidates with the best scores are
-    shortlisted. Scores only fall while a batch grows, so the batch is that of all candidates once
-    its last score is no less than the best score beside the shortlist, which is doubled until it is
-    (up to ``largest``). Joint samples have no such bound: there the shortlist has the ``largest``
-    highest upper bounds of three standard deviations.
+    Scores only fall while a batch grows, so the batch is that of all candidates once its last score
+    is no less than the best score beside the shortlist, which is doubled until then. Joint samples
+    have no such bound: there the ``largest`` highest bounds of three deviations are shortlisted.
     """
     if aim.strategy == "greedy":
         order = np.argsort(-mean, kind="stable")[:n]
@@ -352,11 +348,12 @@ SHORT_NAMES = {
     "HBA": "NumHAcceptors", "RotB": "NumRotatableBonds", "rings": "RingCount",
     "heavy_atoms": "HeavyAtomCount",
 }  # fmt: skip
-_ALLOWED = (
-    ast.BoolOp, ast.And, ast.Or, ast.Not, ast.UnaryOp, ast.USub, ast.BinOp, ast.Add, ast.Sub,
-    ast.Mult, ast.Div, ast.Compare, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq, ast.Name,
-    ast.Load, ast.Constant,
-)  # fmt: skip
+_OPERATORS: dict[type, Any] = {
+    ast.And: operator.and_, ast.Or: operator.or_, ast.Not: operator.invert, ast.USub: operator.neg,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
 _QUOTED = re.compile(r"`([^`]+)`")
 _LONGEST = 1000  # characters: deeper nesting would exhaust the parser
 
@@ -366,66 +363,53 @@ def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np
 
     ``column`` returns the numbers or texts of a column, or None where there is none of this name.
     Backticks stand around a name with blanks in it.
-
-    Examples
-    --------
-    >>> table = {"MW": np.array([300.0, 600.0, np.nan]), "kind": np.array(["a", "a", "b"])}
-    >>> rows_where("MW < 500 and kind == 'a'", table.get).tolist()
-    [True, False, False]
     """
-
-    def refused(why: str) -> GraphDataError:
-        return GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.")
-
     quoted: list[str] = _QUOTED.findall(condition)
     text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition).strip()
-    try:
-        tree = ast.parse(text[: _LONGEST + 1], mode="eval").body
-    except (SyntaxError, ValueError):
-        tree = None
-    if tree is None or len(text) > _LONGEST:
-        raise refused("it cannot be read; write one such as 'MW < 500 and logP <= 5'")
-    nodes, columns = list(ast.walk(tree)), {}
-    for node in nodes:
-        odd = isinstance(node, ast.Constant) and type(node.value) not in (int, float, str)
-        if odd or not isinstance(node, _ALLOWED):
-            raise refused(
-                "use names of columns, numbers, texts in quotes, <, <=, >, >=, ==, !=, and, or, "
-                "not, + - * / only"
-            )
+
+    def kind(value: Any) -> str:
+        letter = getattr(value, "dtype", np.asarray(value).dtype).kind
+        return "truth" if letter == "b" else "text" if letter in "OU" else "number"
+
+    def computed(node: Any) -> Any:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+            return node.value
         if isinstance(node, ast.Name):
             name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
             if (values := column(name)) is None:
-                raise refused(
-                    f"no column and no descriptor of RDKit is called {name!r}; without a column "
-                    f"there are {', '.join(SHORT_NAMES)}"
-                )
-            is_text = values.dtype.kind in "OU"
-            columns[node.id] = values if is_text else pd.array(values, dtype="Float64")
+                known = ", ".join(SHORT_NAMES)
+                raise ValueError(f"there is no column or descriptor {name!r}; some are {known}")
+            return values if values.dtype.kind in "OU" else pd.array(values, dtype="Float64")
+        marks = node.ops if isinstance(node, ast.Compare) else [getattr(node, "op", None)]
+        if not {type(mark) for mark in marks} <= set(_OPERATORS):
+            raise ValueError(
+                "use names of columns, numbers, texts in quotes, <, <=, >, >=, ==, !=, and, or, "
+                "not, + - * / only"
+            )
+        sides = [computed(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
+        kinds, operators = {kind(side) for side in sides}, [_OPERATORS[type(x)] for x in marks]
+        if isinstance(node, ast.Compare):
+            if len(kinds) > 1 or all(np.isscalar(side) for side in sides):
+                raise ValueError("compare a column with numbers, or with a text in quotes")
+            steps = zip(operators, sides[:-1], sides[1:], strict=True)
+            compared = [pd.array(compare(a, b), dtype="boolean") for compare, a, b in steps]
+            return reduce(operator.and_, compared)
+        logical = isinstance(marks[0], (ast.And, ast.Or, ast.Not))
+        if kinds != {"truth" if logical else "number"}:
+            raise ValueError(f"the parts of {ast.unparse(node)!r} do not fit together")
+        return reduce(operators[0], sides) if len(sides) > 1 else operators[0](sides[0])
 
-    def kind(node: ast.AST) -> str:
-        if isinstance(node, ast.Name):
-            return "text" if isinstance(columns[node.id], np.ndarray) else "number"
-        if isinstance(node, ast.Constant):
-            return "text" if isinstance(node.value, str) else "number"
-        negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-        return "truth" if negated or isinstance(node, (ast.Compare, ast.BoolOp)) else "number"
-
-    for node in nodes:
-        sides = {kind(side) for side in ast.iter_child_nodes(node) if isinstance(side, ast.expr)}
-        if isinstance(node, ast.Compare) and len(sides) > 1:
-            raise refused("it compares text with numbers; put a text in quotes")
-        if isinstance(node, ast.BinOp) and sides != {"number"}:
-            raise refused(f"{ast.unparse(node)!r} is no number")
-        if kind(node) == "truth" and not isinstance(node, ast.Compare) and sides != {"truth"}:
-            raise refused("compare something, as in 'MW < 500'")
-    if kind(tree) != "truth" or not columns:
-        raise refused("compare something, as in 'MW < 500'")
     try:
-        found: Any = pd.DataFrame(columns).eval(text, engine="python")
-    except (ArithmeticError, RecursionError) as error:
-        raise refused(f"it cannot be computed ({error})") from None
-    return found.astype("boolean").fillna(False).to_numpy(dtype=bool)
+        if len(text) > _LONGEST:
+            raise ValueError("it is too long")
+        found = computed(ast.parse(text, mode="eval").body)
+        if kind(found) != "truth":
+            raise ValueError("compare something, as in 'MW < 500 and logP <= 5'")
+    except (ValueError, SyntaxError, TypeError, ArithmeticError, RecursionError) as error:
+        raise GraphDataError(
+            f"The condition {condition[:200]!r} cannot be used: {error}."
+        ) from None
+    return found.to_numpy(dtype=bool, na_value=False)
 
 
 def column_of_cells(cells: Sequence[str]) -> np.ndarray:

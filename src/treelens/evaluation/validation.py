@@ -172,11 +172,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def corrected_paired_test(
     differences: np.ndarray, test_to_train: float
 ) -> tuple[float, float | None, float | None]:
-    """Mean, corrected standard error and one-sided p-value of paired differences, one per split.
-
-    A single difference has no standard error and no p-value: both are None. Differences without
-    spread have a standard error of 0 and a p-value of 0.5.
-    """
+    """Mean, corrected standard error and one-sided p-value of differences; None of a single one."""
     n, mean = len(differences), float(np.mean(differences))
     if n < 2:
         return mean, None, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ from treelens.models.predictions import (
     predicted_codes,
     smiles_of,
 )
-from treelens.patterns.forest import TREES, PatternForest
+from treelens.patterns.forest import TREES
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -42,7 +43,6 @@ class PredictedGraphs:
     """Graphs, their targets where known, and the predictions of a model."""
 
     graphs: GraphCollection
-    shown: GraphCollection  # the same graphs with label names instead of codes
     truth: np.ndarray | None  # (n_graphs,) values, or classes as positions in ``classes``
     predictions: Predictions
     classes: np.ndarray | None  # None where numbers are predicted
@@ -176,7 +176,7 @@ def predict_graphs(
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
-    graphs = check_graphs(X, model.recipe)
+    graphs = with_label_names(check_graphs(X, model.recipe), names)
     truth = checked_targets(y, model.classes, len(graphs))
     domain = expected = inside = None
     found: Any
@@ -195,7 +195,7 @@ def predict_graphs(
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     return PredictedGraphs(
-        graphs, with_label_names(graphs, names), truth, found, model.classes, nearest, similarity,
+        graphs, truth, found, model.classes, nearest, similarity,
         known_graphs(model, graphs, found.graphs)[0], domain, expected, inside,
         bool(model.training.smiles and smiles_of(graphs)),
     )  # fmt: skip
@@ -247,7 +247,7 @@ LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
 
 def with_label_names(labelled: Any, data_set: str | None) -> Any:
     """Graphs or a vocabulary with names instead of label codes; labels without one keep theirs."""
-    if data_set not in LABEL_NAMES:
+    if labelled is None or data_set not in LABEL_NAMES:
         return labelled
     given = labelled.node_alphabet, labelled.edge_alphabet
     nodes, edges = (
@@ -257,24 +257,29 @@ def with_label_names(labelled: Any, data_set: str | None) -> Any:
     return replace(labelled, node_alphabet=nodes, edge_alphabet=edges)
 
 
-def named_forest(forest: PatternForest, data_set: str | None) -> PatternForest:
-    """A forest with names in the text form of its patterns; it does not match graphs with codes."""
-    named = [
+def with_named_patterns(estimator: Any, data_set: str | None) -> Any:
+    """A copy of an estimator for graphs with label names: its patterns and training graphs too."""
+    if data_set not in LABEL_NAMES:
+        return estimator
+    named, model = copy(estimator), estimator.model_
+    part = "weighted" if isinstance(model, FittedGP) else "patterns"
+    holder = getattr(model, part)
+    vocabularies = tuple(
         with_label_names(each, data_set) if TREES[tree][0] == "labels" else each
-        for tree, each in zip(forest.trees, forest.vocabularies, strict=True)
-    ]
-    return replace(forest, vocabularies=tuple(named)) if data_set in LABEL_NAMES else forest
+        for tree, each in zip(holder.forest.trees, holder.forest.vocabularies, strict=True)
+    )
+    forest = replace(holder.forest, vocabularies=vocabularies)
+    named.model_ = replace(model, **{part: replace(holder, forest=forest)})
+    named._fitted_graphs = with_label_names(estimator._train_graphs, data_set)
+    named._fragments = None
+    return named
 
 
 # --- scores -----------------------------------------------------------------------------------
 
 
 def validation_scores(model: Any) -> dict[str, Any] | None:
-    """Return scores on the training graphs, each predicted without itself, with the ``method``.
-
-    Of a Gaussian process by leave-one-out, of an SVM in the cross-validation that chose its
-    settings; None where that kept no decision values.
-    """
+    """Return scores on the training graphs, each predicted without itself, with the ``method``."""
     targets, classes = model.training.targets, model.classes
     if not isinstance(model, FittedGP):
         return _cross_validated(model)
@@ -282,17 +287,15 @@ def validation_scores(model: Any) -> dict[str, Any] | None:
     assert model.training is not None
     found, method = model.record.left_out, {"method": "leave-one-out"}
     if classes is None:
-        some = np.arange(len(targets))[model.training.exact]  # a limit is nothing to compare with
-        scores = number_scores(
-            targets[some], found.predictions[some], found.std[some], float(targets[some].mean())
-        )
-        scores["points"]["index"] = some[scores["points"]["index"]]
-        return method | scores
+        exact = model.training.exact  # a limit is nothing to compare with
+        mean, std, reference = found.predictions, found.std, float(targets[exact].mean())
+        return method | number_scores(targets, mean, std, reference, exact)
     named = np.searchsorted(classes, found.predictions)
     return method | class_scores(targets, named, found.probabilities, classes, model.threshold)
 
 
 def _cross_validated(model: Any) -> dict[str, Any] | None:
+    """Scores in the search for settings; None where that kept no decision values."""
     best, kept = model.choice.best_params, model.choice.cv_results.decisions
     chosen = [c for c in kept if all(best[name] == x for name, x in c._asdict().items())]
     decisions = kept[chosen[0]] if chosen else np.empty((0, 1))
@@ -314,22 +317,19 @@ def scores_of_test_set(model: Any, given: PredictedGraphs | None) -> dict[str, A
     """Return scores on the graphs that were not trained on; None where there are none."""
     if given is None or given.truth is None or not len(given.test):
         return None
-    new = given.test
-    truth, predicted = given.truth[new], given.predicted[new]
+    new, truth, predicted = given.test, given.truth, given.predicted
     if model.classes is None:
         reference = float(model.training.targets.mean())
-        found = number_scores(truth, predicted, given.std[new], reference)
-        found["points"]["index"] = new[found["points"]["index"]]
-        return found
-    probabilities = given.probabilities[new]
-    threshold = given.predictions.threshold
-    return class_scores(truth, predicted, probabilities, model.classes, threshold)
+        return number_scores(truth, predicted, given.std, reference, new)
+    chances, threshold = given.probabilities[new], given.predictions.threshold
+    return class_scores(truth[new], predicted[new], chances, model.classes, threshold)
 
 
 def number_scores(
-    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float
+    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float, some: Any = slice(None)
 ) -> dict[str, Any]:
     """Return scores of predicted numbers and intervals; ``reference`` is the training mean."""
+    index, values, mean, std = np.arange(len(values))[some], values[some], mean[some], std[some]
     error, n = mean - values, len(values)
     reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
     inside = np.abs(error / std)[:, None] <= reach  # (n, n_nominal)
@@ -344,7 +344,7 @@ def number_scores(
         "calibration": {"nominal": list(NOMINAL), "observed": inside.mean(axis=0)},
         "points": {
             "n_all": n,
-            "index": kept,
+            "index": index[kept],
             "measured": values[kept],
             "predicted": mean[kept],
             "half_width": NINETY * std[kept],
@@ -356,11 +356,7 @@ def class_scores(
     codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None,
     classes: np.ndarray, threshold: Threshold | None = None, *, ranking: np.ndarray | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return scores of predicted classes and of their probabilities.
-
-    Without probabilities, areas under curves come from ``ranking`` (n, n_classes), and there is no
-    log loss, reliability or threshold.
-    """
+    """Return scores of classes; without probabilities, areas under curves by a ``ranking``."""
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     n, labels = len(codes), np.arange(len(classes))
@@ -419,10 +415,7 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
 
 
 def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield observed frequencies by tenths of predicted probability.
-
-    With two classes of the second, with more of the predicted class.
-    """
+    """Yield observed frequencies by tenths of probability, of the second or the likeliest class."""
     if probabilities.shape[1] == 2:
         predicted, true = probabilities[:, 1], codes == 1
     else:
@@ -444,10 +437,7 @@ def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[s
 def threshold_counts(
     codes: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, threshold: Threshold | None
 ) -> dict[str, Any] | None:
-    """Return true and false positives (``found``, ``alarms``) at thresholds of 0, 1, ... 100 %.
-
-    ``at`` is the model's own threshold. None unless there are two classes.
-    """
+    """Return true and false positives at thresholds of 0, 1, ... 100 %; None of many classes."""
     if len(classes) != 2:
         return None
     code, value = (1, 0.5) if threshold is None else (threshold.code, threshold.value)
@@ -460,7 +450,7 @@ def threshold_counts(
     return {
         "positive": str(classes[code]),
         "negative": str(classes[1 - code]),
-        "at": round(_N_THRESHOLDS * value),
+        "at": round(_N_THRESHOLDS * value),  # the model's own
         "n_positive": int(positive.sum()),
         "n_negative": int((~positive).sum()),
         "found": at_least(probability[positive]),

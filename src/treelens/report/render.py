@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,7 @@ def render(summary: Mapping[str, Any]) -> str:
     cards = summary["cards"]["rows"] if summary["cards"] else []
     limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
     scores = summary["scores"] or summary["validation"] or {}
-    rows = []
-    if predictions is not None:
-        columns = [values[:MOST_LISTED] for values in predictions.values()]
-        rows = [dict(zip(predictions, row, strict=True)) for row in zip(*columns, strict=True)]
+    listed = islice(zip(*(predictions or {}).values(), strict=True), MOST_LISTED)
     template = templates("report").get_template("report.html")
     return template.render(
         **summary,
@@ -66,7 +64,7 @@ def render(summary: Mapping[str, Any]) -> str:
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         symbols=_SYMBOLS,
-        prediction_rows=rows,
+        prediction_rows=[dict(zip(predictions, row, strict=True)) for row in listed],
         page_data={"thresholds": scores.get("thresholds")},
         charts={name: charts_of(summary[name], units, noun) for name in ("scores", "validation")},
         draw=Drawings(units, noun, limit),
@@ -118,12 +116,10 @@ class Drawings:
     ) -> Markup | None:  # fmt: skip
         if data is None:
             return None
-        title = _capital(title)
-        place, marked = None, data["highlight"]
+        place = marked = data["highlight"]
         if marked is not None:
-            edges = tuple((u, v) for u, v in marked["edges"])
-            place = Occurrence(marked["root"], tuple(marked["nodes"]), edges)
-        style = Style(*size, legend=False, title=title, limit=self.limit)
+            place = Occurrence(**{**marked, "edges": tuple(map(tuple, marked["edges"]))})
+        style = Style(*size, legend=False, title=_capital(title), limit=self.limit)
         return Markup(draw_graph(_graph(data), contributions, highlight=place, style=style))
 
 
@@ -135,9 +131,8 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         from rdkit import Chem
 
         about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
-    edge_labels = None if labels is None else tuple(labels)
     return Graph(
-        tuple(data["labels"]), edges, edge_labels, data=about, directed=bool(data["directed"]),
+        data["labels"], edges, labels, data=about, directed=data["directed"],
         node_attributes=data["coordinates"] or {},
     )  # fmt: skip
 
@@ -160,18 +155,16 @@ _FRAGMENT_COLUMNS = (
 
 def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return data addresses of the tables as CSV."""
-    tables: dict[str, Any] = {}
-    if summary["predictions"] is not None:
-        tables["predictions"] = summary["predictions"]
-    if summary["fragments"] is not None:
-        tables["fragments"] = [
-            {name: row[name] for name in _FRAGMENT_COLUMNS if row[name] is not None}
-            | {f"support {label}": n for label, n, *_ in row["by_class"] or []}
-            | {name: "; ".join(row[name]) for name in ("confounders", "examples")}
-            for row in summary["fragments"]["rows"]
-        ]
+    fragments = [
+        {name: row[name] for name in _FRAGMENT_COLUMNS if row[name] is not None}
+        | {f"support {label}": n for label, n, *_ in row["by_class"] or []}
+        | {name: "; ".join(row[name]) for name in ("confounders", "examples")}
+        for row in (summary["fragments"] or {"rows": []})["rows"]
+    ]
     addresses = {}
-    for name, table in tables.items():
+    for name, table in {"predictions": summary["predictions"], "fragments": fragments}.items():
+        if not table:
+            continue
         # The byte order mark makes spreadsheets read UTF-8.
         text = csv_text(pd.DataFrame(table), index=False).encode("utf-8-sig")
         data = base64.b64encode(text).decode("ascii")
@@ -214,8 +207,6 @@ def plain_summary(value: Any) -> Any:
 
 
 def _encodable(value: str) -> str:
-    if value.isascii():
-        return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -242,10 +233,7 @@ def counted(n: int, noun: str) -> str:
 
 @dataclass(frozen=True)
 class Units:
-    """Writes numbers in the units of the target with a fixed number of decimals.
-
-    Beyond six decimals, numbers are written with powers of ten.
-    """
+    """Writes numbers in the units of the target, with fixed decimals or, beyond six, in powers."""
 
     decimals: int = 2
 

@@ -20,6 +20,7 @@ from treelens.explain.fragments import (
 )
 from treelens.explain.scene import shortened
 from treelens.explain.smarts import group_queries, groups_of, is_molecule
+from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import learned_transform
 from treelens.graphs.molecules import molecule_of
@@ -29,12 +30,7 @@ from treelens.parallel import one_blas_thread
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import select_features
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import (
-    PredictedGraphs,
-    graph_name,
-    predict_graphs,
-    with_label_names,
-)
+from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
 from treelens.report.render import Drawings, Units
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
@@ -109,12 +105,10 @@ def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
 
 
 def card_section(
-    estimator: Any, given: PredictedGraphs, names: str | None = None,
-    chosen: dict[int, str] | None = None,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+    estimator: Any, given: PredictedGraphs, chosen: dict[int, str]
+) -> Iterator[dict[str, Any]]:
     """Yield the graphs to draw, each explained and with its nearest training graphs."""
     model, train = estimator.model_, estimator._train_graphs
-    chosen = chosen_cards(given) if chosen is None else chosen
     features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
     near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
     trained = f"A training {given.noun} has the same patterns."
@@ -125,9 +119,7 @@ def card_section(
         neighbors = []
         nearest = zip(near.positions[place].tolist(), near.similarity[place].tolist(), strict=True)
         for graph, similarity in nearest:
-            drawing = None  # where the model does not keep its training graphs
-            if train is not None:
-                drawing = drawing_data(with_label_names(train[graph : graph + 1], names)[0])
+            drawing = None if train is None else drawing_data(train[graph])
             row = {"index": graph, "similarity": similarity, "drawing": drawing}
             neighbors.append(row | training_graph(model, graph))
         label, strongest = found.class_label, found.pattern_ids[:_MOST_PATTERNS].tolist()
@@ -135,7 +127,7 @@ def card_section(
         yield {
             "kind": kind,
             **given.row(index),
-            "drawing": drawing_data(given.shown[index]),
+            "drawing": drawing_data(given.graphs[index]),
             "contributions": [_short(x) for x in found.node_contributions.tolist()],
             "toward": None if label is None else str(label),
             "decision": _short(found.decision),
@@ -173,7 +165,7 @@ def domain_sentence(given: PredictedGraphs, index: int) -> str:
 # --- matched pairs ----------------------------------------------------------------------------
 
 
-def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | None:
+def pair_section(estimator: Any) -> dict[str, Any] | None:
     """Return similar training graphs with different targets; None without training graphs."""
     model, train = estimator.model_, estimator._train_graphs
     if train is None:
@@ -183,8 +175,7 @@ def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | N
     rows = []
     for *pair, similarity in pairs[:MOST_PAIRS]:
         both, sides = train[pair], []
-        shown = with_label_names(both, names)
-        for index, graph, nodes in zip(pair, shown, differing_nodes(both), strict=True):
+        for index, graph, nodes in zip(pair, both, differing_nodes(both), strict=True):
             edges = tuple((u, v) for u, v in graph.edges if u in nodes and v in nodes)
             drawing = drawing_data(graph, Occurrence(-1, nodes, edges) if nodes else None)
             row = {"index": index, "drawing": drawing}
@@ -194,11 +185,10 @@ def pair_section(estimator: Any, names: str | None = None) -> dict[str, Any] | N
 
 
 def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
-    """Return pairs of training graphs, each graph once, and how many graphs were compared.
+    """Return pairs of training graphs with their similarity, and how many graphs were compared.
 
-    With each pair its learned Tanimoto similarity. Of classes: different ones, the most similar
-    first. Of numbers: by the difference of the values over one minus the similarity (the
-    structure-activity landscape index).
+    Of classes: different ones, the most similar first. Of numbers: by the difference of the values
+    over one minus the similarity (the structure-activity landscape index).
     """
     features, targets = model.training_graphs, model.training.targets
     measured = np.arange(len(targets))[model.training.exact]
@@ -222,8 +212,8 @@ def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
 def differing_nodes(pair: GraphCollection) -> tuple[tuple[int, ...], ...]:
     """Return the nodes of each of two graphs that have no counterpart in the other.
 
-    Of molecules, those outside the largest common substructure (complete rings only). Of other
-    graphs, those whose label and neighbours' labels occur more often than in the other graph.
+    Of molecules, those outside the largest common substructure; of other graphs, those whose label
+    and neighbours' labels occur more often than in the other graph.
     """
     if not is_molecule(pair[0]):
         colors = PatternVocabulary.fit(pair, depth=1)[1].colors[1]
@@ -251,22 +241,16 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 # --- fragments and patterns -------------------------------------------------------------------
 
 
-def fragment_section(
-    estimator: Any, forest: PatternForest, given: PredictedGraphs | None, names: str | None = None
-) -> dict[str, Any] | None:
-    """Return the fragments of the graphs of the report, or else of the training graphs.
-
-    ``forest`` has the labels to show. None for a model from a file without graphs, or with too few.
-    Of many graphs a sample is searched, as many as take about a second.
-    """
+def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
+    """Return the fragments of (a sample of) the graphs of the report, or else those of training."""
     model, train = estimator.model_, estimator._train_graphs
     table, n_jobs = None, estimator._n_jobs()
     of_given = given is not None and len(given) >= _FEWEST
     if given is not None and of_given:
         kept = _sample(len(given), _MOST_SEARCHED)
-        shown, truth = given.shown[kept], None if given.truth is None else given.truth[kept]
+        shown, truth = given.graphs[kept], None if given.truth is None else given.truth[kept]
         table = fragment_table(
-            model.expansion, given.graphs[kept], truth, n_fragments=_MOST_OF_GIVEN,
+            model.expansion, shown, truth, n_fragments=_MOST_OF_GIVEN,
             min_support=max(_FEWEST, round(_RAREST_SHARE * len(kept))),
             seen=selected(given.predictions.graphs, kept), n_jobs=n_jobs,
         )  # fmt: skip
@@ -280,10 +264,9 @@ def fragment_section(
             table = fragment_table(
                 model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, n_jobs=n_jobs
             )
-        shown = with_label_names(shown, names)
     if table is None:
         return None
-    rows = list(_rows(table, shown, forest if names else None, truth, model.classes))
+    rows = list(_rows(table, shown, truth, model.classes))
     size = table.attrs["size"]
     return {
         "of_given": of_given,
@@ -306,10 +289,8 @@ def _sample(n: int, most: int) -> np.ndarray:
 
 
 def _rows(
-    table: FragmentTable, shown: GraphCollection, named: PatternForest | None,
-    truth: np.ndarray | None, classes: np.ndarray | None,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield rows of the table; ``named`` has names where the table has codes of labels."""
+    table: FragmentTable, shown: GraphCollection, truth: np.ndarray | None, classes: Any
+) -> Iterator[dict[str, Any]]:
     scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():
         place, holders = table.pictures[rank][1], table.holders[rank]
@@ -332,9 +313,6 @@ def _rows(
             "examples": list(map(str, examples)),
             "drawing": drawing_data(graph, place),
         }
-        if named is not None:
-            row["pattern"] = pattern_texts(named, [place.pattern])[0]
-            row["title"] = row["name"] or row["pattern"]
         if truth is not None and classes is None:
             row["mean_with"], row["mean_without"] = measured_with_and_without(holders, truth)
         elif truth is not None and classes is not None:
@@ -347,14 +325,9 @@ def _rows(
         yield row
 
 
-def pattern_section(
-    model: Any, forest: PatternForest, given: PredictedGraphs | None
-) -> dict[str, Any]:
-    """Return the patterns that change the predictions of some graphs most.
-
-    The graphs are a sample of those of the report, or else of the training graphs.
-    """
-    expansion = model.expansion
+def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
+    """Return the patterns that change predictions most, of the report's or the training graphs."""
+    expansion, forest = model.expansion, model.expansion.forest
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
     chosen = _sample(graphs.pairs.n_graphs, _MOST_EXPLAINED)
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
@@ -421,7 +394,7 @@ def compound_card(
     given = predict_graphs(estimator, graphs, None)
     assert given is not None
     with one_blas_thread():
-        (row,) = card_section(estimator, given, chosen={0: "all"})
+        (row,) = card_section(estimator, given, {0: "all"})
     values = np.array(row["contributions"])
     targets = estimator.model_.training.targets
     units = Units.of({"std": float(targets.std())} if given.classes is None else None)
@@ -429,10 +402,9 @@ def compound_card(
     groups: list[dict[str, Any]] = []
     for name, places in groups_of(molecule_of(given.graphs[0])):
         atoms = sorted({atom for place in places for atom in place})
-        groups.append({"name": name, "n": len(places), "effect": float(values[atoms].sum())})
+        group = {"name": name, "n": len(places), "effect": float(values[atoms].sum())}
+        groups.append(group | {"measured": (evidence or {}).get(name)})
     groups = sorted(groups, key=lambda group: -abs(group["effect"]))[:_MOST_GROUPS]
-    for group in groups:
-        group["measured"] = (evidence or {}).get(group["name"])
     card = {name: row[name] for name in row if name not in ("drawing", "patterns", "kind")}
     card["neighbors"] = [
         {name: near[name] for name in near if name != "drawing"} | {"svg": draw.training(near)}
@@ -459,27 +431,16 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
 
 
 def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Return what was measured of training molecules with and without well-known groups, by name.
-
-    Groups that all or none have are left out; so are all where the training SMILES are not known.
-    """
+    """Return what was measured with and without the groups that some training molecules have."""
     training, classes = estimator.model_.training, estimator.model_.classes
     scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()
     if training.smiles is None:
         return known
-    from rdkit import Chem, rdBase
-    from rdkit.Chem import rdSubstructLibrary
-
-    holders = rdSubstructLibrary.MolHolder(), rdSubstructLibrary.PatternHolder()
-    library, rows = rdSubstructLibrary.SubstructLibrary(*holders), []
-    with rdBase.BlockLogs():
-        for row, text in enumerate(training.smiles):
-            if text and (molecule := Chem.MolFromSmiles(text)) is not None:
-                library.AddMol(molecule)
-                rows.append(row)
+    molecules = parsed_smiles(training.smiles, stereo=False)
+    readable = [row for row, molecule in enumerate(molecules) if molecule is not None]
     for name, query in group_queries().items():
-        found = library.GetMatches(query, numThreads=1, maxResults=-1)
-        has = np.array(rows, dtype=np.int64)[list(found)]
+        found = [row for row in readable if molecules[row].HasSubstructMatch(query)]
+        has = np.array(found, dtype=np.int64)
         if not 0 < len(has) < len(training.targets):
             continue
         n_classes = None if classes is None else len(classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,16 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys, select_features
 from treelens.report.predicted import (
-    LABEL_NAMES,
     PredictedGraphs,
-    named_forest,
     predict_graphs,
     scores_of_test_set,
     validation_scores,
+    with_named_patterns,
 )
 from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
     card_section,
+    chosen_cards,
     fragment_section,
     pair_section,
     pattern_section,
@@ -67,10 +66,8 @@ def summarize(
     targets), ``patterns``, ``pattern_texts``, and, None without graphs, ``data``, ``domain``,
     ``cards`` and ``predictions``.
     """
-    estimator, model = model, model.model_
-    names = names if names in LABEL_NAMES else None  # a file of that name has its own labels
-    given = predict_graphs(estimator, X, y, names)
-    forest = named_forest(model.expansion.forest, names)
+    estimator = with_named_patterns(model, names)
+    model, given = estimator.model_, predict_graphs(estimator, X, y, names)
     noun = "molecule" if model.recipe is not None and model.recipe.is_molecular else "graph"
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
@@ -82,7 +79,7 @@ def summarize(
             of_given = {
                 "data": _data(given),
                 "domain": _domain(model, given),
-                "cards": {"rows": list(card_section(estimator, given, names))},
+                "cards": {"rows": list(card_section(estimator, given, chosen_cards(given)))},
                 "predictions": {k: x[:MOST_PREDICTIONS] for k, x in given.columns.items()},
             }
         cards = of_given["cards"]["rows"] if of_given else []
@@ -100,12 +97,14 @@ def summarize(
             "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
             "checks": checks_of(model, given, validation, scores, noun),
-            "fragments": fragment_section(estimator, forest, given, names),
-            "pairs": pair_section(estimator, names),
-            "patterns": pattern_section(model, forest, given),
+            "fragments": fragment_section(estimator, given),
+            "pairs": pair_section(estimator),
+            "patterns": pattern_section(model, given),
             "pattern_texts": {
                 pattern: shortened(text, _LONGEST_TEXT)
-                for pattern, text in zip(ids.tolist(), forest.texts(ids), strict=True)
+                for pattern, text in zip(
+                    ids.tolist(), model.expansion.forest.texts(ids), strict=True
+                )
             },
             **dict.fromkeys(("data", "domain", "cards", "predictions")),
             **of_given,
@@ -251,14 +250,12 @@ def _levels(model: Any) -> list[Any]:
 def _new_scaffolds(estimator: Any) -> dict[str, Any] | None:
     """Return scores on training molecules whose scaffold is left out; None where there are none."""
     model = estimator.model_
-    recipe, exact = model.recipe, getattr(model, "sample_weights", None) is not None
-    if model.classes is not None or not exact or recipe is None or not recipe.is_molecular:
-        return None
-    if len(model.training.targets) > _MOST_LEFT_OUT:
+    exact = getattr(model, "sample_weights", None) is not None
+    if model.classes is not None or not exact or len(model.training.targets) > _MOST_LEFT_OUT:
         return None
     try:
         found = estimator.left_out_scaffolds_
-    except ValueError:  # molecules that the file does not keep, or too few scaffolds
+    except ValueError:  # no molecules, or some that the file does not keep, or too few scaffolds
         return None
     return {name: getattr(found, name) for name in ("n_groups", "rmse", "coverage", "factor")}
 
@@ -399,18 +396,17 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
             f"{{share}} have wider intervals than 95 % of the training {noun}s in leave-one-out.",
         )
     elif given.truth is not None:
-        groups: dict[Any, list[int]] = defaultdict(list)
-        unseen = given.predictions.out_of_vocabulary.tolist()
-        keys = zip(unseen, graph_keys(given.predictions.graphs.features), strict=True)
-        for k, (any_unseen, key) in enumerate(keys):  # an unseen pattern equals none
-            groups[k if any_unseen else key].append(int(given.truth[k]))
-        conflicts = [codes for codes in groups.values() if len(set(codes)) > 1]
-        lost = sum(len(codes) - int(np.bincount(codes).max()) for codes in conflicts)
+        keys = pd.Series(graph_keys(given.predictions.graphs.features), dtype=object)
+        unseen = given.predictions.out_of_vocabulary > 0
+        keys[unseen] = np.flatnonzero(unseen)  # an unseen pattern equals none
+        counts = pd.crosstab(keys.factorize()[0], given.truth).to_numpy()
+        mixed = counts[(counts > 0).sum(axis=1) > 1]  # (n_keys, n_classes)
         text = f"No two {noun}s with the same patterns are in different classes."
-        if conflicts:
-            text = f"{share(sum(map(len, conflicts)))} have the same patterns as one of another "
-            text += f"class: no weights can reach more than {percent(1.0 - lost / n_all)} accuracy."
-        yield "notice" if conflicts else "fine", text
+        if len(mixed):
+            most = 1.0 - (mixed.sum() - mixed.max(axis=1).sum()) / n_all
+            text = f"{share(int(mixed.sum()))} have the same patterns as one of another class: "
+            text += f"no weights can reach more than {percent(most)} accuracy."
+        yield "notice" if len(mixed) else "fine", text
 
 
 def coverage_check(scores: dict[str, Any], what: str) -> list[tuple[str, str]]:

@@ -148,10 +148,7 @@ class _Writer:
         )
 
     def _items(self, values: Iterable[Any], path: str) -> list[Any]:
-        return [
-            x if type(x) in _PLAIN else self.write(x, _joined(path, k))
-            for k, x in enumerate(values)
-        ]
+        return [self.write(x, _joined(path, k)) for k, x in enumerate(values)]
 
     def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
@@ -242,10 +239,7 @@ class _Reader:
     def _items(self, values: Any, path: str) -> list[Any]:
         if not isinstance(values, list):
             raise StateError(f"{path} must be a list, not {_shown(values)}")
-        return [
-            self.read(x, _joined(path, k)) if isinstance(x, (list, dict)) else x
-            for k, x in enumerate(values)
-        ]
+        return [self.read(x, _joined(path, k)) for k, x in enumerate(values)]
 
     def _map(self, pairs: Any, path: str) -> dict[Any, Any]:
         found = dict(self._items(pair, _joined(path, k)) for k, pair in enumerate(pairs))
