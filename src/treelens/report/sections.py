@@ -158,7 +158,9 @@ def domain_sentence(given: PredictedGraphs, index: int) -> str:
         reasons.append(f"{near} only (at least {least:.2f} is needed)")
     if error > largest:
         unit = "" if given.classes is None else " in the decision value"
-        reasons.append(f"the expected error of {error:.2g}{unit} is large (at most {largest:.2g})")
+        digits = next((d for d in (2, 3) if f"{error:.{d}g}" != f"{largest:.{d}g}"), 4)
+        text = f"the expected error of {error:.{digits}g}{unit} is above {largest:.{digits}g}"
+        reasons.append(text)
     return f"Outside the domain of applicability: {', and '.join(reasons)}."
 
 
