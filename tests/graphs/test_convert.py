@@ -206,3 +206,11 @@ def test_zero_graphs_and_one_at_a_time(mutag) -> None:
         as_single_graph(graphs)
     with pytest.raises(GraphDataError, match="got int 3"):
         as_single_graph(3)
+
+
+def test_molecules_for_a_model_of_other_graphs_are_an_error() -> None:
+    chem = pytest.importorskip("rdkit.Chem")
+    known = as_graph_collection([labelled_path()]).recipe
+    for molecules in (["CCO"], [chem.MolFromSmiles("CCO")]):
+        with pytest.raises(GraphDataError, match="fitted to NetworkX graphs"):
+            as_graph_collection(molecules, recipe=known)
