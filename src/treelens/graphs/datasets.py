@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -105,18 +105,14 @@ def list_datasets(folder: str | Path | None = None) -> list[dict[str, Any]]:
 def verify_dataset(name: str, *, folder: str | Path | None = None) -> list[dict[str, Any]]:
     """Compare every file of a data set on this machine with its pinned checksum.
 
-    Returns
-    -------
-    rows : list of dict
-        ``file``, ``status`` (``"ok"``, ``"mismatch"``, ``"missing"`` or ``"unpinned"``),
-        ``expected`` and ``found`` (SHA-256 or None), and the ``path`` of the data set.
+    ``status`` is ``"ok"``, ``"mismatch"``, ``"missing"`` or ``"unpinned"``; ``expected`` and
+    ``found`` are SHA-256 or None.
     """
     info = dataset_info(name)
     path = _locate(info, folder)
     if path is None:
         raise _not_here(info, folder, "Verifying reads local files only.")
-    _, digests = _content(info, path)
-    return [{**row, "path": path} for row in _compared(info, digests)]
+    return [{**row, "path": path} for row in _compared(info, _content(info, path)[1])]
 
 
 # --- known data sets ------------------------------------------------------------------------
@@ -261,12 +257,12 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
 
 def _content(info: DatasetInfo, path: Path) -> tuple[TextFiles | bytes, dict[str, str]]:
     """Return what was read, and the SHA-256 of every text file, unpacked, by file name."""
-    content = read_bytes(path) if info.kind == "smiles" else read_text_files(path)
-    if isinstance(content, bytes):
-        texts = {f"{info.file_stem}.csv": content}
-    else:
-        texts = {f"{content.name}_{part}.txt": data for part, data in content.contents.items()}
-    return content, {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
+    if info.kind == "smiles":
+        data = read_bytes(path)
+        return data, {f"{info.file_stem}.csv": sha256(data).hexdigest()}
+    files = read_text_files(path)
+    parts = files.contents.items()
+    return files, {f"{files.name}_{part}.txt": sha256(data).hexdigest() for part, data in parts}
 
 
 def _compared(info: DatasetInfo, digests: dict[str, str]) -> list[dict[str, Any]]:

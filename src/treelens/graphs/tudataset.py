@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -228,8 +228,16 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
     with path.open("rb") as packed:  # no permission to read is an error of its own
         try:
             with zipfile.ZipFile(packed) as archive:
-                _check_directory(packed, len(archive.infolist()))
-                members = _checked_members(archive, path)
+                infos = [info for info in archive.infolist() if not info.is_dir()]
+                check_unpacked(path, sum(info.file_size for info in infos))
+                members = {PurePosixPath(info.filename): info for info in infos}
+                packed.seek(-min(path.stat().st_size, _LONGEST_ZIP_END), io.SEEK_END)
+                stated = int.from_bytes(packed.read().rpartition(b"PK\5\6")[2][6:8], "little")
+                lost = stated not in (len(archive.infolist()), 0xFFFF)  # too many for the field
+                if lost or len(members) < len(infos):
+                    raise zipfile.BadZipFile("a member is lost, or is there twice")
+                for info in infos:  # compares the names before a member and in the directory
+                    archive.open(info).close()
 
                 def read(file: PurePosixPath) -> bytes:
                     # bit by bit: at once, more than the declared size might be unpacked
@@ -244,17 +252,6 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
                 f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
                 "all. Fetch it again, or unpack it yourself and give the folder."
             ) from error
-
-
-def _check_directory(file: IO[bytes], n_members: int) -> None:
-    """Raise where the end of a zip states another number of members than its directory lists."""
-    file.seek(0, io.SEEK_END)
-    file.seek(max(0, file.tell() - _LONGEST_ZIP_END))
-    end = file.read()
-    end = end[end.rindex(b"PK\5\6") :]
-    (stated,) = struct.unpack("<H", end[10:12])
-    if stated not in (n_members, 0xFFFF):  # 0xFFFF: too many for the field
-        raise zipfile.BadZipFile(f"{stated} members are stated, {n_members} are listed")
 
 
 def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
@@ -275,18 +272,6 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
             f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): name one."
         )
     return found[0]
-
-
-def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, zipfile.ZipInfo]:
-    """Return the files in the zip; nothing of them was unpacked yet."""
-    infos = [info for info in archive.infolist() if not info.is_dir()]
-    check_unpacked(path, sum(info.file_size for info in infos))
-    members = {PurePosixPath(info.filename): info for info in infos}
-    if len(members) < len(infos):
-        raise zipfile.BadZipFile("a member is there twice")
-    for info in infos:  # zipfile compares the names before a member and in the directory
-        archive.open(info).close()
-    return members
 
 
 # --- consistency of the files ----------------------------------------------------------------
@@ -324,12 +309,6 @@ def _damages(
         found.append(
             f"{places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this direction "
             "only, nearly all others in both"
-        )
-    falls = np.flatnonzero(np.diff(graph_of) < 0)
-    if 0 < len(falls) <= _FEW * len(graph_of):
-        found.append(
-            f"{places['graph_indicator']}, line {falls[0] + 2}: graph {graph_of[falls[0] + 1]} "
-            f"comes after graph {graph_of[falls[0]]}, nearly all others in their order"
         )
     if graph_of.max() < n_graphs:
         last = f"the last graph with nodes is {graph_of.max()}"
