@@ -152,8 +152,6 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
 def listed_one_way(edges: np.ndarray) -> np.ndarray:
     """Return the positions of edges (n_edges, 2) that are not listed in the other direction."""
     there, back = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (edges, edges[:, ::-1]))
-    if np.array_equal(np.sort(there), np.sort(back)):  # the usual case, and quick
-        return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isin(back, there))
 
 
