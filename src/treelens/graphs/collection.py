@@ -225,9 +225,7 @@ class GraphCollection:
         ):  # fmt: skip
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
-                raise GraphDataError(
-                    f"There are {n_columns} {what} attributes: give each a name of its own."
-                )
+                raise GraphDataError(f"{n_columns} {what} attributes: give each a name of its own.")
             if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
                 row, column = wrong[0].tolist()
                 raise GraphDataError(

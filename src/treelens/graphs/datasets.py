@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -165,7 +164,7 @@ _ALL = (
     DatasetInfo("Ames_Hansen2009", 6512, None, "molecules, mutagenic in the Ames test or not"),
     DatasetInfo("HIV", 41127, None, "molecules that stop HIV from replicating or not"),
 )
-DATASETS: Mapping[str, DatasetInfo] = MappingProxyType({info.name: info for info in _ALL})
+DATASETS = {info.name: info for info in _ALL}
 
 
 def dataset_info(name: str) -> DatasetInfo:
@@ -344,7 +343,7 @@ def _substructure(number: int) -> Graph:
     )
 
 
-SUBSTRUCTURES: Mapping[int, Graph] = MappingProxyType({k: _substructure(k) for k in _COMPOSITION})
+SUBSTRUCTURES = {k: _substructure(k) for k in _COMPOSITION}
 """The eight substructures by number; ``data`` has ``"class"`` and the ``"planted"`` nodes: the
 pattern's centre and then its neighbours labelled 0, 1 and 2."""
 
@@ -443,9 +442,7 @@ def _noisy(
         free = [(u, v) for v in range(len(labels)) for u in range(v) if u not in around[v]]
         pairs = [(u, v) for u, v in free if may_join(u, labels[v]) and may_join(v, labels[u])]
         if not pairs:
-            raise GraphDataError(
-                f"No place is left for one more edge among {len(labels)} nodes: lower noise_edges."
-            )
+            raise GraphDataError("No place is left for one more edge: lower noise_edges.")
         join(*pairs[rng.integers(len(pairs))])
     number = rng.permutation(len(labels)).tolist()
     edges = {tuple(sorted((number[u], number[v]))) for u, some in enumerate(around) for v in some}

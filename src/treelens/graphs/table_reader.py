@@ -166,12 +166,10 @@ def read_table(
         Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
         scale of ``transform``) or the most frequent class; the first row; all; or an error. Limits
         count only where a molecule has no measured value, and then the tightest.
-    on_invalid : {"skip", "raise"}, default="skip"
-        Rows without a molecule that RDKit can read; more than ``max_invalid`` are an error.
+    on_invalid, on_missing : {"skip", "raise"}, default="skip"
+        Rows without a molecule that RDKit can read, and rows without a target.
     max_invalid : float, default=0.1
-        The largest share of such rows.
-    on_missing : {"skip", "raise"}, default="skip"
-        Rows without a target.
+        The largest share of rows without a molecule; more are an error.
     hydrogens, atom_label, bond_label, standardize, atom_attributes :
         As in :func:`read_smiles`; by default as ``model`` needs them.
     model : fitted estimator, optional

@@ -6,10 +6,8 @@ import codecs
 import difflib
 import io
 import re
-import struct
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -27,7 +25,7 @@ from treelens.graphs.errors import (
     IgnoredDataWarning,
 )
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import check_regular, check_unpacked, read_bytes
+from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes
 from treelens.graphs.targets import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
@@ -39,11 +37,6 @@ _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
 _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
 _SIMILAR_NAMES = 0.9  # of the letters of two names
-# What zipfile raises on damaged archives: a bad offset or name ends in the last four.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
-    OverflowError, ValueError, IndexError, OSError,
-)  # fmt: skip
 
 
 def read_tudataset(
@@ -167,9 +160,7 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
     """Return the numbers of one file, shape (n_lines, n_columns)."""
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
-        raise GraphDataError(
-            f"{files.places[part]} is empty; a data set has at least a graph, a node and an edge."
-        )
+        raise GraphDataError(f"{files.places[part]} is empty: expected a line or more.")
     dtype = np.float64 if part.endswith("_attributes") else np.int64
     return number_table(data, files.places[part], dtype, columns)
 
@@ -247,7 +238,7 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
                 yield list(members), read
         except GraphDataError:
             raise
-        except _ZIP_ERRORS as error:
+        except DAMAGES as error:
             raise GraphDataError(
                 f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
                 "all. Fetch it again, or unpack it yourself and give the folder."
@@ -261,8 +252,7 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
     found = [x for x in named if not x.name.startswith(".") and "__MACOSX" not in x.parts]
     if not found:
         raise GraphFileNotFoundError(
-            f"{place} has no TU data set: expected NAME_A.txt, NAME_graph_indicator.txt and "
-            "NAME_graph_labels.txt, at the top or one folder down."
+            f"{place} has no TU data set (NAME_A.txt, ...) at its top or one folder down."
         )
     depth = min(len(file.parts) for file in found)
     found = [file for file in found if len(file.parts) == depth]
