@@ -170,7 +170,7 @@ def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given, expected",
+    ("given", "expected"),
     [({}, ["a", "b"]), ({"names": "none"}, None), ({"target": "Compound ID"}, None)],
 )
 def test_names_are_found_as_in_read_table(tmp_path, given, expected):
