@@ -18,8 +18,7 @@ import numpy as np
 from reproduction.data import StudyOptions
 from reproduction.pages import Rows, grouped, rows_of, save_figure
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.datasets import load_dataset
-from treelens.graphs.synthetic import make_synthetic
+from treelens.graphs.datasets import load_dataset, make_synthetic
 from treelens.pairwise.bounds import (
     LossConstants,
     StepPlan,

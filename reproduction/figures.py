@@ -19,7 +19,7 @@ from reproduction.data import StudyOptions
 from reproduction.pages import save_figure
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
-from treelens.graphs.synthetic import SUBSTRUCTURES
+from treelens.graphs.datasets import SUBSTRUCTURES
 from treelens.pairwise.objective import smooth_hinge_different, smooth_hinge_same
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -28,8 +28,7 @@ from reproduction.published import PAPER_SECONDS
 from treelens.estimators.kernels import WassersteinWL
 from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.datasets import load_dataset
-from treelens.graphs.synthetic import make_synthetic
+from treelens.graphs.datasets import load_dataset, make_synthetic
 from treelens.pairwise.learn import LearnedWeights, learn_weights
 from treelens.pairwise.objective import AllPairsObjective
 from treelens.patterns.histograms import PairFeatures, PatternHistograms

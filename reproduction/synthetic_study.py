@@ -1,7 +1,7 @@
 """The study of synthetic graphs: does learning find the one pattern that decides?
 
 Train on noisy copies of substructures 1 to 4 and test on those of 5 to 8 (see
-:mod:`treelens.graphs.synthetic`), depth 2, ten data sets. Settings are chosen by accuracy in
+:mod:`treelens.graphs.datasets`), depth 2, ten data sets. Settings are chosen by accuracy in
 repeated 5-fold cross-validation on the training graphs, ties broken by the hinge loss there, then
 in favour of the simpler. Noise either spares the pattern or falls anywhere, as the paper says.
 """
@@ -22,7 +22,7 @@ from reproduction.published import PAPER_SYNTHETIC
 from reproduction.tables import paired_t_test
 from treelens.estimators.svc import GraphSVC
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.synthetic import (
+from treelens.graphs.datasets import (
     PATTERN_CENTRE,
     PATTERN_NEIGHBORS,
     TEST_SUBSTRUCTURES,

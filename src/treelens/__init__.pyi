@@ -17,8 +17,8 @@ from .graphs.collection import Graph as Graph
 from .graphs.collection import GraphCollection as GraphCollection
 from .graphs.convert import as_graph_collection as as_graph_collection
 from .graphs.datasets import load_dataset as load_dataset
+from .graphs.datasets import make_synthetic as make_synthetic
 from .graphs.molecule_table import MoleculeTable as MoleculeTable
-from .graphs.synthetic import make_synthetic as make_synthetic
 from .graphs.table_reader import read_smiles as read_smiles
 from .graphs.table_reader import read_table as read_table
 from .graphs.tudataset import read_tudataset as read_tudataset

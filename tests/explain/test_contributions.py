@@ -17,7 +17,7 @@ from naive import explain as naive
 from strategies import make_random_graphs, random_collection
 from treelens.explain.contributions import explain, pattern_table, spread_over_graph
 from treelens.graphs.build import build_collection
-from treelens.graphs.synthetic import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
+from treelens.graphs.datasets import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.patterns.forest import PatternForest

@@ -177,7 +177,7 @@ def test_edges_that_are_no_pairs_of_numbers(edges) -> None:
         ([[1.0, 2.0], [3.0, 4.0]], r"item 0 is list \[1.0, 2.0\]"),
         (None, r"got NoneType None"),
         (b"CCO", r"got bytes"),
-        (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got a MaskedArray"),
+        (np.ma.array(["CCO", "CCC"], mask=[0, 1]), r"got MaskedArray"),
         ("CCO", r"a SMILES string by itself .*Wrap it in a list"),
         ("new.csv", r"Files are read by treelens.read_smiles"),
         (nx.path_graph(3), r"a NetworkX graph by itself .*Wrap it in a list"),
@@ -206,3 +206,11 @@ def test_zero_graphs_and_one_at_a_time(mutag) -> None:
         as_single_graph(graphs)
     with pytest.raises(GraphDataError, match="got int 3"):
         as_single_graph(3)
+
+
+def test_molecules_for_a_model_of_other_graphs_are_an_error() -> None:
+    chem = pytest.importorskip("rdkit.Chem")
+    known = as_graph_collection([labelled_path()]).recipe
+    for molecules in (["CCO"], [chem.MolFromSmiles("CCO")]):
+        with pytest.raises(GraphDataError, match="fitted to NetworkX graphs"):
+            as_graph_collection(molecules, recipe=known)

@@ -158,6 +158,16 @@ def test_what_parquet_stores_otherwise_is_read_as_it_is_meant(tmp_path) -> None:
     assert table.rows == [["a", "CCO", "1"], ["b", "O", ""], ["c", "C", "0"]]
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, ["a", "b"]), ({"names": "none"}, None), ({"target": "Compound ID"}, None)],
+)
+def test_names_are_found_as_in_read_table(tmp_path, given, expected):
+    path = write(tmp_path / "x.csv", "Compound ID,smiles,label\na,CCO,1\nb,O,0\n")
+    names = read_smiles(path, **given)[0].names
+    assert names is None if expected is None else names.tolist() == expected
+
+
 def sdf_of(*smiles: str, names: tuple[str, ...] = ()) -> str:
     records = []
     for i, text in enumerate(smiles):

@@ -145,13 +145,8 @@ def long_with(part: str, old: str, new: str) -> dict[str, str | None]:
         (long_with("A", "\n100, 101\n", "\n"), "edge 101 - 100 is listed in this direction"),
         (LONG | {"graph_labels": "1\n" * 101}, "graph_labels.txt has 101 lines, .* is 100"),
         (LONG | {"node_labels": "12\n" * 299 + "1"}, "node_labels.txt ends within a line"),
-        (
-            LONG | {"graph_indicator": "1\n" + LONG["graph_indicator"] + "7\n",
-                    "A": "2, 3\n3, 2\n", "node_labels": "1\n" * 302},
-            "line 302: graph 7 comes after graph 100",
-        ),
     ],
-    ids=["digit", "line", "class", "cut off", "moved"],
+    ids=["digit", "line", "class", "cut off"],
 )  # fmt: skip
 def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> None:
     with pytest.warns(DamagedFileWarning, match=words) as caught:
@@ -178,7 +173,7 @@ def test_a_member_that_the_directory_of_a_zip_lost(tmp_path) -> None:
     swallowed = entries[2] - entries[1]  # the second becomes a comment of the first
     data[entries[0] + 32 : entries[0] + 34] = swallowed.to_bytes(2, "little")
     archive.write_bytes(data)
-    with pytest.raises(GraphDataError, match="5 members are stated, 4 are listed"):
+    with pytest.raises(GraphDataError, match="a member is lost"):
         read_tudataset(archive)
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import treelens as tl
 from strategies import histograms_of
 from treelens.graphs.build import build_collection
-from treelens.graphs.synthetic import TRAINING_SUBSTRUCTURES, make_synthetic
+from treelens.graphs.datasets import TRAINING_SUBSTRUCTURES, make_synthetic
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.solvers import SOLVER_KINDS
 from treelens.patterns.histograms import PAIR_KINDS, PairFeatures, PatternHistograms

@@ -7,7 +7,7 @@ from reproduction.data import StudyOptions
 
 from naive import learning as naive
 from reproduction import bounds
-from treelens.graphs.synthetic import make_synthetic
+from treelens.graphs.datasets import make_synthetic
 
 
 @pytest.fixture(scope="module")

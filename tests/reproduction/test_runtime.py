@@ -8,7 +8,7 @@ from reproduction.data import StudyOptions
 from reproduction.runtime import _objective, _shortest_run, curve, made_features
 
 from reproduction import runtime
-from treelens.graphs.synthetic import make_synthetic
+from treelens.graphs.datasets import make_synthetic
 from treelens.pairwise.learn import learn_weights
 
 

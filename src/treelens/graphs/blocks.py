@@ -126,9 +126,7 @@ class SmilesBlocks:
         check_block_size(self.block_size)
         path = Path(self.path).expanduser()
         if inner_suffix(path) not in STREAMED_ENDINGS:
-            raise GraphDataError(
-                f"{path} cannot be read in blocks, as .csv, .tsv, .txt and .smi (or .gz) can be."
-            )
+            raise GraphDataError(f"{path} cannot be read in blocks: .csv, .tsv, .txt and .smi can.")
         return (TablePart(self, table) for table in read_table_blocks(path, self.block_size))
 
 
@@ -198,9 +196,7 @@ def check_beside_blocks(**given: Any) -> None:
     """Raise where an argument is given that blocks do not take."""
     for name, value in given.items():
         if value is not None:
-            raise TypeError(
-                f"Blocks take no {name} beside them, and have their targets in them: leave it out."
-            )
+            raise TypeError(f"Blocks take no {name} beside them: leave it out.")
 
 
 def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
@@ -208,8 +204,7 @@ def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
         return None
     if isinstance(y, (set, frozenset, np.ma.MaskedArray)) or np.shape(y) != (n_graphs,):
         raise GraphDataError(
-            f"{place}: y must be an array or list with a class or value for each of {n_graphs} "
-            f"graphs, without masked values; got {described(y)}."
+            f"{place}: y must be one value for each of {n_graphs} graphs; got {described(y)}."
         )
     return np.asarray(y)
 

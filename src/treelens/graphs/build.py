@@ -136,24 +136,18 @@ def edge_array(edges: Any, place: str) -> np.ndarray:
     if not given.size:
         return np.empty((0, 2), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
-        raise GraphDataError(
-            f"{place}: expected pairs of node numbers; got {given.dtype} of shape {given.shape}."
-        )
+        raise GraphDataError(f"{place}: expected pairs of node numbers; got shape {given.shape}.")
     with np.errstate(invalid="ignore"):  # NaN, and what is too large: these compare as changed
         pairs = given.astype(np.int64, copy=False)
     if pairs is not given and (changed := np.flatnonzero((pairs != given).any(axis=1))).size:
         u, v = given[changed[0]].tolist()
-        raise GraphDataError(
-            f"{place}: edge {changed[0]} joins nodes {u} and {v}: nodes are numbered with integers."
-        )
+        raise GraphDataError(f"{place}: edge {changed[0]} joins nodes {u} and {v}, no integers.")
     return pairs
 
 
 def listed_one_way(edges: np.ndarray) -> np.ndarray:
     """Return the positions of edges (n_edges, 2) that are not listed in the other direction."""
     there, back = (pairs[:, 0] << 32 | pairs[:, 1] for pairs in (edges, edges[:, ::-1]))
-    if np.array_equal(np.sort(there), np.sort(back)):  # the usual case, and quick
-        return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isin(back, there))
 
 
@@ -226,9 +220,7 @@ def join(
     outside = ((edges < 0) | (edges >= np.array(sizes)[graph_of, None])).any(axis=1)
     if outside.any():
         (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
-        raise GraphDataError(
-            f"Graph {i}: an edge joins nodes {u} and {v}, but there are nodes 0 to {sizes[i] - 1}."
-        )
+        raise GraphDataError(f"Graph {i}: an edge joins nodes {u} and {v}, but it has {sizes[i]}.")
     edges = edges + (np.cumsum(sizes) - sizes)[graph_of, None]
     nodes = _columns("node", graphs, sizes, asked, required, notes)
     arcs = _columns("edge", graphs, n_edges, asked, required, notes)
@@ -279,8 +271,7 @@ def _columns(
         if name not in names:
             if required:
                 raise GraphDataError(
-                    f"No {what} of any graph has the attribute {name!r}. There are: "
-                    f"{', '.join(names) or 'none'}."
+                    f"No {what} has {name!r}. There are: {', '.join(names) or 'no attributes'}."
                 )
             continue
         try:
@@ -322,8 +313,7 @@ def _labels(
         ends = [k] if what == "node" else graphs[i].edges[k]
         raise GraphDataError(
             f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)} of graph {i}"
-            f" has no {asked or 'label'!r}, while others have one ({len(lacks)} of {len(labels)} "
-            "have none): give every one a label, such as 'unknown', or none."
+            f" has no {asked or 'label'!r} ({len(lacks)} of {len(labels)}): give all one, or none."
         )
     if asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})

@@ -238,8 +238,7 @@ def checked_attributes(wanted: AtomAttributes | None) -> tuple[str, ...]:
     if not set(names) <= set(ATOM_ATTRIBUTES) or len(set(names)) < len(names):
         known = ", ".join(map(repr, ATOM_ATTRIBUTES))
         raise ValueError(
-            f"atom_attributes must be different ones of {known}, or a function of an RDKit "
-            f"molecule that returns a dict of arrays; got {wanted!r}."
+            f"atom_attributes must be a function or different ones of {known}; got {wanted!r}."
         )
     return names
 

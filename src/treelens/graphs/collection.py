@@ -89,7 +89,7 @@ class GraphCollection:
 
     Node ``i`` of graph ``g`` is row ``node_offsets[g] + i`` of the node arrays. The neighbours of
     that row are ``neighbors[neighbor_offsets[row]:neighbor_offsets[row + 1]]``, ascending and
-    numbered *within the graph*, so that a run of graphs can be cut out without renumbering.
+    numbered *within the graph*, so that graphs can be picked without renumbering.
     ``len(neighbors)`` is called ``n_arcs``.
 
     Build one with :func:`treelens.as_graph_collection`, :func:`treelens.read_smiles` or
@@ -225,9 +225,7 @@ class GraphCollection:
         ):  # fmt: skip
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
-                raise GraphDataError(
-                    f"There are {n_columns} {what} attributes: give each a name of its own."
-                )
+                raise GraphDataError(f"{n_columns} {what} attributes: give each a name of its own.")
             if table is not None and (wrong := np.argwhere(np.isinf(table))).size:
                 row, column = wrong[0].tolist()
                 raise GraphDataError(
@@ -297,11 +295,7 @@ class GraphCollection:
             if not -len(self) <= key < len(self):
                 raise IndexError(f"Graph {key} does not exist: there are {len(self)} graphs.")
             return self._graph(int(key) % len(self))
-        if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return self._run(start, max(start, stop))
-        else:
+        if not isinstance(key, slice):
             key = np.asarray(key)
             key = key if key.size else key.astype(np.int64)
             if key.ndim != 1:
@@ -339,35 +333,19 @@ class GraphCollection:
             self.directed,
         )
 
-    def _run(self, start: int, stop: int) -> GraphCollection:
-        """Return consecutive graphs: node and arc arrays are views, nothing is renumbered."""
-        first, last = self.node_offsets[start], self.node_offsets[stop]
-        arcs = slice(self.neighbor_offsets[first], self.neighbor_offsets[last])
-        node_offsets = self.node_offsets[start : stop + 1] - first
-        neighbor_offsets = self.neighbor_offsets[first : last + 1] - arcs.start
-        nodes, graphs = slice(first, last), slice(start, stop)
-        return self._cut(node_offsets, neighbor_offsets, node=nodes, arc=arcs, graph=graphs)
-
     def _gather(self, indices: np.ndarray) -> GraphCollection:
-        """Return any choice of graphs, in one vectorised copy."""
+        """Return any choice of graphs; their arrays were checked before."""
         node_offsets, nodes = _ranges(self.node_offsets, indices)
         neighbor_offsets, arcs = _ranges(self.neighbor_offsets, nodes)
-        return self._cut(node_offsets, neighbor_offsets, node=nodes, arc=arcs, graph=indices)
-
-    def _cut(
-        self, node_offsets: np.ndarray, neighbor_offsets: np.ndarray, **rows: Any
-    ) -> GraphCollection:
-        """Return a part; its arrays were checked, so that a slice costs a twentieth."""
+        rows = {"node": nodes, "arc": arcs, "graph": indices}
         changes: dict[str, Any] = {
             name: values[rows[of]]
             for name, (_, of) in _ARRAYS.items()
             if of and (values := getattr(self, name)) is not None
         }
-        changes["graph_data"] = {key: x[rows["graph"]] for key, x in self.graph_data.items()}
-        return replace(self,
-            node_offsets=node_offsets, neighbor_offsets=neighbor_offsets, **changes,
-            _known_good=True,
-        )  # fmt: skip
+        changes["graph_data"] = {key: x[indices] for key, x in self.graph_data.items()}
+        changes |= {"node_offsets": node_offsets, "neighbor_offsets": neighbor_offsets}
+        return replace(self, **changes, _known_good=True)
 
     def with_names(self, names: Any) -> GraphCollection:
         """Return the same graphs with other names."""

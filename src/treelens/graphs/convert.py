@@ -158,11 +158,6 @@ def _listed(graphs: Any) -> list[Any]:
     """Return an iterable of graphs as a list; anything else is an error."""
     if isinstance(graphs, list) and graphs and all(map(is_matrix, graphs)):
         return graphs  # two or three of them are no GraKeL tuple
-    if isinstance(graphs, (set, frozenset, np.ma.MaskedArray)):
-        why = "masked entries are no graphs" if np.ma.isMA(graphs) else "a set has no order"
-        raise NotGraphsError(
-            f"Expected a list of graphs; got a {type(graphs).__name__}, and {why}. Make a list."
-        )
     if (single := kind_of(graphs)) is not None:
         file = " Files are read by treelens.read_smiles, read_table and load."
         raise NotGraphsError(
@@ -171,7 +166,7 @@ def _listed(graphs: Any) -> list[Any]:
         )
     if (
         len(getattr(graphs, "shape", (0,))) != 1
-        or isinstance(graphs, (Mapping, bytes))
+        or isinstance(graphs, (Mapping, bytes, set, frozenset, np.ma.MaskedArray))
         or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
         or (isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT")
     ):
@@ -217,21 +212,17 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     array = np.asarray(y)
     if array.shape != (n_graphs,):
         raise GraphDataError(
-            f"y must be one-dimensional, a class for each of {n_graphs} graphs; got shape "
-            f"{array.shape}."
+            f"y must be one-dimensional, 1 for each of {n_graphs} graphs; got shape {array.shape}."
         )
     # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
     values = y if isinstance(y, (list, tuple)) else array.tolist()
     missing = [i for i, value in enumerate(values) if _is_nothing(value)]
     if missing:
         raise GraphDataError(
-            f"y holds no class (NaN or None) for {len(missing)} graphs, the first at "
-            f"position {missing[0]}: drop those graphs or give them a class."
+            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}."
         )
     if type_of_target(array) == "continuous":
-        raise GraphDataError(
-            "y holds numbers that are no classes. For numbers, use GraphRegressor."
-        )
+        raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
     check_classification_targets(array)
     if len(set(map(str, values))) < len(set(values)):  # numpy makes one class of 1 and "1"
         raise GraphDataError("y holds a number and the same as text: convert all to one kind.")
@@ -243,18 +234,14 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
             message = f"The classes {other!r} and {name!r} differ in capitals or blanks only."
             warnings.warn(message, UserWarning, stacklevel=3)
     if len(classes) < 2:
-        raise GraphDataError(
-            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs two or more."
-        )
+        raise GraphDataError(f"y holds one class only ({classes.tolist()[0]!r}): two are needed.")
     return classes, codes
 
 
 def check_kind(y: Any) -> None:
     """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(
-            f"y is masked for {int(np.ma.getmaskarray(y).sum())} graphs: leave these graphs out."
-        )
+        raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
     kind = None
     with suppress(ValueError):  # no array: another check says so
         kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind

@@ -135,8 +135,7 @@ def _geometric_columns(
             table = table[:, None] if table.ndim == 1 else table
             if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
                 raise GraphDataError(
-                    f"{name} of graph {i} has shape {table.shape} and type {table.dtype}: expected "
-                    f"one row of numbers for each of {counts[i]} {what}s."
+                    f"{name} of graph {i} has shape {table.shape}: expected {counts[i]} rows."
                 )
             if name in labels:
                 tables[i] = table
@@ -239,9 +238,7 @@ def _read_grakel(
             lost = next((key for key in back if key not in values), None)
             if name == "label" and lost is not None:
                 place = f"Node {lost!r}" if keys is nodes else f"Edge {lost[::-1]!r}"
-                raise GraphDataError(
-                    f"{place} of graph {index} has no label: give all of them one, or none."
-                )
+                raise GraphDataError(f"{place} of graph {index} has no label: label all, or none.")
             values = list(map(values.get, back))
         columns[name] = values
     return PlainGraph(nodes, pairs, node_columns, edge_columns)
@@ -262,9 +259,7 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     else:  # pairs, triples with a weight, or a dict from pairs to weights
         bad = next((pair for pair in structure if not _is_pair(pair)), None)
         if bad is not None:
-            raise GraphDataError(
-                f"Graph {index}: {bad!r} is no edge, (node, node) or (node, node, weight)."
-            )
+            raise GraphDataError(f"Graph {index}: {bad!r} is no edge (node, node[, weight]).")
         starts, ends = [pair[0] for pair in structure], [pair[1] for pair in structure]
         weights = [pair[2] if len(pair) == 3 else None for pair in structure]
         if isinstance(structure, Mapping):

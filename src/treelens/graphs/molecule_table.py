@@ -400,8 +400,16 @@ class MoleculeTable:
         return replace(data, graphs=graphs, y=y[clear], merged=rows, counts=counts, limits=limits)
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
-        numbers = self.task == "regression"
-        torn = _contradictions(self._y_learned, measured, numbers, self.limits)
+        """Note groups of different classes, or of numbers far apart, the furthest first."""
+        y, numbers = self._y_learned, self.task == "regression"
+        parts = [part for part in _members(measured) if len(part) > 1]
+        if numbers:
+            signs = np.zeros(len(y)) if self.limits is None else self.limits
+            low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
+            apart = np.array([low[part].max() - high[part].min() for part in parts])
+            torn = [parts[k] for k in np.argsort(-apart, kind="stable") if apart[k] > np.std(y)]
+        else:
+            torn = [part for part in parts if len(np.unique(y[part])) > 1]
         if not torn:
             return
         cells = np.asarray(self.y) if self.target is None else self.column(self.target)
@@ -432,19 +440,6 @@ def _members(groups: np.ndarray) -> list[np.ndarray]:
     """Return the positions of each group, in the order of their first members."""
     _, which = np.unique(groups, return_inverse=True)
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-
-
-def _contradictions(
-    y: np.ndarray, groups: np.ndarray, numbers: bool, limits: np.ndarray | None
-) -> list[np.ndarray]:
-    """Return groups of different classes, or of numbers far apart, the furthest first."""
-    parts = [part for part in _members(groups) if len(part) > 1]
-    if not numbers:
-        return [part for part in parts if len(np.unique(y[part])) > 1]
-    signs = np.zeros(len(y)) if limits is None else limits  # contradict on one side only
-    low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
-    apart = np.array([low[part].max() - high[part].min() for part in parts])
-    return [parts[k] for k in np.argsort(-apart, kind="stable") if apart[k] > np.std(y)]
 
 
 def _merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

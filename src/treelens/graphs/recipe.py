@@ -152,9 +152,14 @@ class GraphRecipe:
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def for_new_molecules(self, reader: str) -> GraphRecipe:
-        """Return the recipe to read new molecules by; the default one if this is not molecular."""
-        if not self.is_molecular:
+        """Return the recipe to read new molecules by; the default one where none is known."""
+        if self.reader is None:
             return GraphRecipe.of_molecules(reader)
+        if not self.is_molecular:
+            raise GraphDataError(
+                f"These are molecules, and the model was fitted to {self}: labels of atoms mean "
+                "nothing to it. Pass graphs of the kind that it was fitted to."
+            )
         label, attributes = self.atom_label or "element", self.atom_attributes
         if (self.atom_function is None and label.startswith(_FUNCTION)) or (
             self.attribute_function is None and "".join(attributes).startswith(_FUNCTION)

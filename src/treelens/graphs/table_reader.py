@@ -60,7 +60,8 @@ def read_smiles(
     target : str or None, default="label"
         The column with the class or value to learn. None: ``y`` is None.
     names : str, optional
-        A column to take the names of the graphs from.
+        A column to take the names of the graphs from; by default the first that is called id, name
+        or the like, and ``"none"`` for none.
     on_invalid, on_missing : {"raise", "skip"}, default="raise"
         Rows that RDKit cannot parse, and rows without a target: an error or a warning lists them.
     hydrogens : bool, default=False
@@ -106,7 +107,7 @@ def read_smiles(
         "sdf" if is_sdf(path) else "smiles", atom_label, hydrogens, bond_label, standardize,
         atom_attributes,
     )  # fmt: skip
-    read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names or "none")
+    read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names, target=target)
     return read.labelled(target, on_invalid, on_missing)
 
 
@@ -165,12 +166,10 @@ def read_table(
         Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
         scale of ``transform``) or the most frequent class; the first row; all; or an error. Limits
         count only where a molecule has no measured value, and then the tightest.
-    on_invalid : {"skip", "raise"}, default="skip"
-        Rows without a molecule that RDKit can read; more than ``max_invalid`` are an error.
+    on_invalid, on_missing : {"skip", "raise"}, default="skip"
+        Rows without a molecule that RDKit can read, and rows without a target.
     max_invalid : float, default=0.1
-        The largest share of such rows.
-    on_missing : {"skip", "raise"}, default="skip"
-        Rows without a target.
+        The largest share of rows without a molecule; more are an error.
     hydrogens, atom_label, bond_label, standardize, atom_attributes :
         As in :func:`read_smiles`; by default as ``model`` needs them.
     model : fitted estimator, optional
@@ -207,7 +206,7 @@ def read_table(
     if not table.rows:
         raise GraphDataError(f"{table.source} has column names but no rows to read.")
     known = None if recipe is None else recipe.table
-    read = rows_of_table(table, molecules, own, smiles, names, wanted, known)
+    read = rows_of_table(table, molecules, own, smiles, names, wanted, known, target)
     read.notes.extend(about_molecules(read.graphs, chosen=model is not None))
     check_unreadable(read, on_invalid, max_invalid)
     read.notes.extend(about_shared_names(read))
@@ -229,7 +228,7 @@ def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | N
 def rows_of_table(
     table: Table, molecules: Sequence[Any] | None, recipe: GraphRecipe, smiles: str | None = None,
     names: str | Sequence[str] | None = None, covariates: Sequence[str] = (),
-    known: TableRecord | None = None,
+    known: TableRecord | None = None, target: str | None = None,
 ) -> MoleculeTable:  # fmt: skip
     """Return the molecules of a table, or of a block of one, without targets."""
     known, notes = known or TableRecord(), list[str]()
@@ -237,7 +236,7 @@ def rows_of_table(
     if molecules is None:
         column = smiles_column(table, smiles, known.smiles, notes)
         texts = table.column(column, "smiles")
-    names = id_columns(table.columns, names, known.ids, [column], table.source)
+    names = id_columns(table.columns, names, known.ids, [column, target], table.source)
     ids = {name: table.column(name, "names") for name in names}
     collected = Molecules(recipe)
     collected.extend((molecules or ()) if texts is None else map(collected.parse, texts))

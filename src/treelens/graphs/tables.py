@@ -14,6 +14,7 @@ import gzip
 import io
 import os
 import re
+import struct
 import warnings
 import zipfile
 import zlib
@@ -34,10 +35,10 @@ _EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
 TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
-# Raised by openpyxl and zipfile on files that are no workbooks; XML errors are SyntaxErrors.
-_DAMAGES = (
-    zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, OSError, SyntaxError,
-    IndexError, AttributeError, EOFError, NotImplementedError,
+# Raised by openpyxl and zipfile on damaged files; XML errors are SyntaxErrors.
+DAMAGES = (
+    zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, TypeError, OSError,
+    SyntaxError, IndexError, AttributeError, EOFError, RuntimeError, OverflowError,
 )  # fmt: skip
 
 
@@ -57,9 +58,7 @@ def check_regular(path: Path) -> None:
         raise GraphFileNotFoundError(f"{path} is not a file that exists.")
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe, a socket or a device"
-        raise GraphDataError(
-            f"{path} is {kind}; expected a regular file. Write the data to one and give its path."
-        )
+        raise GraphDataError(f"{path} is {kind}; expected a regular file.")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -85,9 +84,7 @@ def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
         with gzip.open(path) as packed:
             yield cast("IO[bytes]", packed)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise GraphDataError(
-            f"{path} cannot be unpacked ({error}): it is damaged or cut off. Fetch it again."
-        ) from error
+        raise GraphDataError(f"{path} cannot be unpacked ({error}): damaged or cut off.") from error
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
@@ -118,8 +115,7 @@ class Table(NamedTuple):
         position = self.columns.index(find_column(self.columns, name, parameter, self.source))
         if (matches := self.columns.count(name)) > 1:
             raise GraphDataError(
-                f"{self.source} has {matches} columns named {name!r} ({parameter}). "
-                f"{listed(self.columns)}"
+                f"{self.source} has {matches} columns named {name!r} ({parameter}): rename one."
             )
         return [row[position].strip() for row in self.rows]
 
@@ -189,9 +185,7 @@ def _text(file: IO[bytes], path: Path) -> io.TextIOWrapper:
             raise GraphDataError(
                 f"{path} is no text: expected a table or an SDF. Save it as CSV in UTF-8.{zipped}"
             ) from error
-        message = (
-            f"{path} is not UTF-8: it was read as Latin-1. Save it as UTF-8, if that is wrong."
-        )
+        message = f"{path} is not UTF-8, and was read as Latin-1: is that right?"
         warnings.warn(message, UserWarning, stacklevel=3)
         encoding = "cp1252"
     file.seek(0)
@@ -274,10 +268,8 @@ def _read_excel(path: Path) -> Table:
                     rows.append((line, fields))
     except GraphDataError:
         raise
-    except _DAMAGES as error:
-        raise GraphDataError(
-            f"{path} cannot be read as an Excel workbook ({error}). Save it again, or as CSV."
-        ) from error
+    except DAMAGES as error:
+        raise GraphDataError(f"{path} cannot be read as an Excel workbook ({error}).") from error
     if not named:
         raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
     if len(sheets) > 1:
@@ -305,9 +297,7 @@ def _read_parquet(path: Path) -> Table:
     except ImportError as error:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
     except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
-        raise GraphDataError(
-            f"{path} cannot be read as Parquet ({error}). Write it anew, or as CSV."
-        ) from error
+        raise GraphDataError(f"{path} cannot be read as Parquet ({error}).") from error
     kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=kept) if kept else frame
     columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]

@@ -6,15 +6,13 @@ import codecs
 import difflib
 import io
 import re
-import struct
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +25,7 @@ from treelens.graphs.errors import (
     IgnoredDataWarning,
 )
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import check_regular, check_unpacked, read_bytes
+from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes
 from treelens.graphs.targets import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
@@ -39,11 +37,6 @@ _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
 _FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
 _SIMILAR_NAMES = 0.9  # of the letters of two names
-# What zipfile raises on damaged archives: a bad offset or name ends in the last four.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
-    OverflowError, ValueError, IndexError, OSError,
-)  # fmt: skip
 
 
 def read_tudataset(
@@ -167,9 +160,7 @@ def _table(files: TextFiles, part: str, columns: int | None = None) -> np.ndarra
     """Return the numbers of one file, shape (n_lines, n_columns)."""
     data = files.contents[part].removeprefix(codecs.BOM_UTF8).rstrip()
     if not data:
-        raise GraphDataError(
-            f"{files.places[part]} is empty; a data set has at least a graph, a node and an edge."
-        )
+        raise GraphDataError(f"{files.places[part]} is empty: expected a line or more.")
     dtype = np.float64 if part.endswith("_attributes") else np.int64
     return number_table(data, files.places[part], dtype, columns)
 
@@ -228,8 +219,16 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
     with path.open("rb") as packed:  # no permission to read is an error of its own
         try:
             with zipfile.ZipFile(packed) as archive:
-                _check_directory(packed, len(archive.infolist()))
-                members = _checked_members(archive, path)
+                infos = [info for info in archive.infolist() if not info.is_dir()]
+                check_unpacked(path, sum(info.file_size for info in infos))
+                members = {PurePosixPath(info.filename): info for info in infos}
+                packed.seek(-min(path.stat().st_size, _LONGEST_ZIP_END), io.SEEK_END)
+                stated = int.from_bytes(packed.read().rpartition(b"PK\5\6")[2][6:8], "little")
+                lost = stated not in (len(archive.infolist()), 0xFFFF)  # too many for the field
+                if lost or len(members) < len(infos):
+                    raise zipfile.BadZipFile("a member is lost, or is there twice")
+                for info in infos:  # compares the names before a member and in the directory
+                    archive.open(info).close()
 
                 def read(file: PurePosixPath) -> bytes:
                     # bit by bit: at once, more than the declared size might be unpacked
@@ -239,22 +238,11 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
                 yield list(members), read
         except GraphDataError:
             raise
-        except _ZIP_ERRORS as error:
+        except DAMAGES as error:
             raise GraphDataError(
                 f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
                 "all. Fetch it again, or unpack it yourself and give the folder."
             ) from error
-
-
-def _check_directory(file: IO[bytes], n_members: int) -> None:
-    """Raise where the end of a zip states another number of members than its directory lists."""
-    file.seek(0, io.SEEK_END)
-    file.seek(max(0, file.tell() - _LONGEST_ZIP_END))
-    end = file.read()
-    end = end[end.rindex(b"PK\5\6") :]
-    (stated,) = struct.unpack("<H", end[10:12])
-    if stated not in (n_members, 0xFFFF):  # 0xFFFF: too many for the field
-        raise zipfile.BadZipFile(f"{stated} members are stated, {n_members} are listed")
 
 
 def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> PurePosixPath:
@@ -264,8 +252,7 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
     found = [x for x in named if not x.name.startswith(".") and "__MACOSX" not in x.parts]
     if not found:
         raise GraphFileNotFoundError(
-            f"{place} has no TU data set: expected NAME_A.txt, NAME_graph_indicator.txt and "
-            "NAME_graph_labels.txt, at the top or one folder down."
+            f"{place} has no TU data set (NAME_A.txt, ...) at its top or one folder down."
         )
     depth = min(len(file.parts) for file in found)
     found = [file for file in found if len(file.parts) == depth]
@@ -275,18 +262,6 @@ def _choose_set(files: Iterable[PurePosixPath], place: Path, wanted: str) -> Pur
             f"{place} has several data sets ({', '.join(sorted(map(str, found)))}): name one."
         )
     return found[0]
-
-
-def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[PurePosixPath, zipfile.ZipInfo]:
-    """Return the files in the zip; nothing of them was unpacked yet."""
-    infos = [info for info in archive.infolist() if not info.is_dir()]
-    check_unpacked(path, sum(info.file_size for info in infos))
-    members = {PurePosixPath(info.filename): info for info in infos}
-    if len(members) < len(infos):
-        raise zipfile.BadZipFile("a member is there twice")
-    for info in infos:  # zipfile compares the names before a member and in the directory
-        archive.open(info).close()
-    return members
 
 
 # --- consistency of the files ----------------------------------------------------------------
@@ -324,12 +299,6 @@ def _damages(
         found.append(
             f"{places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this direction "
             "only, nearly all others in both"
-        )
-    falls = np.flatnonzero(np.diff(graph_of) < 0)
-    if 0 < len(falls) <= _FEW * len(graph_of):
-        found.append(
-            f"{places['graph_indicator']}, line {falls[0] + 2}: graph {graph_of[falls[0] + 1]} "
-            f"comes after graph {graph_of[falls[0]]}, nearly all others in their order"
         )
     if graph_of.max() < n_graphs:
         last = f"the last graph with nodes is {graph_of.max()}"
