@@ -40,12 +40,9 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
 
 
 def walk_kernel(
-    left: WalkedGraphs,
-    right: WalkedGraphs | None,
-    max_length: int | None,
-    decay: float,
+    left: WalkedGraphs, right: WalkedGraphs | None, max_length: int | None, decay: float,
     n_jobs: int = 1,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Common walks weighted by ``decay ** length``, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself. ``max_length=None`` sums over all lengths; the series
