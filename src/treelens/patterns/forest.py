@@ -76,14 +76,9 @@ class PatternForest:
 
     @classmethod
     def fit(
-        cls,
-        graphs: GraphCollection,
-        depth: int,
-        trees: tuple[str, ...],
-        n_jobs: int = 1,
-        *,
+        cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1, *,
         attributes: bool = False,
-    ) -> tuple[PatternForest, NodeColors]:
+    ) -> tuple[PatternForest, NodeColors]:  # fmt: skip
         """Refine a collection for every tree; return the forest and the colours of the nodes."""
         # With `attributes` those of nodes and edges, if there are any, are divided into cells:
         # patterns of their own, and edge labels of two trees more.
@@ -408,16 +403,9 @@ class PatternExtractor:
 
     @classmethod
     def fit(
-        cls,
-        graphs: GraphCollection,
-        depth: int,
-        first_depth: int,
-        kind: str,
-        *,
-        edge_labels: bool = False,
-        attributes: bool = False,
-        n_jobs: int = 1,
-    ) -> tuple[PatternExtractor, NodeColors]:
+        cls, graphs: GraphCollection, depth: int, first_depth: int, kind: str, *,
+        edge_labels: bool = False, attributes: bool = False, n_jobs: int = 1,
+    ) -> tuple[PatternExtractor, NodeColors]:  # fmt: skip
         """Refine a collection; return the extractor and the colours of all levels."""
         cells = _fitted_cells(graphs, depth) if attributes else None
         empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)
