@@ -32,9 +32,7 @@ _SAME = 1e-9  # differences below this are rounding
 
 @command
 def evaluate_cli(
-    output: Output,
-    data: options.TrainingSource,
-    training: options.Training,
+    output: Output, data: options.TrainingSource, training: options.Training,
     split: Annotated[str, options.option(
         "How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
         "(whole clusters of similar molecules), time=COLUMN (train on the past), column=COLUMN "

@@ -119,13 +119,9 @@ def _show_health(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def demo_cli(
-    output: Output,
-    out: Annotated[Path, options.option("The report to write.", "--out", "-o")] = Path(
-        "treelens-demo.html"
-    ),
-    seed: options.Seed = 0,
+    output: Output, out: options.Out = Path("treelens-demo.html"), seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-) -> None:
+) -> None:  # fmt: skip
     """Learn on real molecules and write a report.
 
     Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs of

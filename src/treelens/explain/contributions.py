@@ -106,18 +106,10 @@ class Explanation:
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
-        expansion, ids = self._expansion, self.pattern_ids
-        return pd.DataFrame(
-            {
-                "pattern": pattern_texts(expansion.forest, ids),
-                "tree": expansion.forest.tree_names(ids),
-                "depth": expansion.forest.pattern_depths[ids],
-                "weight": expansion.weights[ids - expansion.first_pattern],
-                "count": self.pattern_counts,
-                "contribution": self.pattern_values,
-            },
-            index=pd.Index(ids, name="pattern_id"),
-        )
+        weights = self._expansion.weights[self.pattern_ids - self._expansion.first_pattern]
+        beside = {"count": self.pattern_counts, "contribution": self.pattern_values}
+        columns = {"weight": weights, **beside}
+        return _pattern_frame(self._expansion.forest, self.pattern_ids, columns)
 
     @cached_property
     def neighbors(self) -> pd.DataFrame:
@@ -170,14 +162,9 @@ class Explanation:
 
 
 def explain(
-    model: FittedModel,
-    graphs: GraphCollection,
-    class_label: Any = None,
-    n_neighbors: int = 5,
-    *,
-    found: Predictions | None = None,
-    index: int = 0,
-) -> Explanation:
+    model: FittedModel, graphs: GraphCollection, class_label: Any = None, n_neighbors: int = 5, *,
+    found: Predictions | None = None, index: int = 0,
+) -> Explanation:  # fmt: skip
     """Divide the prediction of one graph among its patterns, nodes and edges.
 
     The graph is ``graphs[index]``; ``found`` are the predictions of all, if at hand. For
@@ -313,6 +300,12 @@ def attribute_table(
 # --- the table of patterns ---------------------------------------------------------------------
 
 
+def _pattern_frame(forest: PatternForest, ids: np.ndarray, columns: dict[str, Any]) -> pd.DataFrame:
+    depths = forest.pattern_depths[ids]
+    first = {"pattern": pattern_texts(forest, ids), "tree": forest.tree_names(ids), "depth": depths}
+    return pd.DataFrame(first | columns, index=pd.Index(ids, name="pattern_id"))
+
+
 def pattern_table(
     forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, targets: np.ndarray,
     classes: np.ndarray | None = None,
@@ -341,16 +334,7 @@ def pattern_table(
         shares = np.asarray(histograms.to_sparse("frequencies").T @ members)
         by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
         by_target["class"] = classes[shares.argmax(axis=1)]
-    table = pd.DataFrame(
-        {
-            "pattern": pattern_texts(forest, ids),
-            "tree": forest.tree_names(ids),
-            "depth": histograms.depths,
-            "weight": weights,
-            "support": histograms.support,
-            **by_target,
-        },
-        index=pd.Index(ids, name="pattern_id"),
-    )
+    columns = {"weight": weights, "support": histograms.support, **by_target}
+    table = _pattern_frame(forest, ids, columns)
     order = ["weight", "support", "depth", "pattern"]
     return table.sort_values(order, ascending=[False, False, True, True], kind="stable")

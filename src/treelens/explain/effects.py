@@ -120,12 +120,8 @@ def mixture_slopes(
     nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
     rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
     found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
-    interleaved(
-        lambda k, step: _compiled.mixture_path_rows(
-            k, step, *sums[:4], gamma, rho, amplitude, share, *rule, *found
-        ),
-        n_jobs,
-    )
+    given = (*sums[:4], gamma, rho, amplitude, share, *rule, *found)
+    interleaved(lambda k, step: _compiled.mixture_path_rows(k, step, *given), n_jobs)
     return found
 
 
@@ -174,12 +170,8 @@ def _cosine(sums: KernelSums) -> PathSlopes:
     root, both = np.where(empty, 1.0, root), np.where(empty, 1.0, both)
     other = np.sqrt(sums.others)
     scale = np.divide(1.0, other, out=np.zeros_like(other), where=other > 0) * ~empty
-    return PathSlopes(
-        np.zeros_like(scale),
-        sums.shared * scale / root,
-        2.0 * scale / both,
-        -sums.shared * scale / (root * both**2),
-    )
+    end = sums.shared * scale / root
+    return PathSlopes(np.zeros_like(scale), end, 2.0 * scale / both, -end / both**2)
 
 
 PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {

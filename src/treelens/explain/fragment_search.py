@@ -31,7 +31,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.vocabulary import NodeColors
+from treelens.patterns.vocabulary import NodeColors, arc_targets
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
 _NEARLY = 0.9  # of a score, for a pattern with coarser labels
@@ -327,8 +327,7 @@ class ExplainedGraphs:
     def all_balls(self) -> tuple[sparse.csr_array, ...]:
         """The nodes within each depth of every node: ones, (n_nodes, n_nodes) for each depth."""
         graphs, n = self.graphs, self.graphs.n_nodes
-        first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
-        ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
+        ends = arc_targets(graphs, graphs.neighbor_offsets, graphs.neighbors)
         ones = np.ones(len(ends), dtype=np.int8)
         arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
         itself = sparse.eye_array(n, dtype=np.int8, format="csr")

@@ -57,11 +57,9 @@ _NOT_METALS = frozenset(
 
 
 def pattern_smarts(
-    vocabulary: PatternVocabulary,
-    pattern: int,
-    atom_label: str = "element",
+    vocabulary: PatternVocabulary, pattern: int, atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """A SMARTS that matches exactly the atoms that carry a pattern.
 
     It is one atom with conditions, so every match is one occurrence. Match it against the
@@ -122,11 +120,9 @@ def pattern_smarts(
 
 
 def forest_smarts(
-    forest: PatternForest,
-    pattern: int,
-    atom_label: str = "element",
+    forest: PatternForest, pattern: int, atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """A SMARTS of a pattern of a forest, by its id there; see :func:`pattern_smarts`."""
     tree, inner = forest.place(pattern)
     if tree == len(forest.trees):  # a cell of attributes
