@@ -31,8 +31,6 @@ from treelens.pairwise.objective import Margins
 from treelens.pairwise.solvers import stage_ends
 from treelens.patterns.histograms import PairFeatures
 
-_ROUNDING = 1e-12
-
 # --- constants --------------------------------------------------------------------------------
 
 
@@ -102,7 +100,7 @@ class StepPlan:
 
 def weight_stability(n_graphs: int, plan: StepPlan, constants: LossConstants) -> float:
     """Return the bound of ``E ||W - W'||`` when one graph is replaced: ``4 mu T L / n``."""
-    if plan.step_size > constants.largest_step * (1.0 + _ROUNDING):
+    if plan.step_size > constants.largest_step * (1.0 + 1e-12):
         raise ValueError(
             f"The stability bound holds for steps of at most 2 / smoothness = "
             f"{constants.largest_step:.4g}; the step size is {plan.step_size:.4g}."
