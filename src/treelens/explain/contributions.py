@@ -61,8 +61,9 @@ class Explanation:
         first: ``pattern`` (text form), ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry
         it) and ``contribution``. The index is the pattern's id.
     attribute_contributions : DataFrame
-        ``attribute``, ``steps`` and ``contribution``. That of a cell is divided equally among the
-        attributes that it asks for; ``labels`` are all other patterns.
+        ``attribute``, ``steps`` (0: the node's own value, 1: the mean over its neighbours, ...) and
+        ``contribution``. That of a cell is divided equally among the attributes that it asks for;
+        ``labels`` are all other patterns.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base - covariates``.
     edge_contributions : ndarray, shape (n_edges,)
@@ -276,15 +277,10 @@ def spread_over_graph(
 def attribute_table(
     forest: PatternForest, patterns: np.ndarray, contributions: np.ndarray
 ) -> pd.DataFrame:
-    """Return the sum of contributions per attribute, the largest (in absolute value) first.
-
-    ``steps`` is 0 for a node's own value, 1 for the mean over its neighbours, and so on.
-    """
-    parts, cells = [], forest.cells
-    levels = forest.level_of(patterns)
-    for pattern, level, value in zip(
-        patterns.tolist(), levels.tolist(), contributions.tolist(), strict=True
-    ):
+    """Return the sum of contributions per attribute, the largest (in absolute value) first."""
+    parts, cells, levels = [], forest.cells, forest.level_of(patterns).tolist()
+    entries = zip(patterns.tolist(), levels, contributions.tolist(), strict=True)
+    for pattern, level, value in entries:
         keys = [("labels", 0)]
         if cells is not None and pattern >= forest.n_deviating:
             row = level - (len(forest.levels) - cells.n_levels)

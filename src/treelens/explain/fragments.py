@@ -152,10 +152,7 @@ def fragment_table(
     if classes is not None and class_label is None and len(classes) == 2:
         class_label = classes[1]
     noun = noun_of(graphs.recipe)
-    none = (
-        f"No fragment in at least {min_support} of the {noun} has an effect beyond two standard "
-        "errors."
-    )
+    none = f"No fragment in at least {min_support} {noun} has an effect beyond two standard errors."
     if not expansion.forest.depth:
         none = (
             f"No fragments: the patterns of this model are single "
