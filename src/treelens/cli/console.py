@@ -199,11 +199,9 @@ def _show_version(wanted: bool) -> None:
 
 
 def treelens(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
+    version: Annotated[bool, typer.Option(
+        "--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
+) -> None:  # fmt: skip
     """Learn from graphs to predict numbers or classes, and see which subtree patterns matter."""
 
 

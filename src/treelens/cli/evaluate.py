@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 GP = {"gp": "auto", "gp_branches": "branches", "gp_depths": "depths", "gp_uniform": "uniform"}
 # Kernels of GraphSVC; with learned_ before the name, weights are learned by pairwise losses.
 SVC_KERNELS = {
-    "wl_subtree": ("wl-subtree", "wl-subtree-cosine"),
-    "wl_oa": ("wl-oa", "tanimoto"),
-    "wwl": ("wwl",),
-    "wl_tanimoto": ("tanimoto-rbf",),
-}
+    "wl_subtree": ("wl-subtree", "wl-subtree-cosine"), "wl_oa": ("wl-oa", "tanimoto"),
+    "wwl": ("wwl",), "wl_tanimoto": ("tanimoto-rbf",),
+}  # fmt: skip
 BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
 _SAME = 1e-9  # differences below this are rounding
@@ -32,9 +30,7 @@ _SAME = 1e-9  # differences below this are rounding
 
 @command
 def evaluate_cli(
-    output: Output,
-    data: options.TrainingSource,
-    training: options.Training,
+    output: Output, data: options.TrainingSource, training: options.Training,
     split: Annotated[str, options.option(
         "How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
         "(whole clusters of similar molecules), time=COLUMN (train on the past), column=COLUMN "

@@ -17,16 +17,10 @@ _LONGEST = 14  # characters of a molecule: a line has 80
 
 @command
 def explain_cli(
-    output: Output,
-    model: options.ModelPath,
-    data: options.Data,
-    out: Annotated[Path, options.option("The HTML file to write.", "--out", "-o")] = Path(
-        "report.html"
-    ),
-    target: options.Truth = None,
-    smiles: options.Smiles = None,
-    jobs: options.Jobs = -1,
-) -> None:
+    output: Output, model: options.ModelPath, data: options.Data,
+    out: options.Out = Path("report.html"), target: options.Truth = None,
+    smiles: options.Smiles = None, jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
@@ -36,17 +30,14 @@ def explain_cli(
 
 @command
 def fragments_cli(
-    output: Output,
-    model: options.ModelPath,
-    data: options.Data,
+    output: Output, model: options.ModelPath, data: options.Data,
     top: Annotated[int, options.option("At most so many.", min=1)] = 40,
     target: options.Truth = None,
     out: Annotated[
         Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
-    smiles: options.Smiles = None,
-    jobs: options.Jobs = -1,
-) -> None:
+    smiles: options.Smiles = None, jobs: options.Jobs = -1,
+) -> None:  # fmt: skip
     """Print the fragments of DATA that change predictions most.
 
     Best with the data that the MODEL was fitted to: each graph is then explained by the others.
@@ -190,9 +181,7 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def suggest_cli(
-    output: Output,
-    model: options.ModelPath,
-    pool: options.Data,
+    output: Output, model: options.ModelPath, pool: options.Data,
     n: Annotated[int, options.option("How many to choose.", min=1)] = 24,
     strategy: Annotated[str, options.option(
         "expected_improvement, ucb (see --exploration), thompson, greedy or uncertainty.",
@@ -202,12 +191,9 @@ def suggest_cli(
         "Such as 'MW < 500 and price <= 5': descriptors or columns.", metavar="CONDITION",
     )] = None,
     wanted: options.Wanted = None,
-    exploration: Annotated[
-        float, options.option("Standard deviations that ucb adds.", min=0.0)
-    ] = 1.0,
-    out: options.CsvOut = None,
-    smiles: options.Smiles = None,
-    ids: options.Ids = None,
+    exploration: Annotated[float, options.option(
+        "Standard deviations that ucb adds.", min=0.0)] = 1.0,
+    out: options.CsvOut = None, smiles: options.Smiles = None, ids: options.Ids = None,
     seed: Annotated[int, options.option("Of thompson.", min=0)] = 0,
     jobs: options.Jobs = -1,
 ) -> None:  # fmt: skip
@@ -262,20 +248,17 @@ def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def advise_cli(
-    output: Output,
-    model: options.ModelPath,
+    output: Output, model: options.ModelPath,
     lead: Annotated[str, options.argument("LEAD", "A SMILES, or a file that begins with it.")],
     n: Annotated[int, options.option("How many changes.", min=1)] = 50,
-    minimize: options.Minimize = False,
-    wanted: options.Wanted = None,
+    minimize: options.Minimize = False, wanted: options.Wanted = None,
     training: Annotated[str | None, options.option(
         "The table that the model was fitted to.", metavar="FILE",
         default="the molecules that the model keeps",
     )] = None,
     min_pairs: Annotated[int, options.option("Pairs that must show a change.", min=1)] = 1,
-    largest: Annotated[
-        int, options.option("Heavy atoms of a substituent.", "--largest-change", min=1)
-    ] = 10,
+    largest: Annotated[int, options.option(
+        "Heavy atoms of a substituent.", "--largest-change", min=1)] = 10,
     out: options.CsvOut = None,
     html: Annotated[Path | None, options.option("Write a page with drawings.")] = None,
     jobs: options.Jobs = -1,
@@ -350,17 +333,15 @@ def _show_first(
 @command
 def serve_cli(
     output: Output,
-    models: Annotated[
-        list[Path], options.argument("MODEL", "Models of molecules, one for each target.")
-    ],
+    models: Annotated[list[Path], options.argument(
+        "MODEL", "Models of molecules, one for each target.")],
     port: Annotated[int, options.option("0: any that is free.", min=0, max=65535)] = 8765,
-    host: Annotated[
-        str, options.option("The address; 0.0.0.0 lets colleagues in, without a password.")
-    ] = _LOCAL,
+    host: Annotated[str, options.option(
+        "The address; 0.0.0.0 lets colleagues in, without a password.")] = _LOCAL,
     max_molecules: Annotated[int, options.option("Most molecules of a request.", min=1)] = 5000,
     seconds: Annotated[float, options.option("Longest time of a request.", min=1.0)] = 60.0,
     jobs: options.Jobs = 1,
-) -> None:
+) -> None:  # fmt: skip
     """Open a local page to predict and explain with MODELs.
 
     Paste SMILES or upload a table: the page shows predictions, the atoms that raise or lower them,

@@ -24,13 +24,8 @@ SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision"
 
 @command
 def fit_cli(
-    output: Output,
-    data: options.TrainingSource,
-    training: options.Training,
-    out: Annotated[Path, options.option("Where to save the model.", "--out", "-o")] = Path(
-        "model.treelens"
-    ),
-    ids: options.Ids = None,
+    output: Output, data: options.TrainingSource, training: options.Training,
+    out: options.Out = Path("model.treelens"), ids: options.Ids = None,
     method: Annotated[Literal["gp", "svc"], options.option(
         "gp: a Gaussian process; svc: a support vector machine (classes only).",
     )] = "gp",
@@ -117,15 +112,12 @@ def fit_model(
     else:
         model = tl.GraphClassifier(**settings, threshold=threshold)
     model.fit(data.graphs, data.y, **beside)
-    return model, {
-        "method": method,
-        "task": data.task,
-        "data": fit_summary.data_summary(data),
-        **fit_summary.fit_summary(model),
-        **fit_summary.pattern_summary(model, top),
+    result = {
+        "method": method, "task": data.task, "data": fit_summary.data_summary(data),
+        **fit_summary.fit_summary(model), **fit_summary.pattern_summary(model, top),
         **fit_summary.first_fragments(model, data.graphs, fragments),
-        "seconds": time.perf_counter() - start,
-    }
+    }  # fmt: skip
+    return model, {**result, "seconds": time.perf_counter() - start}
 
 
 def show_fit(output: Output, result: dict[str, Any]) -> None:

@@ -27,13 +27,11 @@ REQUIRED = (
 EXTRAS = {  # package: what it is for
     "rdkit": "molecules: SMILES and SDF",
     "pyarrow": "Parquet tables",
-    "networkx": "NetworkX graphs, drawings of graphs",
+    "networkx": "NetworkX graphs",
     "matplotlib": "drawings of graphs",
     "openpyxl": "Excel tables",
-    "fastapi": "the page of 'treelens serve'",
-    "uvicorn": "the page of 'treelens serve'",
-    "dask": "kernels over several machines",
-    "distributed": "kernels over several machines",
+    **dict.fromkeys(("fastapi", "uvicorn"), "the page of 'treelens serve'"),
+    **dict.fromkeys(("dask", "distributed"), "kernels over several machines"),
 }
 # Comes with RDKit: inhibitors with their activity (pIC50), of one assay in ChEMBL.
 _MOLECULES, _ACTIVITIES = "CHEMBL2321810.smi", "CHEMBL2321810_act.csv"
@@ -119,13 +117,9 @@ def _show_health(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def demo_cli(
-    output: Output,
-    out: Annotated[Path, options.option("The report to write.", "--out", "-o")] = Path(
-        "treelens-demo.html"
-    ),
-    seed: options.Seed = 0,
+    output: Output, out: options.Out = Path("treelens-demo.html"), seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-) -> None:
+) -> None:  # fmt: skip
     """Learn on real molecules and write a report.
 
     Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs of
@@ -276,15 +270,10 @@ def _show_files(output: Output, result: dict[str, Any]) -> None:
     output.table(["file", "status", "SHA-256"], rows, title)
 
 
-app = typer.Typer(
-    name="treelens",
-    callback=console.treelens,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,  # a traceback with --debug is Python's own
-    rich_markup_mode=None,  # plain help: it fits a narrow terminal
-    add_completion=False,
-    epilog=console.EXIT_CODES,
-)
+app = typer.Typer(  # a traceback with --debug is Python's own; plain help fits a narrow terminal
+    name="treelens", callback=console.treelens, epilog=console.EXIT_CODES, no_args_is_help=True,
+    pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False,
+)  # fmt: skip
 COMMANDS = {
     "fit": fit_cli, "predict": predict_cli, "explain": explain.explain_cli,
     "info": explain.info_cli, "patterns": explain.patterns_cli, "fragments": explain.fragments_cli,

@@ -61,6 +61,7 @@ Minimize = Annotated[bool, option(
 Wanted = Annotated[Text, option(
     "The class to look for.", metavar="CLASS", default="the second of two",
 )]  # fmt: skip
+Out = Annotated[Path, option("The file to write.", "--out", "-o")]
 CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
 Seed = Annotated[int, option("Of random splits.", min=0)]
 Jobs = Annotated[int, option("Threads; -1: one for each processor.")]

@@ -34,9 +34,8 @@ _SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall"
 def predict_cli(
     output: Output,
     *,
-    models: Annotated[
-        list[Path] | None, options.argument("MODEL", "One file of 'treelens fit', or several.")
-    ] = None,
+    models: Annotated[list[Path] | None, options.argument(
+        "MODEL", "One file of 'treelens fit', or several.")] = None,
     data: options.Data,
     out: Annotated[Path | None, options.option(
         "The CSV file to write.", "--out", "-o", default="print it",
@@ -44,8 +43,7 @@ def predict_cli(
     target: Annotated[str | None, options.column(
         "Column with the truth, to score predictions; of several models one each (a,b).",
     )] = None,
-    smiles: options.Smiles = None,
-    ids: options.Ids = None,
+    smiles: options.Smiles = None, ids: options.Ids = None,
     intervals: Annotated[Literal["posterior", "scaffold"], options.option(
         "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
     )] = "posterior",

@@ -61,8 +61,9 @@ class Explanation:
         first: ``pattern`` (text form), ``tree``, ``depth``, ``weight``, ``count`` (nodes that carry
         it) and ``contribution``. The index is the pattern's id.
     attribute_contributions : DataFrame
-        ``attribute``, ``steps`` and ``contribution``. That of a cell is divided equally among the
-        attributes that it asks for; ``labels`` are all other patterns.
+        ``attribute``, ``steps`` (0: the node's own value, 1: the mean over its neighbours, ...) and
+        ``contribution``. That of a cell is divided equally among the attributes that it asks for;
+        ``labels`` are all other patterns.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         They add up to ``decision - base - covariates``.
     edge_contributions : ndarray, shape (n_edges,)
@@ -106,18 +107,10 @@ class Explanation:
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
-        expansion, ids = self._expansion, self.pattern_ids
-        return pd.DataFrame(
-            {
-                "pattern": pattern_texts(expansion.forest, ids),
-                "tree": expansion.forest.tree_names(ids),
-                "depth": expansion.forest.pattern_depths[ids],
-                "weight": expansion.weights[ids - expansion.first_pattern],
-                "count": self.pattern_counts,
-                "contribution": self.pattern_values,
-            },
-            index=pd.Index(ids, name="pattern_id"),
-        )
+        weights = self._expansion.weights[self.pattern_ids - self._expansion.first_pattern]
+        beside = {"count": self.pattern_counts, "contribution": self.pattern_values}
+        columns = {"weight": weights, **beside}
+        return _pattern_frame(self._expansion.forest, self.pattern_ids, columns)
 
     @cached_property
     def neighbors(self) -> pd.DataFrame:
@@ -170,14 +163,9 @@ class Explanation:
 
 
 def explain(
-    model: FittedModel,
-    graphs: GraphCollection,
-    class_label: Any = None,
-    n_neighbors: int = 5,
-    *,
-    found: Predictions | None = None,
-    index: int = 0,
-) -> Explanation:
+    model: FittedModel, graphs: GraphCollection, class_label: Any = None, n_neighbors: int = 5, *,
+    found: Predictions | None = None, index: int = 0,
+) -> Explanation:  # fmt: skip
     """Divide the prediction of one graph among its patterns, nodes and edges.
 
     The graph is ``graphs[index]``; ``found`` are the predictions of all, if at hand. For
@@ -289,15 +277,10 @@ def spread_over_graph(
 def attribute_table(
     forest: PatternForest, patterns: np.ndarray, contributions: np.ndarray
 ) -> pd.DataFrame:
-    """Return the sum of contributions per attribute, the largest (in absolute value) first.
-
-    ``steps`` is 0 for a node's own value, 1 for the mean over its neighbours, and so on.
-    """
-    parts, cells = [], forest.cells
-    levels = forest.level_of(patterns)
-    for pattern, level, value in zip(
-        patterns.tolist(), levels.tolist(), contributions.tolist(), strict=True
-    ):
+    """Return the sum of contributions per attribute, the largest (in absolute value) first."""
+    parts, cells, levels = [], forest.cells, forest.level_of(patterns).tolist()
+    entries = zip(patterns.tolist(), levels, contributions.tolist(), strict=True)
+    for pattern, level, value in entries:
         keys = [("labels", 0)]
         if cells is not None and pattern >= forest.n_deviating:
             row = level - (len(forest.levels) - cells.n_levels)
@@ -311,6 +294,12 @@ def attribute_table(
 
 
 # --- the table of patterns ---------------------------------------------------------------------
+
+
+def _pattern_frame(forest: PatternForest, ids: np.ndarray, columns: dict[str, Any]) -> pd.DataFrame:
+    depths = forest.pattern_depths[ids]
+    first = {"pattern": pattern_texts(forest, ids), "tree": forest.tree_names(ids), "depth": depths}
+    return pd.DataFrame(first | columns, index=pd.Index(ids, name="pattern_id"))
 
 
 def pattern_table(
@@ -341,16 +330,7 @@ def pattern_table(
         shares = np.asarray(histograms.to_sparse("frequencies").T @ members)
         by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
         by_target["class"] = classes[shares.argmax(axis=1)]
-    table = pd.DataFrame(
-        {
-            "pattern": pattern_texts(forest, ids),
-            "tree": forest.tree_names(ids),
-            "depth": histograms.depths,
-            "weight": weights,
-            "support": histograms.support,
-            **by_target,
-        },
-        index=pd.Index(ids, name="pattern_id"),
-    )
+    columns = {"weight": weights, "support": histograms.support, **by_target}
+    table = _pattern_frame(forest, ids, columns)
     order = ["weight", "support", "depth", "pattern"]
     return table.sort_values(order, ascending=[False, False, True, True], kind="stable")

@@ -95,14 +95,10 @@ class Style:
 
 
 def draw_graph(
-    graph: Graph,
-    node_contributions: np.ndarray | None = None,
-    edge_contributions: np.ndarray | None = None,
-    highlight: Occurrence | None = None,
-    *,
-    format: Format = "svg",
-    style: Style | None = None,
-) -> Any:
+    graph: Graph, node_contributions: np.ndarray | None = None,
+    edge_contributions: np.ndarray | None = None, highlight: Occurrence | None = None, *,
+    format: Format = "svg", style: Style | None = None,
+) -> Any:  # fmt: skip
     """Draw a graph, its nodes and edges coloured by their contributions.
 
     Parameters
@@ -154,13 +150,9 @@ def draw_graph(
 
 
 def draw_pattern(
-    vocabulary: PatternVocabulary,
-    pattern: int,
-    *,
-    format: Format = "svg",
-    max_nodes: int = 60,
+    vocabulary: PatternVocabulary, pattern: int, *, format: Format = "svg", max_nodes: int = 60,
     title: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Draw the tree of a pattern, its root on top.
 
     Layers that would make more than ``max_nodes`` nodes are replaced by dots.

@@ -112,20 +112,13 @@ def mixture_slopes(
     sums: KernelSums, gamma: float, rho: float, amplitude: float = 1.0, share: float = 1.0,
     n_jobs: int = 1,
 ) -> PathSlopes:  # fmt: skip
-    """Follow ``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``.
-
-    ``T = S / (A + B - S)`` is the Tanimoto similarity.
-    """
+    """``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``."""
     n = _FEW_NODES if gamma <= _SMALL_GAMMA and len(sums.shared) > 1 else _MANY_NODES
     nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
     rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
     found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
-    interleaved(
-        lambda k, step: _compiled.mixture_path_rows(
-            k, step, *sums[:4], gamma, rho, amplitude, share, *rule, *found
-        ),
-        n_jobs,
-    )
+    given = (*sums[:4], gamma, rho, amplitude, share, *rule, *found)
+    interleaved(lambda k, step: _compiled.mixture_path_rows(k, step, *given), n_jobs)
     return found
 
 
@@ -174,12 +167,8 @@ def _cosine(sums: KernelSums) -> PathSlopes:
     root, both = np.where(empty, 1.0, root), np.where(empty, 1.0, both)
     other = np.sqrt(sums.others)
     scale = np.divide(1.0, other, out=np.zeros_like(other), where=other > 0) * ~empty
-    return PathSlopes(
-        np.zeros_like(scale),
-        sums.shared * scale / root,
-        2.0 * scale / both,
-        -sums.shared * scale / (root * both**2),
-    )
+    end = sums.shared * scale / root
+    return PathSlopes(np.zeros_like(scale), end, 2.0 * scale / both, -end / both**2)
 
 
 PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {
@@ -228,10 +217,7 @@ class GraphEffects:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """What the pattern of each level adds at each node, shape (n_levels, n_nodes).
-
-        A pattern's effect is divided equally among the nodes of the graph that carry it.
-        """
+        """Effects divided equally among the nodes that carry a pattern, (n_levels, n_nodes)."""
         return np.append(self.rows.values / self.counts, 0.0)[self.entries]  # the last: unseen
 
     @cached_property
@@ -315,11 +301,8 @@ def effects_of_graphs(
 def effects_of_patterns(
     expansion: KernelExpansion, graphs: Features, n_jobs: int = 1
 ) -> sparse.csr_array:
-    """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns).
-
-    The contributions of ``explain``: of more than two classes, those to the class with the largest
-    decision value.
-    """
+    """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns)."""
+    # Of more than two classes, to the one with the largest decision value.
     coefficients = expansion.coefficients
     output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
     if len(coefficients) > 1:

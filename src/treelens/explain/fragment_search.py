@@ -31,7 +31,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.vocabulary import NodeColors
+from treelens.patterns.vocabulary import NodeColors, arc_targets
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
 _NEARLY = 0.9  # of a score, for a pattern with coarser labels
@@ -71,11 +71,8 @@ class Fragment(NamedTuple):
 def search_fragments(
     explained: ExplainedGraphs, n_fragments: int, min_support: int
 ) -> list[Fragment]:
-    """Take the strongest pattern, subtract what it explains, and so on.
-
-    Patterns in fewer than ``min_support`` graphs and single nodes are left out. Fragments in 95 %
-    or more of the graphs are subtracted, but not returned.
-    """
+    """Take the strongest pattern of enough support, subtract what it explains, and so on."""
+    # Fragments in 95 % or more of the graphs are subtracted, but not returned.
     phi = explained.phi.copy()
     taken: list[Fragment] = []
     for depth in range(1, explained.forest.depth + 1):
@@ -170,11 +167,8 @@ def find_candidates(explained: ExplainedGraphs, min_support: int, depth: int) ->
 
 
 def subtract_effect(explained: ExplainedGraphs, phi: np.ndarray, fragment: Fragment) -> None:
-    """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences.
-
-    A pattern distinguishes nodes by the labels of its tree, so it explains means of each label:
-    from an amine's nitrogen ``C(C,C,N)`` subtracts the mean of all such nitrogens.
-    """
+    """Subtract from ``phi``, in place, what a fragment explains of the nodes of its occurrences."""
+    # A pattern distinguishes nodes by the labels of its tree, so it explains means of each label.
     nodes = explained.covered(fragment.roots, fragment.depth)
     level = explained.level_of(fragment.patterns[0])
     while explained.forest.level_depths[level] > 0:
@@ -223,12 +217,10 @@ def _over_graphs(
 
 
 class Candidates:
-    """Patterns of one depth, and other nodes that carry their parents, to compare with.
+    """Patterns of one depth, and other nodes that carry their parents, to compare with."""
 
-    Matrices have a row per candidate and a column per node or graph. The sums of the others are the
-    parent's less the candidate's own: lists of the nodes themselves would be much longer, since
-    many candidates share a parent.
-    """
+    # Matrices have a row per candidate and a column per node or graph. The sums of the others are
+    # the parent's less the candidate's own: lists of the nodes themselves would be much longer.
 
     def __init__(self, explained: ExplainedGraphs, patterns: np.ndarray) -> None:
         self.depth, n_nodes = explained.depth_of(patterns[0]), len(explained.phi)
@@ -327,8 +319,7 @@ class ExplainedGraphs:
     def all_balls(self) -> tuple[sparse.csr_array, ...]:
         """The nodes within each depth of every node: ones, (n_nodes, n_nodes) for each depth."""
         graphs, n = self.graphs, self.graphs.n_nodes
-        first = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # neighbours count from here
-        ends = graphs.neighbors + np.repeat(first, np.diff(graphs.neighbor_offsets))
+        ends = arc_targets(graphs, graphs.neighbor_offsets, graphs.neighbors)
         ones = np.ones(len(ends), dtype=np.int8)
         arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
         itself = sparse.eye_array(n, dtype=np.int8, format="csr")

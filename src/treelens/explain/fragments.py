@@ -108,17 +108,10 @@ def _cell(value: Any) -> str:
 
 
 def fragment_table(
-    expansion: KernelExpansion,
-    graphs: GraphCollection,
-    targets: np.ndarray | None = None,
-    class_label: Any = None,
-    *,
-    n_fragments: int = N_FRAGMENTS,
-    min_support: int | None = None,
-    n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
-    smarts: bool = True,
-) -> FragmentTable:
+    expansion: KernelExpansion, graphs: GraphCollection, targets: np.ndarray | None = None,
+    class_label: Any = None, *, n_fragments: int = N_FRAGMENTS, min_support: int | None = None,
+    n_jobs: int = 1, seen: RefinedGraphs | None = None, smarts: bool = True,
+) -> FragmentTable:  # fmt: skip
     """The fragments that move predictions, the most important first.
 
     See :meth:`treelens.GraphRegressor.fragments`; ``targets`` are class codes or values of the
@@ -146,12 +139,10 @@ def fragment_table(
         # node, averaged within graphs first, and that of a graph of usual size.
         node = mean_over_graphs(explained.phi, explained.graph_of_node)
         n_nodes = float(graphs.sizes.mean())
+        mean = sign * node.mean
         size[label] = {
-            "per_node": sign * node.mean,
-            "error": node.error,
-            "mean_nodes": n_nodes,
-            "effect": sign * node.mean * n_nodes,
-        }
+            "per_node": mean, "error": node.error, "mean_nodes": n_nodes, "effect": mean * n_nodes,
+        }  # fmt: skip
     sizes = sizes_for_ranking(np.array([order for order, _, _ in found]))
     found = [found[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
     kept = [fragment for _, _, fragment in found]
@@ -161,10 +152,7 @@ def fragment_table(
     if classes is not None and class_label is None and len(classes) == 2:
         class_label = classes[1]
     noun = noun_of(graphs.recipe)
-    none = (
-        f"No fragment in at least {min_support} of the {noun} has an effect beyond two standard "
-        "errors."
-    )
+    none = f"No fragment in at least {min_support} {noun} has an effect beyond two standard errors."
     if not expansion.forest.depth:
         none = (
             f"No fragments: the patterns of this model are single "

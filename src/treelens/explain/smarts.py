@@ -57,11 +57,9 @@ _NOT_METALS = frozenset(
 
 
 def pattern_smarts(
-    vocabulary: PatternVocabulary,
-    pattern: int,
-    atom_label: str = "element",
+    vocabulary: PatternVocabulary, pattern: int, atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """A SMARTS that matches exactly the atoms that carry a pattern.
 
     It is one atom with conditions, so every match is one occurrence. Match it against the
@@ -122,11 +120,9 @@ def pattern_smarts(
 
 
 def forest_smarts(
-    forest: PatternForest,
-    pattern: int,
-    atom_label: str = "element",
+    forest: PatternForest, pattern: int, atom_label: str = "element",
     max_length: int = LONGEST_SMARTS,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """A SMARTS of a pattern of a forest, by its id there; see :func:`pattern_smarts`."""
     tree, inner = forest.place(pattern)
     if tree == len(forest.trees):  # a cell of attributes
@@ -170,10 +166,8 @@ def _atomic_numbers() -> Mapping[str, int]:
 
 
 def _read(kind: str, label: Any) -> _Atom | None:
-    """The conditions of a label such as ``"C"``, ``"N+1"`` or ``"CH2@"``; None for other labels.
-
-    Hydrogens are counted by ``h``, those that are no atoms of their own, as the labels count them.
-    """
+    """The conditions of a label such as ``"C"``, ``"N+1"`` or ``"CH2@"``; None for other labels."""
+    # Hydrogens are counted by `h`: those that are no atoms of their own.
     if kind == "none":
         return _Atom(None, "*")
     parts, known = _LABEL.fullmatch(str(label)), _KINDS[kind]
@@ -183,12 +177,9 @@ def _read(kind: str, label: Any) -> _Atom | None:
     aromatic, ring = "a" if parts["aromatic"] else "A", "R" if parts["ring"] else "R0"
     if number == 0:  # aromatic dummies have the same label as others, that of one in no ring
         aromatic, ring = "", "A;R" if parts["ring"] else "a,R0"
-    said = {
-        "aromatic": aromatic,
-        "h": "h" + ((parts["h"] or "H0")[1:] or "1"),
-        "charge": parts["charge"] or "+0",
-        "ring": "" if aromatic == "a" else ring,
-    }
+    hydrogens = "h" + ((parts["h"] or "H0")[1:] or "1")
+    said = {"aromatic": aromatic, "h": hydrogens, "charge": parts["charge"] or "+0"}
+    said["ring"] = "" if aromatic == "a" else ring
     return _Atom(number, ";".join(filter(None, [f"#{number}", *(said[x] for x in known)])))
 
 
@@ -269,11 +260,8 @@ class FragmentWriter:
     def _written_out(
         self, place: Occurrence, tree: str, inner: tuple[int, ...], condition: str | None = None
     ) -> str | None:
-        """The atoms of an occurrence in one line from the root on, with the labels of a tree.
-
-        ``inner`` atoms have all their neighbours. With a ``condition`` of the root, bonds are of
-        any kind.
-        """
+        """The atoms of an occurrence in one line from the root on, with the labels of a tree."""
+        # `inner` atoms have all their neighbours. With a `condition` of the root, any bond fits.
         from rdkit import Chem
 
         graph, (kind, uses_bonds) = self._labelled(tree)[place.graph_index], TREES[tree]
@@ -376,8 +364,7 @@ def group_name(
     name = _best_group(explained, fragment, molecule)
     if not name:
         return ""
-    n_graphs, query = len(explained.graphs), group_queries()[name]
-    sample = some_of(range(n_graphs), _MOST_SEARCHED)
+    query, sample = group_queries()[name], some_of(range(len(explained.graphs)), _MOST_SEARCHED)
     having = set(explained.graph_of_node[fragment.roots].tolist())
     n_having = sum(graph in having for graph in sample)
     n_others = sum(g not in having and molecule(g).HasSubstructMatch(query) for g in sample)

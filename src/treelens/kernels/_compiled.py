@@ -201,25 +201,6 @@ def walk_step(left, i, right, j, n_edge_labels, matching, x, out):
 
 
 @njit(cache=True, nogil=True)
-def bounded_sum(left, i, right, j, n_edge_labels, max_length, decay):
-    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps of two graphs."""
-    # `W` is symmetric, so `1' W^(a + b) 1` is the dot product of `W^a 1` and `W^b 1`, and
-    # half the length is far enough.
-    matching = matching_nodes(left, i, right, j)
-    shorter = np.ones(matching[2][-1])
-    longer = shorter
-    total, weight = shorter.sum(), 1.0
-    for k in range(1, max_length + 1):
-        weight *= decay
-        shorter = longer
-        if k % 2 == 1:
-            longer = np.empty_like(shorter)
-            walk_step(left, i, right, j, n_edge_labels, matching, shorter, longer)
-        total += weight * np.sum(shorter * longer)
-    return total
-
-
-@njit(cache=True, nogil=True)
 def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
     """``1' x`` for ``(I - decay W) x = 1``, by conjugate gradients; nan if they do not converge."""
     # The right-hand side is also what the solution is summed with, so the error of the result is
@@ -246,23 +227,26 @@ def geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance):
 
 
 @njit(cache=True, nogil=True)
-def directed_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
-    """Either sum for a ``W`` that is not symmetric, length by length; nan if it does not converge.
+def series_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
+    """Sum of ``decay ** k`` over the common walks of ``k <= max_length`` steps, length by length.
 
     All lengths (``max_length`` below 0): the terms ``r`` that come last are the residual of
     ``(I - decay W) x = 1``, and ``(I - decay W)^-1`` is not negative. So the error ``(I - decay
-    W)^-1 r`` is at most the largest entry of ``r`` times ``x``.
+    W)^-1 r`` is at most the largest entry of ``r`` times ``x``; nan if it does not converge.
     """
+    # A symmetric `W` has `1' W^(a + b) 1 = (W^a 1)' (W^b 1)`: half the length is far enough.
     matching = matching_nodes(left, i, right, j)
-    terms = np.ones(matching[2][-1])
-    image = np.empty_like(terms)
-    total = terms.sum()
-    most = _MOST_LENGTHS if max_length < 0 else max_length
-    for _ in range(most):
-        walk_step(left, i, right, j, n_edge_labels, matching, terms, image)
-        terms = decay * image
-        total += terms.sum()
-        largest = terms.max() if len(terms) else 0.0
+    shorter = np.ones(matching[2][-1])
+    longer, image = shorter, np.empty_like(shorter)
+    total = shorter.sum()
+    for k in range(1, (_MOST_LENGTHS if max_length < 0 else max_length) + 1):
+        if not left.directed:
+            shorter = longer
+        if left.directed or k % 2 == 1:
+            walk_step(left, i, right, j, n_edge_labels, matching, longer, image)
+            longer = decay * image
+        total += np.sum(shorter * longer)
+        largest = longer.max() if len(longer) else 0.0
         if largest == 0.0 or (max_length < 0 and largest <= tolerance):
             return total
         if not largest < np.inf:
@@ -273,13 +257,9 @@ def directed_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance)
 @njit(cache=True, nogil=True)
 def walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance):
     """One kernel value; ``max_length`` below 0 sums over all lengths."""
-    if left.directed:
-        return directed_sum(
-            left, i, right, j, n_edge_labels, max_length, decay, tolerance * tolerance
-        )
-    if max_length < 0:
+    if max_length < 0 and not left.directed:
         return geometric_sum(left, i, right, j, n_edge_labels, decay, tolerance)
-    return bounded_sum(left, i, right, j, n_edge_labels, max_length, decay)
+    return series_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance**2)
 
 
 @njit(cache=True, nogil=True)

@@ -71,14 +71,9 @@ class PairLists(NamedTuple):
 
 
 def pair_sums(
-    left: PairFeatures,
-    right: PairFeatures | None = None,
-    weights: np.ndarray | None = None,
-    *,
-    n_jobs: int = 1,
-    out: np.ndarray | None = None,
-    upper: bool = False,
-) -> np.ndarray:
+    left: PairFeatures, right: PairFeatures | None = None, weights: np.ndarray | None = None, *,
+    n_jobs: int = 1, out: np.ndarray | None = None, upper: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself and computes one half only; with ``upper`` the other
@@ -205,17 +200,10 @@ class CovariateScales:
 
 
 def mixture_kernel(
-    scales: MixtureScales,
-    sums: np.ndarray,
-    left_diagonal: np.ndarray,
-    right_diagonal: np.ndarray,
-    *,
-    out: np.ndarray | None = None,
-    upper: bool = False,
-    covariates: Covariates | None = None,
-    kept: Kept | None = None,
-    n_jobs: int = 1,
-) -> np.ndarray:
+    scales: MixtureScales, sums: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray,
+    *, out: np.ndarray | None = None, upper: bool = False, covariates: Covariates | None = None,
+    kept: Kept | None = None, n_jobs: int = 1,
+) -> np.ndarray:  # fmt: skip
     """Turn weighted sums of minima (n_left, n_right) into kernel values.
 
     The diagonals are the sums of each graph with itself. Without ``out`` the sums are overwritten;
@@ -259,16 +247,10 @@ class MixtureBlock(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        scales: MixtureScales,
-        sums: np.ndarray,
-        left_diagonal: np.ndarray,
-        right_diagonal: np.ndarray,
-        rows: slice,
-        columns: slice,
-        covariates: Covariates | None,
+        cls, scales: MixtureScales, sums: np.ndarray, left_diagonal: np.ndarray,
+        right_diagonal: np.ndarray, rows: slice, columns: slice, covariates: Covariates | None,
         kept: Kept | None,
-    ) -> MixtureBlock:
+    ) -> MixtureBlock:  # fmt: skip
         sums, left, right = sums[rows, columns], left_diagonal[rows], right_diagonal[columns]
         # One array for all: the allocator would return several large ones to the system each time.
         block = (kept or {}).get(rows.start)
@@ -310,16 +292,10 @@ class MixtureSlopes(NamedTuple):
 
 
 def mixture_slopes(
-    scales: MixtureScales,
-    sums: np.ndarray,
-    diagonal: np.ndarray,
-    inverse: np.ndarray,
-    alpha: np.ndarray,
-    *,
-    covariates: Covariates | None = None,
-    kept: Kept | None = None,
+    scales: MixtureScales, sums: np.ndarray, diagonal: np.ndarray, inverse: np.ndarray,
+    alpha: np.ndarray, *, covariates: Covariates | None = None, kept: Kept | None = None,
     n_jobs: int = 1,
-) -> MixtureSlopes:
+) -> MixtureSlopes:  # fmt: skip
     """Return derivatives of the log marginal likelihood, with the sign changed.
 
     For a pair ``i < j`` the derivative in the kernel value, both places in the matrix counted, is

@@ -40,12 +40,9 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
 
 
 def walk_kernel(
-    left: WalkedGraphs,
-    right: WalkedGraphs | None,
-    max_length: int | None,
-    decay: float,
+    left: WalkedGraphs, right: WalkedGraphs | None, max_length: int | None, decay: float,
     n_jobs: int = 1,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Common walks weighted by ``decay ** length``, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself. ``max_length=None`` sums over all lengths; the series
@@ -54,28 +51,18 @@ def walk_kernel(
     """
     target = left if right is None else right
     kernel = np.zeros((len(left.node_offsets) - 1, len(target.node_offsets) - 1))
-    n_edge_labels = _n_common_edge_labels(left, target)
-    length = -1 if max_length is None else max_length
-    interleaved(
-        lambda k, step: _compiled.walk_rows(
-            k, step, left, target, right is None, n_edge_labels, length, decay, _TOLERANCE, kernel
-        ),
-        n_jobs,
-    )
+    settings = (_n_common_edge_labels(left, target), _length(max_length), decay, _TOLERANCE)
+    sides = (left, target, right is None)
+    interleaved(lambda k, n: _compiled.walk_rows(k, n, *sides, *settings, kernel), n_jobs)
     _check_solved(kernel, decay)
     return kernel if right is not None else mirrored(kernel)
 
 
 def walk_diagonal(graphs: WalkedGraphs, max_length: int | None, decay: float) -> np.ndarray:
     """Return the kernel of every graph with itself, shape (n_graphs,)."""
-    n_edge_labels = _n_common_edge_labels(graphs, graphs)
-    length = -1 if max_length is None else max_length
-    diagonal = np.array(
-        [
-            _compiled.walk_sum(graphs, i, graphs, i, n_edge_labels, length, decay, _TOLERANCE)
-            for i in range(len(graphs.node_offsets) - 1)
-        ]
-    )
+    settings = (_n_common_edge_labels(graphs, graphs), _length(max_length), decay, _TOLERANCE)
+    each = range(len(graphs.node_offsets) - 1)
+    diagonal = np.array([_compiled.walk_sum(graphs, i, graphs, i, *settings) for i in each])
     _check_solved(diagonal, decay)
     return diagonal
 
@@ -89,8 +76,7 @@ def check_convergence(graphs: WalkedGraphs, decay: float) -> None:
     if decay * degrees.max(initial=0) ** 2 < 1:
         return
     radii = [spectral_radius(graphs, k) for k in range(len(graphs.node_offsets) - 1)]
-    graph = int(np.argmax(radii))
-    radius = radii[graph]
+    graph, radius = int(np.argmax(radii)), max(radii)
     if decay * radius >= 1:
         raise ValueError(
             f"decay={decay:g} (the lambda of the geometric series) does not converge: the product "
@@ -106,9 +92,8 @@ def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
 
     def adjacent(vector: np.ndarray) -> np.ndarray:
         image = np.empty(n)
-        _compiled.walk_step(
-            graphs, graph, graphs, graph, n_edge_labels, matching, vector.ravel(), image
-        )
+        sides = (graphs, graph, graphs, graph)
+        _compiled.walk_step(*sides, n_edge_labels, matching, vector.ravel(), image)
         return image
 
     if not n:
@@ -128,6 +113,10 @@ def spectral_radius(graphs: WalkedGraphs, graph: int) -> float:
     # A positive start is never orthogonal to the non-negative leading eigenvector.
     operator = LinearOperator((n, n), matvec=adjacent, dtype=np.float64)
     return float(eigsh(operator, k=1, which="LA", v0=np.ones(n), return_eigenvectors=False)[0])
+
+
+def _length(max_length: int | None) -> int:
+    return -1 if max_length is None else max_length
 
 
 def _n_common_edge_labels(left: WalkedGraphs, right: WalkedGraphs) -> int:

@@ -25,20 +25,11 @@ from typing import Any
 
 import numpy as np
 
+from treelens.pairwise import objective
 from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
-from treelens.pairwise.objective import (
-    AllPairsObjective,
-    Margins,
-    largest_pair_norm,
-    own_entries,
-    pair_weights,
-    smooth_hinge_different,
-    smooth_hinge_same,
-)
+from treelens.pairwise.objective import Margins
 from treelens.pairwise.solvers import stage_ends
 from treelens.patterns.histograms import PairFeatures
-
-_ROUNDING = 1e-12
 
 # --- constants --------------------------------------------------------------------------------
 
@@ -67,12 +58,12 @@ def constants_of(
     demands, distances lie in ``[0, b]``; else they reach below 0, and the loss above the paper's
     ``M = max(b - sigma / 2 - alpha2, alpha1 - sigma / 2)``.
     """
-    pair_norm = largest_pair_norm(features)
+    pair_norm = objective.largest_pair_norm(features)
     nearest = min(0.0, margins.b - reachable_similarity(features, radii))
     # Where the margins are wider than sigma these are the linear pieces that M is made of.
     bound = float(max(
-        smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
-        smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
+        objective.smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
+        objective.smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
     ))  # fmt: skip
     smoothness = pair_factor * pair_norm**2 / margins.sigma
     return LossConstants(pair_norm, pair_factor * pair_norm, smoothness, pair_factor * bound)
@@ -82,14 +73,10 @@ def reachable_similarity(features: PairFeatures, radii: np.ndarray) -> float:
     """Return the maximum of ``<W, Z>`` over these graphs and all weights of the constraint."""
     # For weights that are not negative `<W, Z>` is a kernel, so no pair exceeds the largest
     # `<W, Z(i, i)>`; and per depth `<w, z> <= ||z||_1 + radius ||z||_2` in the ball.
-    n_depths = len(features.level_offsets) - 1
-    graph, diagonal = own_entries(features)
-    diagonal = diagonal * features.scale[graph] ** 2
-    depth = np.searchsorted(features.level_offsets, features.rows.indices, side="right") - 1
-    cell, n_cells = graph * n_depths + depth, features.n_graphs * n_depths
-    sums = np.bincount(cell, weights=diagonal, minlength=n_cells).reshape(-1, n_depths)
-    squares = np.bincount(cell, weights=diagonal**2, minlength=n_cells).reshape(-1, n_depths)
-    return float((sums.sum(axis=1) + np.sqrt(squares) @ radii).max(initial=0.0))
+    own = objective.own_features(features)
+    of_depth = np.repeat(np.eye(len(radii)), np.diff(features.level_offsets), axis=0)
+    squares = own.power(2) @ of_depth  # (n_graphs, n_depths)
+    return float((own.sum(axis=1) + np.sqrt(squares) @ radii).max(initial=0.0))
 
 
 # --- stability --------------------------------------------------------------------------------
@@ -113,7 +100,7 @@ class StepPlan:
 
 def weight_stability(n_graphs: int, plan: StepPlan, constants: LossConstants) -> float:
     """Return the bound of ``E ||W - W'||`` when one graph is replaced: ``4 mu T L / n``."""
-    if plan.step_size > constants.largest_step * (1.0 + _ROUNDING):
+    if plan.step_size > constants.largest_step * (1.0 + 1e-12):
         raise ValueError(
             f"The stability bound holds for steps of at most 2 / smoothness = "
             f"{constants.largest_step:.4g}; the step size is {plan.step_size:.4g}."
@@ -175,15 +162,13 @@ def fitted_bound(
         raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
     n_graphs, margins, balance = features.n_graphs, learned.margins, learner.balance
     # The largest weight of a pair relative to the plain mean: balanced, the rarer kind counts more.
-    factor = 0.5 * float(n_graphs) ** 2 * max(pair_weights(codes, balance))
+    factor = 0.5 * float(n_graphs) ** 2 * max(objective.pair_weights(codes, balance))
     constants = constants_of(features, margins, learned.radii, pair_factor=factor)
-    loss = AllPairsObjective(features, codes, margins, balance).value(learned.weights)
+    loss = objective.AllPairsObjective(features, codes, margins, balance).value(learned.weights)
     stability = _stability(n_graphs, learner, learned, constants, delta)
     radius = float(np.linalg.norm(learned.radii))
-    gap = any_solver_gap(n_graphs, radius, constants.lipschitz, constants.loss_bound, delta)
-    any_solver = {"gap": gap, "radius": radius}
-    if stability["gap"] is not None:
-        gap = min(gap, stability["gap"])
+    uniform = any_solver_gap(n_graphs, radius, constants.lipschitz, constants.loss_bound, delta)
+    gap = uniform if stability["gap"] is None else min(uniform, stability["gap"])
     # What the theorems take as fixed and this model took from the data.
     caveats = ["The constants are those of the training graphs, not of all possible graphs."]
     if isinstance(learner.margins, str) or isinstance(learner.sigma, str):
@@ -193,22 +178,18 @@ def fitted_bound(
         )
     if balance:
         caveats.append("Pairs are balanced by the training classes, whose shares count as known.")
+    meaning = (
+        "With probability 1 - delta over the draw of the training graphs, the mean pair loss "
+        "(smoothed hinges of the learned distance) over pairs of new graphs is at most 'loss' "
+        "+ 'gap'. It is no bound on the classification error."
+    )
     return {
-        "gap": gap,
-        "delta": delta,
-        "n_graphs": n_graphs,
-        "loss": loss,
-        "vacuous": loss + gap >= constants.loss_bound,
-        "stability": stability,
-        "any_solver": any_solver,
-        "constants": {**asdict(constants), "pair_factor": factor},
-        "caveats": caveats,
-        "meaning": (
-            "With probability 1 - delta over the draw of the training graphs, the mean pair loss "
-            "(smoothed hinges of the learned distance) over pairs of new graphs is at most 'loss' "
-            "+ 'gap'. It is no bound on the classification error."
-        ),
-    }
+        "gap": gap, "delta": delta, "n_graphs": n_graphs, "loss": loss,
+        "vacuous": loss + gap >= constants.loss_bound, "stability": stability,
+        "any_solver": {"gap": uniform, "radius": radius},
+        "constants": {**asdict(constants), "pair_factor": factor}, "caveats": caveats,
+        "meaning": meaning,
+    }  # fmt: skip
 
 
 def _stability(
@@ -218,10 +199,10 @@ def _stability(
     """Return the paper's bound, for uniform weights and the stochastic solver, or why not."""
     plan = StepPlan(0, 0.0, 0.0)  # uniform weights do not depend on the data
     if learned.moved.any():
+        solver = learner.used_solver()
         if learned.step_size is None:
             reason = f"The {learned.solver} solver takes no single-pair steps."
             return {"gap": None, "reason": reason}
-        solver = learner.used_solver()
         plan = StepPlan.halving(solver.n_steps, learned.step_size, solver.halvings)
     try:
         weights = weight_stability(n_graphs, plan, constants)

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.array_checks import check_array, check_positive
 from treelens.graphs.convert import check_classes
+from treelens.pairwise import solvers
 from treelens.pairwise.objective import (
     CENTER,
     AllPairsObjective,
@@ -24,16 +25,7 @@ from treelens.pairwise.objective import (
     curvature_guess,
     largest_pair_norm,
 )
-from treelens.pairwise.solvers import (
-    SOLVER_KINDS,
-    Minimization,
-    ProjectedGradient,
-    StochasticGradient,
-    projected_gradient,
-    projected_quasi_newton,
-    solver_name,
-    stochastic_gradient,
-)
+from treelens.pairwise.solvers import SOLVER_KINDS, solver_name
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import PairFeatures
 
@@ -257,20 +249,21 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
     # The vectors are short: more BLAS threads would only wait for each other. And with one the
     # sums do not depend on the machine.
     with one_blas_thread():
-        if isinstance(solver, StochasticGradient):
+        if isinstance(solver, solvers.StochasticGradient):
             step_size = solver.step_size
             if step_size is None:  # the first steps cross the ball
                 step_size = float(radii.max()) / max(pair_norm, np.finfo(float).tiny)
-            weights, record, n_iter = stochastic_gradient(
+            weights, record, n_iter = solvers.stochastic_gradient(
                 objective, constraint, solver, step_size, seed
             )
         else:
             evaluate = objective.value_and_gradient
-            record = Minimization(evaluate, constraint, solver.tol, solver.max_iter)
-            if isinstance(solver, ProjectedGradient):
-                weights = projected_gradient(record, uniform, solver.step_size)
+            record = solvers.Minimization(evaluate, constraint, solver.tol, solver.max_iter)
+            if isinstance(solver, solvers.ProjectedGradient):
+                weights = solvers.projected_gradient(record, uniform, solver.step_size)
             else:
-                weights = projected_quasi_newton(record, uniform, curvature_guess(features))
+                metric = curvature_guess(features)
+                weights = solvers.projected_quasi_newton(record, uniform, metric)
             n_iter = len(record.values) - 1
     moved = [np.linalg.norm(w - CENTER) for w in np.split(weights, features.level_offsets[1:-1])]
     if record.gaps and not record.converged:

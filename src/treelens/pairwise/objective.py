@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from treelens.kernels import _compiled
 from treelens.kernels.gram import N_SHARES, PairLists
@@ -108,11 +109,9 @@ class AllPairsObjective:
 
 
 def over_blocks(
-    features: PairFeatures,
-    weights: np.ndarray,
-    work: Callable[[int, int, np.ndarray], None],
+    features: PairFeatures, weights: np.ndarray, work: Callable[[int, int, np.ndarray], None],
     n_jobs: int,
-) -> None:
+) -> None:  # fmt: skip
     """Run ``work(share, first, sums)`` on blocks of rows of ``<W, Z>``, share by share."""
     # `sums` (n_rows, n_graphs) are those of the graphs from `first` on; only columns from the
     # diagonal on are filled.
@@ -176,27 +175,25 @@ def pair_weights(codes: np.ndarray, balance: bool) -> tuple[float, float]:
     return 1.0 / (n_pairs - n_same), 1.0 / n_same
 
 
-def own_entries(features: PairFeatures) -> tuple[np.ndarray, np.ndarray]:
-    """Return graph and value, before scaling, of each entry of ``Z(i, i)`` in ``rows``."""
-    values = features.rows.values if features.minimum else features.rows.values**2
-    return np.repeat(np.arange(features.n_graphs), np.diff(features.rows.offsets)), values
+def own_features(features: PairFeatures) -> sparse.csr_array:
+    """Return ``Z(i, i)`` of every graph, shape (n_graphs, n_patterns)."""
+    table = features.rows.to_sparse(features.n_patterns)
+    values = table.data if features.minimum else table.data**2
+    table.data = values * np.repeat(features.scale**2, np.diff(table.indptr))
+    return table
 
 
 def largest_pair_norm(features: PairFeatures) -> float:
     """Return ``max ||Z(i, j)||_2`` over all pairs, the Lipschitz constant of the loss."""
     # It is reached on the diagonal: `combine(a, b)² <= combine(a, a) combine(b, b)` for the
     # minimum and for the product, and then Cauchy-Schwarz.
-    graph, values = own_entries(features)
-    squares = np.bincount(graph, weights=values**2, minlength=features.n_graphs)
-    return float((features.scale**2 * np.sqrt(squares)).max(initial=0.0))
+    return float(np.sqrt(own_features(features).power(2).sum(axis=1)).max(initial=0.0))
 
 
 def curvature_guess(features: PairFeatures) -> np.ndarray:
     """Return the mean of ``Z(i, i)`` relative to its largest entry, shape (n_patterns,)."""
     # It varies over the patterns much as the objective's curvature does, and so preconditions it.
-    graph, values = own_entries(features)
-    values = values * features.scale[graph] ** 2
-    sums = np.bincount(features.rows.indices, weights=values, minlength=features.n_patterns)
+    sums = own_features(features).sum(axis=0)
     return np.maximum(sums / max(sums.max(initial=0.0), np.finfo(float).tiny), _MIN_CURVATURE)
 
 
@@ -237,19 +234,8 @@ class BallConstraint:
 
 
 def project_ball(weights: np.ndarray, radius: float) -> np.ndarray:
-    """Return the nearest point with ``||w - 1|| <= radius`` and ``w >= 0``.
-
-    It is ``max(0, 1 + (v - 1) / t)`` with the smallest ``t >= 1`` that fits the ball: the
-    orthant alone if that suffices, else the ``t`` at which the norm is the radius. Coordinates
-    that end at zero are those farthest below 1, so ``t`` is found by trying how many they are.
-    """
-    if radius == 0:
-        return np.full_like(weights, CENTER)
-    shift = np.maximum(weights, 0.0) - CENTER
-    if np.linalg.norm(shift) <= radius * _ON_SPHERE:
-        return np.maximum(weights, 0.0)
-    shift = weights - CENTER
-    return np.maximum(CENTER + shift / _divisor(shift, radius), 0.0)
+    """Return the nearest point with ``||w - 1|| <= radius`` and ``w >= 0``."""
+    return project_ball_in(np.ones_like(weights), weights, radius)
 
 
 def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
@@ -275,7 +261,7 @@ def project_ball_in(metric: np.ndarray, weights: np.ndarray, radius: float) -> n
         multiplier = multiplier + (norm / radius - 1.0) * square / slope if slope > 0 else high
         if not low < multiplier < high:
             multiplier = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low + 1.0
-    return np.maximum(CENTER + bent / (metric + multiplier), 0.0)
+    return np.maximum(CENTER + bent / both if multiplier else weights, 0.0)
 
 
 def ball_minimizer(gradient: np.ndarray, radius: float) -> np.ndarray:

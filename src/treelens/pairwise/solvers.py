@@ -46,6 +46,7 @@ _STALLED = 1e-15
 
 # --- settings ---------------------------------------------------------------------------------
 
+Constraints = dict[str, list[Any]]
 _AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 _NOT_NEGATIVE = [Interval(Integral, 0, None, closed="left")]
 _STEP = [Interval(Real, 0, None, closed="neither"), None]
@@ -68,10 +69,7 @@ class QuasiNewton(BaseEstimator):
     PairwiseWeights(radius=3.0, solver=QuasiNewton(tol=0.01))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": _AT_LEAST_ONE,
-        "tol": _TOL,
-    }
+    _parameter_constraints: ClassVar[Constraints] = {"max_iter": _AT_LEAST_ONE, "tol": _TOL}
 
     def __init__(self, max_iter: int = 200, tol: float = 1e-4) -> None:
         self.max_iter = max_iter
@@ -95,10 +93,7 @@ class ProjectedGradient(BaseEstimator):
     PairwiseWeights(solver=ProjectedGradient(max_iter=50))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **QuasiNewton._parameter_constraints,
-        "step_size": _STEP,
-    }
+    _parameter_constraints = QuasiNewton._parameter_constraints | {"step_size": _STEP}
 
     def __init__(
         self, max_iter: int = 200, tol: float = 1e-4, step_size: float | None = None
@@ -133,14 +128,10 @@ class StochasticGradient(BaseEstimator):
     PairwiseWeights(solver=StochasticGradient(n_steps=1000))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_steps": _AT_LEAST_ONE,
-        "step_size": _STEP,
-        "halvings": _NOT_NEGATIVE,
-        "average": ["boolean"],
-        "n_checks": _NOT_NEGATIVE,
-        "tol": _TOL,
-    }
+    _parameter_constraints: ClassVar[Constraints] = {
+        "n_steps": _AT_LEAST_ONE, "step_size": _STEP, "halvings": _NOT_NEGATIVE,
+        "average": ["boolean"], "n_checks": _NOT_NEGATIVE, "tol": _TOL,
+    }  # fmt: skip
 
     def __init__(
         self, n_steps: int = 1_000_000, step_size: float | None = None, halvings: int = 8,

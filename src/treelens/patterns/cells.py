@@ -141,12 +141,9 @@ class AttributeCells:
 
     @classmethod
     def _of_splits(
-        cls,
-        splits: list[list[Split]],
-        names: tuple[str, ...],
-        edge_names: tuple[str, ...],
+        cls, splits: list[list[Split]], names: tuple[str, ...], edge_names: tuple[str, ...],
         shape: tuple[int, int, int],
-    ) -> AttributeCells:
+    ) -> AttributeCells:  # fmt: skip
         """Lay splits out in arrays; ``shape`` is the number of trees, steps and resolutions."""
         offsets = offsets_of([len(level) for level in splits])
         attribute, threshold, missing = zip(*(x for level in splits for x in level), strict=True)
@@ -279,12 +276,9 @@ Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing v
 
 
 def _grow(
-    values: np.ndarray,
-    units: np.ndarray,
-    n_resolutions: int,
-    rng: np.random.Generator,
+    values: np.ndarray, units: np.ndarray, n_resolutions: int, rng: np.random.Generator,
     quantiles: tuple[float, float] = _QUANTILES,
-) -> list[list[Split]]:
+) -> list[list[Split]]:  # fmt: skip
     """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
     units = np.where(units == 0.0, 1.0, units)
     columns = np.ascontiguousarray(values.T)
@@ -306,12 +300,9 @@ def _grow(
 
 
 def _choose_split(
-    columns: np.ndarray,
-    cell: np.ndarray,
-    units: np.ndarray,
-    rng: np.random.Generator,
+    columns: np.ndarray, cell: np.ndarray, units: np.ndarray, rng: np.random.Generator,
     quantiles: tuple[float, float],
-) -> Split:
+) -> Split:  # fmt: skip
     """Split a cell along one of the attributes that vary most in it, at a random quantile."""
     n_attributes = len(units)
     tried = rng.permutation(n_attributes)[: (n_attributes + 1) // 2]
@@ -342,11 +333,7 @@ def _choose_split(
 def _spread(columns: np.ndarray) -> np.ndarray:
     """Standard deviation of each row, missing values aside."""
     known = ~np.isnan(columns)
-    n = known.sum(axis=1)
-    if (n == columns.shape[1]).all():
-        centred = columns - (columns.sum(axis=1) / n)[:, None]
-        return np.sqrt((centred**2).sum(axis=1) / n)
-    n = np.maximum(n, 1)
+    n = np.maximum(known.sum(axis=1), 1)
     mean = np.where(known, columns, 0.0).sum(axis=1) / n
     centred = np.where(known, columns - mean[:, None], 0.0)
     return np.sqrt((centred**2).sum(axis=1) / n)

@@ -76,14 +76,9 @@ class PatternForest:
 
     @classmethod
     def fit(
-        cls,
-        graphs: GraphCollection,
-        depth: int,
-        trees: tuple[str, ...],
-        n_jobs: int = 1,
-        *,
+        cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1, *,
         attributes: bool = False,
-    ) -> tuple[PatternForest, NodeColors]:
+    ) -> tuple[PatternForest, NodeColors]:  # fmt: skip
         """Refine a collection for every tree; return the forest and the colours of the nodes."""
         # With `attributes` those of nodes and edges, if there are any, are divided into cells:
         # patterns of their own, and edge labels of two trees more.
@@ -137,13 +132,10 @@ class PatternForest:
     def truncated(self, depth: int) -> PatternForest:
         """Return the forest that a fit up to this depth would find."""
         begun = [k for k in range(len(self.trees)) if self._first_depth(k) <= depth]
-        return PatternForest(
-            tuple(self.trees[k] for k in begun),
-            tuple(self.vocabularies[k].truncated(depth) for k in begun),
-            tuple(self.roots[k] for k in begun),
-            None if self.cells is None else self.cells.truncated(depth),
-            self.edge_cells,
-        )
+        trees, roots = tuple(self.trees[k] for k in begun), tuple(self.roots[k] for k in begun)
+        vocabularies = tuple(self.vocabularies[k].truncated(depth) for k in begun)
+        cells = None if self.cells is None else self.cells.truncated(depth)
+        return PatternForest(trees, vocabularies, roots, cells, self.edge_cells)
 
     def _stacked(
         self, colors: list[np.ndarray], graphs: GraphCollection, n_jobs: int
@@ -247,13 +239,11 @@ class PatternForest:
         """Return the level of the same depth with coarser labels, or -1."""
         if tree == len(self.trees):  # cells
             return -1
+        kinds, order = [TREES[name] for name in self.trees[:tree]], ("none", "labels", "fine")
         labels = TREES[self.trees[tree]][0]
-        twin = [k for k in range(tree) if TREES[self.trees[k]] == (labels, False)]
-        order = ("none", "labels", "fine")
-        coarser = [
-            k for k in range(tree) if order.index(TREES[self.trees[k]][0]) < order.index(labels)
-        ]
-        for k in [*twin, *coarser[::-1]]:
+        twin = [k for k, kind in enumerate(kinds) if kind == (labels, False)]
+        finer = order[order.index(labels) :]
+        for k in [*twin, *(k for k in range(tree)[::-1] if kinds[k][0] not in finer)]:
             if (k, depth) in self.levels:
                 return self.levels.index((k, depth))
         return -1
@@ -408,16 +398,9 @@ class PatternExtractor:
 
     @classmethod
     def fit(
-        cls,
-        graphs: GraphCollection,
-        depth: int,
-        first_depth: int,
-        kind: str,
-        *,
-        edge_labels: bool = False,
-        attributes: bool = False,
-        n_jobs: int = 1,
-    ) -> tuple[PatternExtractor, NodeColors]:
+        cls, graphs: GraphCollection, depth: int, first_depth: int, kind: str, *,
+        edge_labels: bool = False, attributes: bool = False, n_jobs: int = 1,
+    ) -> tuple[PatternExtractor, NodeColors]:  # fmt: skip
         """Refine a collection; return the extractor and the colours of all levels."""
         cells = _fitted_cells(graphs, depth) if attributes else None
         empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)

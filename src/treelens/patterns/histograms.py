@@ -176,8 +176,7 @@ class PatternHistograms:
 
     def out_of_vocabulary(self) -> np.ndarray:
         """Return the fraction of each graph's patterns, over all depths, that are unseen."""
-        total = np.maximum(self.n_nodes * self.n_depths, 1)
-        return self.unseen.sum(axis=1) / total
+        return self.unseen.sum(axis=1) / np.maximum(self.n_nodes * self.n_depths, 1)
 
     def usual_out_of_vocabulary(self) -> float:
         """Return the out-of-vocabulary fraction that graphs like these rarely exceed."""
@@ -186,8 +185,7 @@ class PatternHistograms:
         # returned is the 95th percentile. Below 0.1 none is remarkable, above 0.5 every one.
         alone = self.offsets[:-1][self.support == 1]
         lonely = np.bincount(self.graphs[alone], self.counts[alone], minlength=self.n_graphs)
-        lonely = lonely + self.unseen.sum(axis=1)
-        shares = lonely / np.maximum(self.n_nodes * self.n_depths, 1)
+        shares = lonely / np.maximum(self.n_nodes * self.n_depths, 1) + self.out_of_vocabulary()
         return float(np.clip(np.quantile(shares, 0.95), 0.1, 0.5))
 
     def nodes_counted(self) -> np.ndarray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
@@ -101,8 +102,6 @@ class ShortestPathVocabulary:
         cls, graphs: GraphCollection, ordered: bool = False, n_jobs: int = 1
     ) -> tuple[ShortestPathVocabulary, PathCounts]:
         """Return the vocabulary of a collection and the counts of its graphs."""
-        import pandas as pd
-
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
         found = _count_triples(graphs, codes, n_jobs)
         vocabulary = cls(labels, _split_triples(pd.unique(found[0]), codes.n_node_labels))
@@ -120,8 +119,6 @@ class ShortestPathVocabulary:
         self, keys: np.ndarray, owners: np.ndarray, counts: np.ndarray, codes: LabelCodes,
         ordered: bool, n_graphs: int,
     ) -> PathCounts:  # fmt: skip
-        import pandas as pd
-
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
         weights = np.ones(len(keys))
@@ -167,13 +164,9 @@ def _count_triples(
         return found
 
     found = [pair for part in run_in_shares(share, len(graphs), n_jobs) for pair in part]
-    sizes = [len(keys) for keys, _ in found]
-    none = np.empty(0, dtype=np.int64)
-    return (
-        np.concatenate([none, *(keys for keys, _ in found)]),
-        np.repeat(np.arange(len(graphs)), sizes),
-        np.concatenate([none, *(counts for _, counts in found)]).astype(np.float64),
-    )
+    owners = np.repeat(np.arange(len(graphs)), [len(keys) for keys, _ in found])
+    keys, counts = (np.concatenate([np.empty(0, np.int64), *(x[k] for x in found)]) for k in (0, 1))
+    return keys, owners, counts.astype(np.float64)
 
 
 def _split_triples(keys: np.ndarray, n_labels: int) -> np.ndarray:
@@ -211,8 +204,6 @@ class WalkVocabulary:
         cls, graphs: GraphCollection, max_length: int, decay: float = 1.0, edge_labels: bool = False
     ) -> tuple[WalkVocabulary, PathCounts]:
         """Return the vocabulary of a collection and the counts of its graphs."""
-        import pandas as pd
-
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
         walks = list(_walks_by_length(graphs, codes, max_length))
         numbers: list[np.ndarray] = []
@@ -227,8 +218,6 @@ class WalkVocabulary:
 
     def transform(self, graphs: GraphCollection, decay: float = 1.0) -> PathCounts:
         """Return the counts of new graphs; unseen sequences have the number -1."""
-        import pandas as pd
-
         _, codes = read_labels(graphs, self.labels)
         walks = list(_walks_by_length(graphs, codes, len(self.levels) - 1))
         numbers: list[np.ndarray] = []
@@ -252,12 +241,8 @@ class WalkVocabulary:
         for length, level in enumerate(self.levels):
             joints = ["" if length == 0 else end if edges is None else f"-[{edges[edge]}]{end}"
                       for edge in level.edge.tolist()]  # fmt: skip
-            texts = [
-                texts[prefix] + joint + str(nodes[node])
-                for prefix, joint, node in zip(
-                    level.prefix.tolist(), joints, level.node.tolist(), strict=True
-                )
-            ]
+            steps = zip(level.prefix.tolist(), joints, level.node.tolist(), strict=True)
+            texts = [texts[prefix] + joint + str(nodes[node]) for prefix, joint, node in steps]
             names += [f"{length}:{text}" for text in texts]
         return np.array(names, dtype=object)
 
@@ -269,14 +254,10 @@ class WalkVocabulary:
             np.where(found < 0, -1, found + first)
             for found, first in zip(numbers, levels[:-1], strict=True)
         ]
-        return PathCounts(
-            np.concatenate([walk.graphs for walk in walks]),
-            np.concatenate(patterns),
-            np.concatenate([walk.counts for walk in walks]),
-            np.repeat(decay ** np.arange(len(walks), dtype=float), [len(x) for x in numbers]),
-            levels,
-            n_graphs,
-        )
+        owners = np.concatenate([walk.graphs for walk in walks])
+        counts = np.concatenate([walk.counts for walk in walks])
+        weights = np.repeat(decay ** np.arange(len(walks), dtype=float), [len(x) for x in numbers])
+        return PathCounts(owners, np.concatenate(patterns), counts, weights, levels, n_graphs)
 
 
 class _Walks(NamedTuple):

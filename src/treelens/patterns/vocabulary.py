@@ -326,8 +326,13 @@ class PatternVocabulary:
 
     def depth_of(self, pattern: int) -> int:
         """Return the depth of a pattern id."""
-        self._check_pattern(pattern)
-        return int(np.searchsorted(self.level_offsets, pattern, side="right")) - 1
+        return int(self._depths_of(np.array([pattern]))[0])
+
+    def _depths_of(self, patterns: np.ndarray) -> np.ndarray:
+        unknown, n = patterns[(patterns < 0) | (patterns >= self.n_patterns)], self.n_patterns
+        if len(unknown):
+            raise IndexError(f"Pattern {unknown[0]} does not exist: there are {n} patterns.")
+        return np.searchsorted(self.level_offsets, patterns, side="right") - 1
 
     def tree(self, pattern: int, max_nodes: int = MOST_TREE_NODES) -> PatternTree:
         """Unfold a pattern id into its rooted tree.
@@ -376,20 +381,16 @@ class PatternVocabulary:
 
     def texts(self, patterns: np.ndarray) -> list[str]:
         """Return the text forms of patterns, such as ``"C(C,O)"``; very long ones are cut."""
-        chosen = np.asarray(patterns)
-        if len(chosen):
-            self._check_pattern(int(chosen.min()))
-            self._check_pattern(int(chosen.max()))
-        depths = np.searchsorted(self.level_offsets, chosen, side="right") - 1
+        chosen = np.asarray(patterns, dtype=np.int64)
+        depths = self._depths_of(chosen)
         colors = chosen - self.level_offsets[depths]
         return [self.text(*place) for place in zip(depths.tolist(), colors.tolist(), strict=True)]
 
     def feature_names(self, first_depth: int = 0) -> np.ndarray:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
         patterns = np.arange(self.level_offsets[first_depth], self.n_patterns)
-        depths = np.searchsorted(self.level_offsets, patterns, side="right") - 1
-        texts = self.texts(patterns)
-        return np.array([f"{d}:{t}" for d, t in zip(depths, texts, strict=True)], dtype=object)
+        named = zip(self._depths_of(patterns), self.texts(patterns), strict=True)
+        return np.array([f"{depth}:{text}" for depth, text in named], dtype=object)
 
     def root_label(self, depth: int, color: int) -> Any:
         """Return the label of the node that carries a colour of some depth."""
@@ -407,12 +408,6 @@ class PatternVocabulary:
             edges = [arrow for word in words for arrow in (f"-{word}>", f"<-{word}")]
         n = len(edges)
         return int(level.own[color]), ((edges[key % n], key // n) for key in keys.tolist())
-
-    def _check_pattern(self, pattern: int) -> None:
-        if not 0 <= pattern < self.n_patterns:
-            raise IndexError(
-                f"Pattern {pattern} does not exist: the vocabulary has {self.n_patterns} patterns."
-            )
 
 
 def _extended(
