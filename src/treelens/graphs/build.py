@@ -313,7 +313,8 @@ def _labels(
         ends = [k] if what == "node" else graphs[i].edges[k]
         raise GraphDataError(
             f"{what.capitalize()} {' - '.join(repr(graphs[i].nodes[n]) for n in ends)} of graph {i}"
-            f" has no {asked or 'label'!r} ({len(lacks)} of {len(labels)}): give all one, or none."
+            f" has no {asked or 'label'!r}, while others have one ({len(lacks)} of {len(labels)} "
+            "have none): give every one a label, such as 'unknown', or none."
         )
     if asked is not None:
         known = sorted({str(name) for of_graph in columns for name in of_graph})
