@@ -267,3 +267,8 @@ def test_unfolding_stops_at_a_whole_layer():
     tree = unfold_within(vocabulary, vocabulary.n_patterns - 1, max_nodes=60)
     assert len(tree) == 12
     assert [node.cut for node in tree] == [False] + [True] * 11
+
+
+def test_an_unknown_format_is_refused():
+    with pytest.raises(ValueError, match="format must be one of"):
+        draw_graph(Graph(("a", "b"), ((0, 1),)), format="gif")

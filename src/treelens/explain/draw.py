@@ -32,7 +32,7 @@ from treelens.explain.scene import (
 )
 from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph
-from treelens.graphs.errors import GraphDataError
+from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecules import molecule_of
 from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
@@ -123,6 +123,7 @@ def draw_graph(
     >>> picture[:4], "<b>" in picture
     ('<svg', False)
     """
+    check_choice("format", format, ("svg", "png"))
     for name, values, expected in (
         ("node_contributions", node_contributions, graph.n_nodes),
         ("edge_contributions", edge_contributions, len(graph.edges)),
