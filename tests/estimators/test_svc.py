@@ -220,7 +220,7 @@ def test_bad_parameters_are_named(name, value, data):
 
 def test_what_is_no_class_is_refused(data):
     graphs, y = data
-    for wrong, message in ((None, "needs classes"), (y[:-1], "64 graphs"),
+    for wrong, message in ((None, "call fit"), (y[:-1], "64 graphs"),
                            (np.linspace(0, 1, 64), "GraphRegressor")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             small().fit(graphs, wrong)

@@ -36,9 +36,9 @@ def test_a_class_that_is_missing_is_named_by_its_place(nothing):
 
 @pytest.mark.parametrize(
     ("y", "words"),
-    [(None, r"needs classes: call fit\(graphs, y\)"), ([[0, 1]], "one-dimensional"),
-     ([0, 1, 0], "for each of 2 graphs"), ([5, 5], r"one class only \(5\)"),
-     ([0.25, 0.5], "GraphRegressor"), ({"a", "b"}, r"got shape \(\)")],
+    [(None, r"call fit\(graphs, y\)"), ([[0, 1]], "one-dimensional"),
+     ([0, 1, 0], "There are 2 graphs"), ([5, 5], r"one class only \(5\)"),
+     ([0.25, 0.5], "GraphRegressor"), ({"a", "b"}, r"of shape \(\)")],
 )  # fmt: skip
 def test_what_cannot_be_classes(y, words):
     with pytest.raises(GraphDataError, match=words):

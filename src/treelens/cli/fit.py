@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 60
 _LONGEST_CLASS = 14
-_FEW = 10  # predictions, of which no share is told
+_FEW = 10  # shares of fewer predictions are not printed
 SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -206,20 +205,14 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct classes and a code per graph, or raise an error about ``y``."""
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-    if y is None:
-        raise GraphDataError("A classifier needs classes: call fit(graphs, y).")
-    check_kind(y)
-    array = np.asarray(y)
-    if array.shape != (n_graphs,):
-        raise GraphDataError(
-            f"y must be one-dimensional, 1 for each of {n_graphs} graphs; got shape {array.shape}."
-        )
+    array = target_array(y, n_graphs)
     # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
     values = y if isinstance(y, (list, tuple)) else array.tolist()
     missing = [i for i, value in enumerate(values) if _is_nothing(value)]
     if missing:
         raise GraphDataError(
-            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}."
+            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}: give "
+            "them one, or leave them out."
         )
     if type_of_target(array) == "continuous":
         raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
@@ -238,16 +231,22 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def check_kind(y: Any) -> None:
-    """Raise where ``y`` is of a kind that numpy would convert to something else in silence."""
+def target_array(y: Any, n_graphs: int) -> np.ndarray:
+    """Return targets as an array; an error where there is not one for each graph."""
+    if y is None:
+        raise GraphDataError("There is nothing to learn: call fit(graphs, y).")
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
         raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
-    kind = None
-    with suppress(ValueError):  # no array: another check says so
-        kind = getattr(getattr(y, "dtype", None), "kind", None) or np.asarray(y).dtype.kind
-    if kind in ("c", "M", "m"):
-        what = "complex numbers" if kind == "c" else "dates or time spans"
+    array = np.asarray(y)
+    if array.dtype.kind in "cMm":  # numpy would convert these in silence
+        what = "complex numbers" if array.dtype.kind == "c" else "dates or time spans"
         raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
+    if array.shape != (n_graphs,):
+        raise GraphDataError(
+            f"There are {n_graphs} graphs but {array.size} values in y, of shape {array.shape}: "
+            "give one each, one-dimensional."
+        )
+    return array
 
 
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:

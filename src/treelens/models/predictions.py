@@ -22,7 +22,7 @@ from treelens._sklearn_compat import check_sample_weight
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs, check_kind
+from treelens.graphs.convert import check_graphs, target_array
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import stereo_matters
@@ -384,15 +384,7 @@ def _best(kind: str, number: float, chance: np.ndarray, true: np.ndarray) -> flo
 
 def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
     """Return regression targets as floats."""
-    if y is None:
-        raise ValueError("A regressor needs values: call fit(graphs, y).")
-    check_kind(y)
-    given = np.asarray(y)
-    if given.shape != (n_graphs,):
-        raise ValueError(
-            f"There are {n_graphs} graphs but {given.size} values in y, of shape {given.shape}: "
-            "give one each, one-dimensional."
-        )
+    given = target_array(y, n_graphs)
     wrong = first_no_number(given)
     if wrong is not None:
         raise ValueError(f"{wrong[1]}, at position {wrong[0]}: correct it, or drop the graph.")
