@@ -1,6 +1,7 @@
 """Chemprop as a rival: its command line with its defaults, one network or an ensemble of five.
 
-It needs ``pip install chemprop`` in the environment that runs it.
+It needs ``pip install chemprop`` in the environment that runs it, and trains on a GPU if there is
+one.
 """
 
 from __future__ import annotations
@@ -13,33 +14,36 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 
-class ChempropRegressor(RegressorMixin, BaseEstimator):
+class _Chemprop(BaseEstimator):
     """A directed message-passing network; a tenth of the training part stops its training."""
+
+    _task: str
 
     def __init__(self, n_networks: int = 1, n_jobs: int = 1, random_state: int = 0) -> None:
         self.n_networks, self.n_jobs, self.random_state = n_networks, n_jobs, random_state
 
-    def fit(self, X: Any, y: Any) -> ChempropRegressor:
+    def fit(self, X: Any, y: Any) -> Any:
         """Train the networks on the SMILES of graphs."""
+        from torch.cuda import is_available
+
         self._folder = tempfile.TemporaryDirectory()
-        self.best_params_ = {"n_networks": self.n_networks}
-        smiles = list(X.graph_data["smiles"])
-        pd.DataFrame({"smiles": smiles, "value": y}).to_csv(self._path("train.csv"), index=False)
+        accelerator = "gpu" if is_available() else "cpu"
+        self.best_params_ = {"n_networks": self.n_networks, "accelerator": accelerator}
+        self._write("train.csv", X, value=y)
         self._chemprop(
-            "train", "--data-path", self._path("train.csv"), "--task-type", "regression",
+            "train", "--data-path", self._path("train.csv"), "--task-type", self._task,
             "--split-sizes", "0.9", "0.1", "0.0", "--ensemble-size", str(self.n_networks),
             "--data-seed", str(self.random_state), "--pytorch-seed", str(self.random_state),
             "--output-dir", self._path("model"),
         )  # fmt: skip
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def _predicted(self, X: Any) -> np.ndarray:
         """Return the mean over networks, shape (n_graphs,)."""
-        smiles = list(X.graph_data["smiles"])
-        pd.DataFrame({"smiles": smiles}).to_csv(self._path("test.csv"), index=False)
+        self._write("test.csv", X)
         self._chemprop(
             "predict", "--test-path", self._path("test.csv"), "--model-path", self._path("model"),
             "--preds-path", self._path("predicted.csv"),
@@ -49,7 +53,40 @@ class ChempropRegressor(RegressorMixin, BaseEstimator):
     def _path(self, name: str) -> str:
         return str(Path(self._folder.name) / name)
 
+    def _write(self, name: str, X: Any, **columns: Any) -> None:
+        table = pd.DataFrame({"smiles": list(X.graph_data["smiles"]), **columns})
+        table.to_csv(self._path(name), index=False)
+
     def _chemprop(self, command: str, *options: str) -> None:
         program = Path(sys.executable).with_name("chemprop")
-        common = ("--accelerator", "cpu", "--num-workers", "0", "--smiles-columns", "smiles")
+        common = (
+            "--accelerator", self.best_params_["accelerator"], "--num-workers", "0",
+            "--smiles-columns", "smiles",
+        )  # fmt: skip
         subprocess.run([program, command, *options, *common], check=True, capture_output=True)
+
+
+class ChempropRegressor(RegressorMixin, _Chemprop):
+    """Chemprop for numbers."""
+
+    _task = "regression"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return values, shape (n_graphs,)."""
+        return self._predicted(X)
+
+
+class ChempropClassifier(ClassifierMixin, _Chemprop):
+    """Chemprop for two classes with the codes 0 and 1."""
+
+    _task = "classification"
+    classes_ = np.arange(2)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities, shape (n_graphs, 2)."""
+        positive = self._predicted(X)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the likelier class, shape (n_graphs,)."""
+        return self.predict_proba(X).argmax(axis=1)

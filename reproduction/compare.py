@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
 
 import treelens as tl
-from reproduction.chemprop_rival import ChempropRegressor
+from reproduction.chemprop_rival import ChempropClassifier, ChempropRegressor
 from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import source_of_library
@@ -64,6 +64,7 @@ NEW_ASSAYS = (
 Method = tuple[type, type, dict[str, Any]]
 _OURS = tl.GraphClassifier, tl.GraphRegressor
 _ECFP_GP = EcfpGPClassifier, EcfpGPRegressor
+_CHEMPROP = ChempropClassifier, ChempropRegressor
 WEIGHTS = ("uniform", "depths", "branches")
 METHODS: dict[str, Method] = {
     # What the default may choose, and what each of these choices gives.
@@ -81,8 +82,8 @@ METHODS: dict[str, Method] = {
     "forest": (EcfpForestClassifier, EcfpForestRegressor, {}),
     "boosting": (BoostingClassifier, BoostingRegressor, {}),
     # One network and an ensemble of five, where chemprop is installed.
-    "chemprop": (object, ChempropRegressor, {}),
-    "chemprop_ensemble": (object, ChempropRegressor, {"n_networks": 5}),
+    "chemprop": (*_CHEMPROP, {}),
+    "chemprop_ensemble": (*_CHEMPROP, {"n_networks": 5}),
 }
 GRAPHS = ("auto", *WEIGHTS)
 LABELS = tuple(f"{method}_labels" for method in GRAPHS)
@@ -90,7 +91,7 @@ MOLECULES = (
     *GRAPHS, *(f"{w}_descriptors" for w in WEIGHTS), "ecfp4_gp", "ecfp6_gp",
     "ecfp6_gp_descriptors", "forest", "boosting",
 )  # fmt: skip
-CHEMPROP = ("chemprop", "chemprop_ensemble")
+CHEMPROP = ("chemprop", "chemprop_ensemble") if find_spec("chemprop") else ()
 
 
 # --- sets and splits --------------------------------------------------------------------------
@@ -188,15 +189,12 @@ PARTS = {
     "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_whole_assay, published_split, MOLECULES),
     "numbers": Part(
         ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits,
-        MOLECULES + (CHEMPROP if find_spec("chemprop") else ()), n_repeats=20,
-        most_of={
-            "FreeSolv": dict.fromkeys(CHEMPROP, 5), "ESOL": dict.fromkeys(CHEMPROP, 5),
-            "Lipophilicity": dict.fromkeys(("forest", "boosting", *CHEMPROP), 5),
-        },
+        MOLECULES + CHEMPROP, n_repeats=20,
+        most_of=dict.fromkeys(("FreeSolv", "ESOL", "Lipophilicity"), dict.fromkeys(CHEMPROP, 5)),
     ),
     "classes": Part(
         ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"), load_molecule_classes,
-        random_and_scaffold_splits, MOLECULES, kinds_of={"HIV": "scaffold"},
+        random_and_scaffold_splits, MOLECULES + CHEMPROP, kinds_of={"HIV": "scaffold"},
         methods_of={"HIV": ("auto", "uniform", "branches", "ecfp6_gp", "forest", "boosting")},
         most_of={"HIV": {"branches": 2, "forest": 2, "boosting": 2}},
     ),
@@ -271,8 +269,6 @@ def works(
                 wanted = {method, method.removesuffix("_labels")} & {*(options.methods or [method])}
                 if not wanted or split >= most.get(method, split + 1):
                     continue
-                if method in CHEMPROP and kind != "random":
-                    continue
                 key = dict(zip(KEY, (name, kind, split, method), strict=True))
                 yield key, loaded(name), train, test
 
@@ -294,7 +290,8 @@ def _compile(method: str, classes: bool) -> None:
 
 def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """Fit and score a method on one split; processor seconds are those of fit and prediction."""
-    _compile(method, data.classes)
+    if method not in CHEMPROP:  # a program of its own
+        _compile(method, data.classes)
     model = clone(make_model(method, data.classes))
     start = _cpu_seconds()
     model.fit(data.graphs[train], data.y[train])

@@ -42,8 +42,14 @@ NAMES = {
     "chemprop": "Chemprop",
     "chemprop_ensemble": "Chemprop, five networks",
 }
-RIVALS = ("ecfp4_gp", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")
-SHORT = ("auto", "uniform", "branches", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")
+RIVALS = (
+    "ecfp4_gp", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting", "chemprop",
+    "chemprop_ensemble",
+)  # fmt: skip
+SHORT = (
+    "auto", "uniform", "branches", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting",
+    "chemprop_ensemble",
+)  # fmt: skip
 NUMBERS = {"rmse": "RMSE", "mae": "MAE", "r2": "R2", "nlpd": "NLPD", "coverage": "within 90 %"}
 CLASSES = {
     "roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "brier": "Brier",
@@ -77,11 +83,17 @@ def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:
             NAMES[method], plus_minus(mean, spread, 3),
             *(f"{np.mean(values[s]):.3f}" if values[s] else "" for s in list(scores)[1:]),
             "" if apart is None else f"{signed(apart[0], 3)} ± {apart[1]:.3f} ({p_text(apart[2])})",
-            f"{np.mean([r['cpu_seconds'] for r in own]):.1f}", len(own),
+            _seconds_text(own), len(own),
         ]))  # fmt: skip
     lines.sort(key=lambda line: line[0] if smaller else -line[0])
     header = ["method", *scores.values(), "to treelens (p)", "fit, s", "splits"]
     return markdown_table(header, [line for _, line in lines])
+
+
+def _seconds_text(rows: Rows) -> str:
+    if any(row.get("best_params", {}).get("accelerator") == "gpu" for row in rows):
+        return "GPU"
+    return f"{np.mean([row['cpu_seconds'] for row in rows]):.1f}"
 
 
 def places_text(rows: Rows, score: str, smaller: bool) -> str:
@@ -122,7 +134,7 @@ def short_table(out: Path) -> str:
     lines = []
     for title, rows in sets.items():
         values = {m: [r["rmse"] for r in own] for m, own in grouped(rows, "method").items()}
-        rivals = [m for m in RIVALS if m in values]
+        rivals = [m for m in RIVALS if len(values.get(m, ())) == len(values["auto"])]
         best = min(rivals, key=lambda m: np.mean(values[m])) if rivals else ""
         apart = None if rows is assays else difference(rows, "auto", best, "rmse")
         p = _assay_p(rows, "auto", best) if rows is assays else (apart[2] if apart else 1.0)
@@ -187,7 +199,8 @@ _ABOUT = (
     "weight for each radius; the forest and boosting are tuned by inner folds; Chemprop (2.3) has "
     "its defaults and stops by a tenth of the training part. ± is the standard deviation over "
     "splits; differences to treelens have the corrected standard error of Nadeau "
-    "and Bengio and a two-sided p-value. Seconds are processor time of a fit on one thread. "
+    "and Bengio and a two-sided p-value. Seconds are processor time of a fit on one thread; "
+    "*GPU* stands for networks that were trained on one. "
     "A star: the difference between treelens and the best rival is significant."
 )
 
