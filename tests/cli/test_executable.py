@@ -48,7 +48,7 @@ def test_a_table_of_smiles_goes_all_the_way(options, molecules, tmp_path):
     assert "<html" in report.read_text(encoding="utf-8")[:2000]
 
 
-# Ctrl-C comes when a function of a file is called for the first time.
+# A signal comes when a function of a file is called for the first time.
 STOPPED_IN = """
 import inspect, os, signal, sys
 from treelens.cli.main import main
@@ -61,9 +61,9 @@ def watch(frame, event, _):
     code, no_import = frame.f_code, frame.f_code.co_flags & inspect.CO_OPTIMIZED
     if event == "call" and code.co_filename.endswith(place) and no_import:
         sys.setprofile(None)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
-place = sys.argv.pop(1)
+place, number = sys.argv.pop(1), int(sys.argv.pop(1))
 sys.setprofile(watch)
 main()
 """
@@ -94,14 +94,21 @@ def started(program, *arguments, **more):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("place", ["graphs/molecules.py", "graphs/descriptors.py", "gp/fitting.py"])
-def test_ctrl_c_in_the_middle_of_a_fit(place, tmp_path):
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [
+        ("graphs/molecules.py", signal.SIGINT), ("graphs/descriptors.py", signal.SIGINT),
+        ("gp/fitting.py", signal.SIGINT), ("gp/fitting.py", signal.SIGTERM),
+    ],
+)  # fmt: skip
+def test_stopped_in_the_middle_of_a_fit(place, number, tmp_path):
     rng = np.random.default_rng(0)
     rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(600)]
     data = write_csv(tmp_path / "many.csv", rows)
     process = started(
-        STOPPED_IN, place, "fit", data, "--out", tmp_path / "model.treelens", stderr=subprocess.PIPE
-    )
+        STOPPED_IN, place, int(number), "fit", data, "--out", tmp_path / "model.treelens",
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert errors.endswith("Stopped.\n")

@@ -168,7 +168,7 @@ def test_the_class_that_is_looked_for_is_said(files):
     active = high.map({True: "active", False: "inactive"}).to_numpy()
     model = tl.GraphClassifier(depth=1, descriptors=False).fit(known["smiles"].tolist(), active)
     model.save(files / "classes.treelens")
-    for more, wanted in ((), "inactive"), (("--wanted", "active"), "active"):
+    for more, wanted in ((), "active"), (("--wanted", "inactive"), "inactive"):
         done = run("suggest", files / "classes.treelens", files / "pool.csv", "--n", 2, *more)
         assert f"2 of 33 candidates, looking for class {wanted}" in done.out, done.err
         done = run("advise", files / "classes.treelens", LEAD, *more)

@@ -109,7 +109,8 @@ def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkey
     table.write_text(before)
     other = tmp_path / "other.treelens"
     other.write_bytes(model.read_bytes())
-    ok("predict", other, table, "--out", out)  # the same content
+    done = ok("predict", other, table, "--out", out)  # the same content
+    assert "Continuing after" in done.err
 
 
 def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):

@@ -162,6 +162,21 @@ def test_greedy_for_a_class_takes_its_largest_probabilities(classifier, pool):
     assert "probability_better" not in found
 
 
+def test_of_active_and_inactive_the_active_are_looked_for(molecules, halves, pool):
+    smiles, values = molecules
+    known = [smiles[k] for k in halves[0]]
+    y = np.where(values[halves[0]] > np.median(values), "active", "inactive")
+    model = tl.GraphClassifier(depth=1, descriptors=False, n_jobs=1).fit(known, y)
+    for maximize, code in ((True, 0), (False, 1)):
+        found = tl.suggest(model, pool, 6, "greedy", maximize=maximize)
+        chances = model.predict_proba(pool)[:, code]
+        assert found["index"].tolist() == np.argsort(-chances, kind="stable")[:6].tolist()
+        assert found.attrs["wanted"] == model.classes_[code]
+    explained = model.explain(pool[0])
+    assert explained.class_label == model.fragments_.attrs["toward"] == "active"
+    assert explained.decision == pytest.approx(-model.decision_function(pool[:1])[0])
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_strategies_for_classes(classifier, pool, strategy):
     found = tl.suggest(classifier, pool, 6, strategy, wanted="high")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from treelens import Graph, as_graph_collection
-from treelens.graphs.convert import as_single_graph
+from treelens.graphs.convert import as_single_graph, positive_code
 from treelens.graphs.errors import GraphDataError, NotGraphsError
 
 
@@ -214,3 +214,16 @@ def test_molecules_for_a_model_of_other_graphs_are_an_error() -> None:
     for molecules in (["CCO"], [chem.MolFromSmiles("CCO")]):
         with pytest.raises(GraphDataError, match="fitted to NetworkX graphs"):
             as_graph_collection(molecules, recipe=known)
+
+
+@pytest.mark.parametrize(
+    ("classes", "code"),
+    [
+        ([0, 1], 1), ([-1, 1], 1), (["no", "yes"], 1), (["negative", "positive"], 1),
+        (["nontoxic", "toxic"], 1), (["high", "low"], 1), (["fluor", "influor el"], 1),
+        (["active", "inactive"], 0), (["Binder", "non-binder"], 0), (["hit", "no hit"], 0),
+        (["toxic", "untoxic"], 0), (["+", "-"], 0), (["?", "in"], 1),
+    ],
+)  # fmt: skip
+def test_the_class_that_effects_and_suggestions_are_about(classes, code):
+    assert positive_code(np.array(classes)) == code

@@ -49,7 +49,7 @@ def evaluate_cli(
         default="roc_auc; accuracy of several classes; rmse of numbers",
     )] = None,
     positive: Annotated[str | None, options.option(
-        "Of PR AUC, recall and precision.", metavar="CLASS", default="the second of two",
+        "Of PR AUC, recall and precision.", metavar="CLASS", default=options.POSITIVE,
     )] = None,
     folds: Annotated[int, options.option("Outer folds.", min=2)] = 5,
     repeats: Annotated[int, options.option("Repetitions of them.", min=1)] = 1,

@@ -288,7 +288,8 @@ app.add_typer(datasets)
 def _pass_interrupts_on() -> None:
     """Turn SIGINT into another signal: RDKit takes it over in every search, and forgets it.
 
-    All threads block it, those started later too, and one waits for it.
+    All threads block it, those started later too, and one waits for it. SIGTERM stops a command in
+    the same way, so that it ends its worker processes.
     """
     import signal
     from threading import Thread, get_ident
@@ -298,7 +299,8 @@ def _pass_interrupts_on() -> None:
             signal.sigwait({signal.SIGINT})
             signal.pthread_kill(main, signal.SIGURG)
 
-    signal.signal(signal.SIGURG, signal.getsignal(signal.SIGINT))
+    for other in (signal.SIGURG, signal.SIGTERM):
+        signal.signal(other, signal.getsignal(signal.SIGINT))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     Thread(target=wait, args=[get_ident()], daemon=True).start()
 

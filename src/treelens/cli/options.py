@@ -56,11 +56,10 @@ Ids = Annotated[Text, column(
     default="the first called id, name, compound or so", several="S",
 )]  # fmt: skip
 Minimize = Annotated[bool, option(
-    "Small values are wanted; of two classes the first.", "--minimize",
+    "Small values are wanted; of two classes the other one.", "--minimize",
 )]  # fmt: skip
-Wanted = Annotated[Text, option(
-    "The class to look for.", metavar="CLASS", default="the second of two",
-)]  # fmt: skip
+POSITIVE = "the second of two, or the one that it negates"
+Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", default=POSITIVE)]
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
 CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
 Seed = Annotated[int, option("Of random splits.", min=0)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 5000
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
+_SECONDS_BETWEEN_LINES = 10.0  # of progress
 _MANY_UNKNOWN = 0.5  # mean share of patterns that the training graphs do not have
 _SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall", "precision",
            "log_loss", "rmse", "mae", "r2", "coverage")  # fmt: skip
@@ -154,12 +157,20 @@ def _predict_table(
                     yield table, molecules
 
         if len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf":
+            warnings.filterwarnings("ignore", ".*have been cancelled")  # by Ctrl-C
             work = (delayed(_predict_chunk)(job, *chunk) for chunk in waiting())
             done = Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
         else:
             done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
+        if n_done:
+            output.progress(f"Continuing after {n_done:,} rows that are done.")
+        n_rows, printed = n_done, time.monotonic()
         for chunk in done:
             output.note(*chunk.notes)
+            n_rows += len(chunk.frame)
+            if time.monotonic() > printed + _SECONDS_BETWEEN_LINES:
+                output.progress(f"{n_rows:,} rows predicted ...")
+                printed = time.monotonic()
             if sink is None:
                 frames.append(chunk.frame)
             else:
@@ -253,6 +264,11 @@ def _summary(
             output.note(
                 f"{about}{n} of {len(whole) - len(bad)} {noun} lie outside the domain of "
                 "applicability (in_domain is False): expect larger errors there."
+            )
+        if n := summary.get("n_trained_on"):
+            output.note(
+                f"{about}{n} of {summary['n_scored']} scored {noun} are training {noun} to the "
+                "model: the scores flatter. Score others, or run 'treelens evaluate'."
             )
         if summary.get("n_known_classes") == 0:
             output.note(f"{about}None of the true classes is a class of the model.")

@@ -27,6 +27,7 @@ from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
 from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecule_table import MoleculeTable
@@ -78,9 +79,9 @@ def suggest(
         A condition on candidates, ``"MW < 500 and logP <= 5"``: names are columns of the table or
         descriptors of RDKit (also ``MW``, ``logP``, ``HBD``, ``HBA``, ``RotB``, ``rings``).
     wanted : class, optional
-        With a classifier, the class that is looked for: by default the second of two (the first
-        with ``maximize=False``). A batch is chosen by decision values; the value to improve on is
-        the boundary.
+        With a classifier, the class that is looked for: by default the second of two, or the
+        first if the second negates it, as "inactive" does (with ``maximize=False`` the other). A
+        batch is chosen by decision values; the value to improve on is the boundary.
     exploration : float, default=1.0
         Standard deviations that ``"ucb"`` adds.
     n_best : int, optional
@@ -207,9 +208,9 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
         if wanted is not None:
             raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
         return None, 0, 1.0 if maximize else -1.0
-    classes = getattr(model, "classes_", np.empty(0)).tolist()
+    classes = getattr(model, "classes_", np.empty(0))
     if wanted is None and len(classes) == 2:
-        wanted = classes[maximize]
+        wanted = classes[positive_code(classes) ^ (not maximize)]
     found = [k for k, each in enumerate(classes) if each == wanted or str(each) == str(wanted)]
     if not found:
         names = ", ".join(map(str, classes))

@@ -173,8 +173,9 @@ class FittedEstimator(GraphEstimator):
         ----------
         graph : one graph, of any kind that :func:`treelens.as_graph_collection` takes
         class_label : optional
-            The class to explain; by default, with two classes, the second, whose decision values
-            are positive, and with more the predicted one. Leave it out for regression.
+            The class to explain; by default, with two classes, the second (the first if the second
+            negates it, as "inactive" does), and with more the predicted one. Leave it out for
+            regression.
         n_neighbors : int, default=5
             How many of the most similar training graphs to list in ``neighbors``.
 
@@ -205,8 +206,8 @@ class FittedEstimator(GraphEstimator):
         X, y : graphs, and optionally their classes or values
             With these, the table has the columns ``support CLASS`` or ``mean_value``.
         class_label : optional
-            The class that positive effects favour: by default, with two classes the second; with
-            more, each row has its own.
+            The class that positive effects favour: by default, with two classes that of
+            :meth:`explain`; with more, each row has its own.
         n_fragments : int, default=40
             The largest number of rows.
         min_support : int, optional

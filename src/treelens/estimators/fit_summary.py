@@ -19,6 +19,7 @@ from treelens.evaluation.metrics import (
 from treelens.evaluation.validation import codes_among
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import positive_code
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.targets import limits_in_words
@@ -65,14 +66,14 @@ def _number_scores(model: Any) -> dict[str, Any]:
 
 
 def _class_scores(model: Any) -> dict[str, Any]:
-    """Return leave-one-out scores; recall and precision are of the second class, as effects are."""
+    """Return leave-one-out scores; recall and precision are of the class that effects are of."""
     codes, chances = model.train_codes_, model.loo_.probabilities
     predicted = codes_among(model.loo_.predictions, model.classes_)
-    two = len(model.classes_) == 2
+    positive = positive_code(model.classes_) if len(model.classes_) == 2 else None
     counts = np.bincount(codes)
     scores = {
-        "model": class_scores(codes, predicted, chances, 1 if two else None),
-        "positive": str(model.classes_[1]) if two else None,
+        "model": class_scores(codes, predicted, chances, positive),
+        "positive": None if positive is None else str(model.classes_[positive]),
         "majority": {"accuracy": float(counts.max() / counts.sum())},
         "sure": sure_predictions(codes, predicted, chances),
         "threshold": None,

@@ -16,7 +16,7 @@ from treelens.evaluation.validation import codes_among
 from treelens.gp.model import FittedGP, expected_error
 from treelens.graphs.chem import quiet, rdkit, reasons
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import Transform, learned_transform
+from treelens.graphs.convert import Transform, learned_transform, positive_code
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
@@ -258,7 +258,7 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
-    # Numbers are scored on the learned scale; recall and so on are those of the second class.
+    # Numbers are scored on the learned scale; recall and so on are of the positive class.
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()
     unseen = found["out_of_vocabulary"].astype(float)
@@ -268,6 +268,9 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
     scored = None
     if truth is not None and (kept := readable[truth[0]]).any():
         scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
+        if "similarity" in rows:  # the patterns of a training graph
+            same = scored[0]["similarity"].astype(float) > 1.0 - 1e-9
+            summary["n_trained_on"] = int(same.sum())
     of = _class_summary if hasattr(model, "classes_") else _number_summary
     return summary | of(model, found, scored)
 
@@ -284,7 +287,7 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
         return {"predicted": sizes, "accuracy": None}
     rows, y = truth
     chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
-    positive = 1 if len(model.classes_) == 2 else None
+    positive = positive_code(model.classes_) if len(model.classes_) == 2 else None
     codes = codes_among(y, model.classes_)
     predicted = codes_among(named(rows["class"]), model.classes_)
     return {

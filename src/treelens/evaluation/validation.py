@@ -12,6 +12,7 @@ from scipy import stats
 
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
+from treelens.graphs.convert import positive_code
 
 
 def cross_validate(
@@ -34,7 +35,8 @@ def cross_validate(
         With classes, or numbers where the models are regressors.
     splits : sequence of (train, test)
     positive : optional
-        With two classes, the one of recall, precision and PR AUC; by default the second.
+        With two classes, the one of recall, precision and PR AUC; by default the second, or the
+        first if the second negates it.
     fit_options : mapping, optional
         By model, further arguments of its ``fit``, such as ``covariates``.
     progress : callable
@@ -62,7 +64,9 @@ def cross_validate(
 
     found: dict[str, dict[str, Any]] = {}
     every = np.unique(y)
-    named = every[1:2] if positive is None else np.array([positive])
+    if positive is None and len(every) == 2:
+        positive = every[positive_code(every)]
+    named = np.array([] if positive is None else [positive])
     for name, model in models.items():
         start = time.perf_counter()
         rows, means = [], []

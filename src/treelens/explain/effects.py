@@ -43,6 +43,7 @@ from scipy import sparse
 from treelens.explain import _compiled
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import positive_code
 from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import RefinedGraphs
@@ -244,6 +245,8 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
             )
         return [(0, 1.0, None)]
     codes = np.arange(len(classes))
+    if class_label is None and len(classes) == 2:
+        class_label = classes[positive_code(classes)]
     if class_label is not None:
         codes = np.flatnonzero(classes == class_label)
         if not len(codes):
@@ -251,7 +254,7 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
                 f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
             )
     if len(classes) == 2:
-        return [(0, 1.0 if codes[-1] == 1 else -1.0, None)]
+        return [(0, 1.0 if codes[0] == 1 else -1.0, None)]
     return [(code, 1.0, classes[code]) for code in codes.tolist()]
 
 

@@ -27,6 +27,7 @@ from treelens.explain.fragment_search import (
 )
 from treelens.explain.smarts import FragmentWriter, group_name, is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.convert import positive_code
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
@@ -150,7 +151,7 @@ def fragment_table(
     if len(size) > 1 or next(iter(size)) is not None:
         table.insert(0, "class_label", [label for _, label, _ in found])
     if classes is not None and class_label is None and len(classes) == 2:
-        class_label = classes[1]
+        class_label = classes[positive_code(classes)]
     noun = noun_of(graphs.recipe)
     none = f"No fragment in at least {min_support} {noun} has an effect beyond two standard errors."
     if not expansion.forest.depth:

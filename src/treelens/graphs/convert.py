@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -229,6 +230,23 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     if len(classes) < 2:
         raise GraphDataError(f"y holds one class only ({classes.tolist()[0]!r}): two are needed.")
     return classes, codes
+
+
+def positive_code(classes: np.ndarray) -> int:
+    """Return which of two classes effects, scores and suggestions are about.
+
+    The second, as in scikit-learn, unless its name negates that of the first.
+
+    Examples
+    --------
+    >>> positive_code(np.array(["no", "yes"])), positive_code(np.array(["active", "inactive"]))
+    (1, 0)
+    """
+    if classes.tolist() == ["+", "-"]:
+        return 0
+    first, second = (re.sub(r"[\W_]", "", str(name)).casefold() for name in classes.tolist())
+    negations = {f"{prefix}{first}" for prefix in ("in", "no", "non", "not", "un")}
+    return 0 if first and second in negations else 1
 
 
 def target_array(y: Any, n_graphs: int) -> np.ndarray:

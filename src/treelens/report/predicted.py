@@ -17,7 +17,7 @@ from treelens.evaluation.metrics import NINETY
 from treelens.explain.smarts import is_molecule
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import LIMITS, check_graphs
+from treelens.graphs.convert import LIMITS, check_graphs, positive_code
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
     Predictions,
@@ -440,7 +440,9 @@ def threshold_counts(
     """Return true and false positives at thresholds of 0, 1, ... 100 %; None of many classes."""
     if len(classes) != 2:
         return None
-    code, value = (1, 0.5) if threshold is None else (threshold.code, threshold.value)
+    code, value = positive_code(classes), 0.5
+    if threshold is not None:
+        code, value = threshold.code, threshold.value
     positive, probability = codes == code, probabilities[:, code]
     steps = np.arange(_N_THRESHOLDS + 1) / _N_THRESHOLDS
 

@@ -117,6 +117,8 @@ def write_report(
 ) -> Path:
     """Write the report on a fitted model as one HTML file that needs nothing else."""
     target = checked_target(path)  # before the work begins
+    if target.suffix.lower() not in ("", ".html", ".htm"):
+        raise ValueError(f"{path}: the report is an HTML page. Give a name that ends in .html.")
     page = render(summarize(model, X, y, names=names))
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))
