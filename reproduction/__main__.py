@@ -63,6 +63,8 @@ EXPERIMENTS = {
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
     "growth": Experiment("the same for 500 to 160,000 molecules", "cost", "speed", "run_growth"),
+    "landmarks": Experiment("the default through 2,000 landmarks beside exact fits", "compare",
+                            "speed", "run_landmarks"),
     "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "defaults",
                             "defaults", "run_intervals"),
     "rules": Experiment("other rules of choosing weights for classes", "defaults",
