@@ -204,7 +204,8 @@ def write(out: Path) -> Path | None:
         "otherwise chooses. The other kernels are run here: their settings and C are chosen by "
         "inner folds of the training part, in a support vector machine. ± is the standard error "
         "of the mean over folds. Of a set, all lines of `GraphClassifier` are on the same folds; "
-        "differences below are on shared folds. –: not run.",
+        "the other kernels have ten of these folds, and compare with ours by the differences on "
+        "shared folds below.",
         _accuracy_table(rows),
         *_gain_parts(rows),
         *_choice_parts(rows),

@@ -340,7 +340,8 @@ def _interval_parts(rows: Rows) -> list[str]:
         "factor comes from training molecules predicted without those of their scaffold. How "
         "molecules count in that factor (each the same, or each scaffold the same; those without "
         "a ring or not) was decided on scaffold folds of FreeSolv, ESOL and CHEMBL219_Ki and of "
-        "six other assays; Lipophilicity was not used.",
+        "six other assays; Lipophilicity was not used. The random folds are not the splits of "
+        "[numbers](numbers.md).",
         markdown_table(["set", "folds", "`posterior`", "`scaffold`", "factor"], lines),
     ]
 

@@ -25,13 +25,14 @@ PAGES = {
 
 def write(out: Path) -> Path | None:
     """Write ``index.md``."""
-    if not rows_of(out, "compare_numbers"):
+    numbers, classes = (rows_of(out, f"compare_{part}") for part in ("numbers", "classes"))
+    if not numbers:
         return None
-    classes = rows_of(out, "compare_classes")
     parts = [
         page_compare.short_table(out),
         page_compare.coverage_text(out),
-        page_compare.places_text(classes, "roc_auc", smaller=False),
+        "RMSE of numbers. " + page_compare.places_text(numbers, "rmse", smaller=True),
+        "ROC AUC of classes. " + page_compare.places_text(classes, "roc_auc", smaller=False),
         "![Gain of learned over uniform weights](figures/learning_pays.png)",
         "\n".join(f"- [{name}]({name}.md): {text}" for name, text in PAGES.items()),
         "Every page is written from its rows in `rows/`, one JSON line per fold, split or "

@@ -239,8 +239,8 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
             if (row["set"], row["method"]) == (name, "auto") and row["kind"] != "scaffold"
         ]  # fmt: skip
         own = common_rows([*exact, *(row for row in rows if row["set"] == name)], [], ["split"])
-        score, times, digits = ("rmse", 1, 3) if "rmse" in own[0] else ("accuracy", 100, 1)
-        found = difference(own, "landmarks", "auto", score)
+        score, times, digits = ("rmse", 1, 3) if part == "numbers" else ("accuracy", 100, 1)
+        found = difference(own, "landmarks", "auto", score) if own else None
         if found is None:
             continue
         by_method = grouped(own, "method")

@@ -36,7 +36,7 @@ def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
     assert set(evaluate.BASELINE_NAMES) == set(BASELINES)
 
 
-def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
+def test_the_table_for_people_fits_80_columns(ringed, tmp_path, monkeypatch):
     monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
     done = ok("evaluate", ringed, *FAST, "--covariates", "lab", "--models",
               "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
@@ -49,6 +49,10 @@ def test_the_table_for_people_fits_80_columns(ringed, monkeypatch):
     assert (scores[-1], test[1]) == ("%", "gp_uniform")  # no cell is folded
     args = ["evaluate", ringed, *FAST, "--models", "gp_uniform", "--positive", "acid"]
     assert "about the class 'acid' (37.5 %" in run(*args).out
+    text = ringed.read_text().replace("acid", "active").replace("other", "inactive")
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(text)
+    assert "about the class 'active' (37.5 %" in run("evaluate", renamed, *args[2:-2]).out
 
 
 def test_numbers(numbers):

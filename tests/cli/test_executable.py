@@ -86,11 +86,11 @@ for n in range(20):
 """
 
 
-def started(program, *arguments, **more):
+def started(program, *arguments, on_interrupt=signal.SIG_DFL, **more):
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)], text=True,
         # A test run in the background ignores Ctrl-C, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt), **more,
     )  # fmt: skip
 
 
@@ -107,6 +107,8 @@ def test_stopped_in_the_middle_of_a_fit(place, number, tmp_path):
     data = write_csv(tmp_path / "many.csv", rows)
     process = started(
         STOPPED_IN, place, int(number), "fit", data, "--out", tmp_path / "model.treelens",
+        # a program in the background ignores SIGINT, but not SIGTERM
+        on_interrupt=signal.SIG_IGN if number == signal.SIGTERM else signal.SIG_DFL,
         stderr=subprocess.PIPE,
     )  # fmt: skip
     _, errors = process.communicate(timeout=120)

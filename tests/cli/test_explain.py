@@ -168,11 +168,13 @@ def test_the_class_that_is_looked_for_is_said(files):
     active = high.map({True: "active", False: "inactive"}).to_numpy()
     model = tl.GraphClassifier(depth=1, descriptors=False).fit(known["smiles"].tolist(), active)
     model.save(files / "classes.treelens")
-    for more, wanted in ((), "active"), (("--wanted", "inactive"), "inactive"):
+    minimized = (("--minimize",), "inactive")
+    for more, wanted in ((), "active"), (("--wanted", "inactive"), "inactive"), minimized:
         done = run("suggest", files / "classes.treelens", files / "pool.csv", "--n", 2, *more)
         assert f"2 of 33 candidates, looking for class {wanted}" in done.out, done.err
         done = run("advise", files / "classes.treelens", LEAD, *more)
         assert f"towards class {wanted}" in done.out, done.err
+    assert "active - inactive" in run("patterns", files / "classes.treelens").out
 
 
 def test_a_bad_condition_is_one_error(files):

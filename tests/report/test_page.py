@@ -147,6 +147,8 @@ def test_writing(cases, tmp_path, monkeypatch):
     monkeypatch.setattr("treelens.report.summary.summarize", lambda *_, **__: pytest.fail("worked"))
     with pytest.raises(FileNotFoundError, match="does not exist"):
         write_report(model, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(ValueError, match="HTML page"):
+        write_report(model, tmp_path / "report.png")
 
 
 # --- numbers and charts ---------------------------------------------------------------------------

@@ -198,3 +198,23 @@ def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
         return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
 
     assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
+
+
+def test_all_parts_are_about_the_same_of_two_classes(cases):
+    _, graphs, y = cases["classes"]
+    named = [np.where(y == y[0], *names) for names in (("active", "inactive"), ("yes", "no"))]
+    train, test = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0
+    (one, first), (other, second) = (
+        (model, model.summary(graphs[test], target[test]))
+        for target in named
+        for model in [tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs[train], target[train])]
+    )
+    assert (first["model"]["positive"], second["model"]["positive"]) == ("active", "yes")
+    decisions = [model.explain(graphs[0]).decision for model in (one, other)]
+    assert decisions[0] == pytest.approx(decisions[1], rel=1e-3)
+    for key in ("scores", "validation"):
+        assert first[key]["roc"][0]["class"] == first[key]["thresholds"]["positive"] == "active"
+        parts = [[part["predicted"] for part in x[key]["reliability"]] for x in (first, second)]
+        assert parts[0] == pytest.approx(parts[1], rel=1e-3)
+    effects = [{row["id"]: row["effect"] for row in x["patterns"]["rows"]} for x in (first, second)]
+    assert effects[0] == pytest.approx(effects[1], rel=0.01, abs=1e-3)

@@ -49,7 +49,7 @@ def evaluate_cli(
         default="roc_auc; accuracy of several classes; rmse of numbers",
     )] = None,
     positive: Annotated[str | None, options.option(
-        "Of PR AUC, recall and precision.", metavar="CLASS", default=options.POSITIVE,
+        "The class of PR AUC, recall and precision.", metavar="CLASS", default=options.POSITIVE,
     )] = None,
     folds: Annotated[int, options.option("Outer folds.", min=2)] = 5,
     repeats: Annotated[int, options.option("Repetitions of them.", min=1)] = 1,
@@ -140,6 +140,7 @@ def _evaluated(
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
+    from treelens.graphs.convert import positive_code
     from treelens.graphs.recipe import noun_of
 
     graphs, y = table.learned()
@@ -149,7 +150,8 @@ def _evaluated(
     check_choice("--score", tested, tuple(NUMBER_SCORES if numbers else CLASS_SCORES))
     if positive is not None:
         check_choice("--positive", positive, tuple(classes if len(classes) == 2 else ()))
-    named = (positive or classes[1]) if len(classes) == 2 else None
+    code = None if numbers else positive_code(np.unique(y))
+    named = positive if code is None else positive or classes[code]
     beside = {"covariates": list(table.covariates)}
     found = cross_validate(
         models, graphs, y, splits, positive=named,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, shortened
 
-_SHARE = "frequency "  # what the columns of classes are called
 _LOCAL = "127.0.0.1"
 _SHOWN = 24  # rows of a long table
 _LONGEST = 14  # characters of a molecule: a line has 80
@@ -114,13 +113,9 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     """Print a table; a pattern reads root(neighbour(...),...), with the bond before a neighbour."""
     patterns = result["patterns"]
     first = patterns[0] if patterns else {}
-    classes = [str(name).removeprefix(_SHARE) for name in first if str(name).startswith(_SHARE)]
-    side, compared = {"class": "class"}, "largest - smallest"
+    side = {"class": "class"}
     if "mean_with" in first:
-        side, compared = {"mean with it": "mean_with", "mean without": "mean_without"}, (
-            "with - without")  # fmt: skip
-    elif len(classes) == 2:
-        compared = f"{classes[1]} - {classes[0]}"
+        side = {"mean with it": "mean_with", "mean without": "mean_without"}
     rows = [
         [row["pattern"], row["depth"], float(row["weight"]), row["support"],
          *(row[x] if x != "class" else str(row[x]) for x in side.values()),
@@ -129,7 +124,7 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     ]  # fmt: skip
     title = f"Patterns: {len(rows)} of {result['n_patterns']}"
     title += "" if result["learned"] else " (weights are uniform)"
-    columns = ["pattern", "depth", "weight", result["noun"], *side, compared]
+    columns = ["pattern", "depth", "weight", result["noun"], *side, result["compared"]]
     output.table(columns, rows, title)
 
 

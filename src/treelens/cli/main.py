@@ -299,8 +299,8 @@ def _pass_interrupts_on() -> None:
             signal.sigwait({signal.SIGINT})
             signal.pthread_kill(main, signal.SIGURG)
 
-    for other in (signal.SIGURG, signal.SIGTERM):
-        signal.signal(other, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGURG, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     Thread(target=wait, args=[get_ident()], daemon=True).start()
 

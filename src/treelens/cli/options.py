@@ -58,7 +58,7 @@ Ids = Annotated[Text, column(
 Minimize = Annotated[bool, option(
     "Small values are wanted; of two classes the other one.", "--minimize",
 )]  # fmt: skip
-POSITIVE = "the second of two, or the one that it negates"
+POSITIVE = "the second of two, or the first if the second negates it"
 Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", default=POSITIVE)]
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
 CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]

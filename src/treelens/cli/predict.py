@@ -55,12 +55,12 @@ def predict_cli(
     """Predict numbers or classes of DATA with one or more MODELs.
 
     Writes one line a row. Numbers: prediction, standard deviation and 90 % interval of a new
-    measurement. Classes: class, probabilities, decision value. Both: whether the molecule is in the
-    domain of applicability, the expected error, the similarity to the nearest training graph, and
-    the share of patterns that no training graph has. Columns of several models begin with their
-    targets. Rows that cannot be read stay, with the reason in the last column. Text that a
-    spreadsheet would run as a formula gets a quote in front. The same command continues one that
-    was stopped.
+    measurement. Classes: class, probabilities, decision value (of two, positive for the second).
+    Both: whether the molecule is in the domain of applicability, the expected error, the similarity
+    to the nearest training graph, and the share of patterns that no training graph has. Columns of
+    several models begin with their targets. Rows that cannot be read stay, with the reason in the
+    last column. Text that a spreadsheet would run as a formula gets a quote in front. The same
+    command continues one that was stopped.
     """
     from treelens.storage.files import checked_target, csv_text
 
@@ -252,6 +252,9 @@ def _summary(
         columns = file_columns(each.model)
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
+        if truth is not None and "smiles" in whole:
+            trained = set(each.model.model_.training.smiles or ())
+            summary["n_trained_on"] = int(whole["smiles"].iloc[truth[0]].isin(trained).sum())
         about = f"{each.name}: " if each.prefix else ""
         noun = noun_of(each.model.recipe_)
         unseen = summary["mean_out_of_vocabulary"]
@@ -267,8 +270,8 @@ def _summary(
             )
         if n := summary.get("n_trained_on"):
             output.note(
-                f"{about}{n} of {summary['n_scored']} scored {noun} are training {noun} to the "
-                "model: the scores flatter. Score others, or run 'treelens evaluate'."
+                f"{about}{n} of {summary['n_scored']} scored {noun} are training {noun}: the "
+                "scores are too good. Score others, or run 'treelens evaluate'."
             )
         if summary.get("n_known_classes") == 0:
             output.note(f"{about}None of the true classes is a class of the model.")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from sklearn.base import is_regressor
 
 from treelens.decisions.suggest import direction
 from treelens.estimators.named_models import prediction_table
@@ -96,7 +97,8 @@ def advise(
     >>> table["change"].iloc[0], bool(table["difference"].iloc[0] > 0.5)
     ('Cl >> F', True)
     """
-    code, column, sign = direction(model, wanted, maximize=True)
+    numbers = is_regressor(model)  # whose differences keep their sign
+    code, column, sign = direction(model, wanted, maximize or numbers)
     with quiet():
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
@@ -114,7 +116,7 @@ def advise(
     middle["measured"] = [smiles in measured for smiles in ideas]
     right = pd.DataFrame([_support(pairs, values, names) for _, pairs in ideas.values()])
     table = pd.concat([left, middle, right], axis=1).sort_values(
-        "difference", ascending=not maximize, kind="stable", ignore_index=True
+        "difference", ascending=numbers and not maximize, kind="stable", ignore_index=True
     )
     table = table if n is None else table.head(n)
     table.attrs["wanted"] = None if code is None else str(model.classes_[code])

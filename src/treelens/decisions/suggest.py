@@ -209,8 +209,8 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
             raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
         return None, 0, 1.0 if maximize else -1.0
     classes = getattr(model, "classes_", np.empty(0))
-    if wanted is None and len(classes) == 2:
-        wanted = classes[positive_code(classes) ^ (not maximize)]
+    if wanted is None and (code := positive_code(classes)) is not None:
+        wanted = classes[code if maximize else 1 - code]
     found = [k for k, each in enumerate(classes) if each == wanted or str(each) == str(wanted)]
     if not found:
         names = ", ".join(map(str, classes))

@@ -69,7 +69,7 @@ def _class_scores(model: Any) -> dict[str, Any]:
     """Return leave-one-out scores; recall and precision are of the class that effects are of."""
     codes, chances = model.train_codes_, model.loo_.probabilities
     predicted = codes_among(model.loo_.predictions, model.classes_)
-    positive = positive_code(model.classes_) if len(model.classes_) == 2 else None
+    positive = positive_code(model.classes_)
     counts = np.bincount(codes)
     scores = {
         "model": class_scores(codes, predicted, chances, positive),
@@ -190,20 +190,24 @@ def pattern_summary(model: Any, n: int, order: str = "auto") -> dict[str, Any]:
         "n_patterns": len(model.weights_),
     }
     if not n:
-        return {**facts, "patterns": []}
+        return {**facts, "patterns": [], "compared": ""}
     table = model.patterns_  # sorted by weight already
     shares = table.filter(regex="^frequency ")
     if "mean_with" in table:
         table["difference"] = table["mean_with"] - table["mean_without"]
-    elif shares.shape[1] == 2:
-        table["difference"] = shares.iloc[:, 1] - shares.iloc[:, 0]
+        compared = "with - without"
+    elif (code := positive_code(model.classes_)) is not None:
+        table["difference"] = shares.iloc[:, code] - shares.iloc[:, 1 - code]
+        compared = f"{model.classes_[code]} - {model.classes_[1 - code]}"
     else:
         table["difference"] = shares.max(axis=1) - shares.min(axis=1)
+        compared = "largest - smallest"
     if order == "auto":
         order = "weight" if learned else "difference"
     if order != "weight":
         table = table.sort_values(order, ascending=False, kind="stable", key=abs)
-    return {**facts, "patterns": table.head(n).reset_index().to_dict("records")}
+    rows = table.head(n).reset_index().to_dict("records")
+    return {**facts, "patterns": rows, "compared": compared}
 
 
 def model_facts(model: Any) -> dict[str, Any]:

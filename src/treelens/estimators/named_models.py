@@ -268,9 +268,6 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
     scored = None
     if truth is not None and (kept := readable[truth[0]]).any():
         scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
-        if "similarity" in rows:  # the patterns of a training graph
-            same = scored[0]["similarity"].astype(float) > 1.0 - 1e-9
-            summary["n_trained_on"] = int(same.sum())
     of = _class_summary if hasattr(model, "classes_") else _number_summary
     return summary | of(model, found, scored)
 
@@ -287,7 +284,7 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
         return {"predicted": sizes, "accuracy": None}
     rows, y = truth
     chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
-    positive = positive_code(model.classes_) if len(model.classes_) == 2 else None
+    positive = positive_code(model.classes_)
     codes = codes_among(y, model.classes_)
     predicted = codes_among(named(rows["class"]), model.classes_)
     return {

@@ -64,9 +64,8 @@ def cross_validate(
 
     found: dict[str, dict[str, Any]] = {}
     every = np.unique(y)
-    if positive is None and len(every) == 2:
-        positive = every[positive_code(every)]
-    named = np.array([] if positive is None else [positive])
+    if positive is None and (default := positive_code(every)) is not None:
+        positive = every[default]
     for name, model in models.items():
         start = time.perf_counter()
         rows, means = [], []
@@ -78,7 +77,8 @@ def cross_validate(
                 rows.append(number_scores(y[test], mean, std))
             else:
                 classes = fitted.classes_
-                code = codes_among(named, classes)[0] if len(classes) == len(every) == 2 else None
+                two = len(classes) == len(every) == 2
+                code = codes_among(np.array([positive]), classes)[0] if two else None
                 predicted = codes_among(fitted.predict(graphs[test]), classes)
                 truth = codes_among(y[test], classes)
                 chances = fitted.predict_proba(graphs[test])

@@ -245,8 +245,8 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
             )
         return [(0, 1.0, None)]
     codes = np.arange(len(classes))
-    if class_label is None and len(classes) == 2:
-        class_label = classes[positive_code(classes)]
+    if class_label is None and (code := positive_code(classes)) is not None:
+        class_label = classes[code]
     if class_label is not None:
         codes = np.flatnonzero(classes == class_label)
         if not len(codes):

@@ -150,8 +150,8 @@ def fragment_table(
     table = _table(explained, kept, targets, classes, smarts)
     if len(size) > 1 or next(iter(size)) is not None:
         table.insert(0, "class_label", [label for _, label, _ in found])
-    if classes is not None and class_label is None and len(classes) == 2:
-        class_label = classes[positive_code(classes)]
+    if class_label is None and (code := positive_code(classes)) is not None:
+        class_label = classes[code]  # type: ignore[index]
     noun = noun_of(graphs.recipe)
     none = f"No fragment in at least {min_support} {noun} has an effect beyond two standard errors."
     if not expansion.forest.depth:

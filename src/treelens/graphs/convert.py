@@ -232,16 +232,19 @@ def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
-def positive_code(classes: np.ndarray) -> int:
+def positive_code(classes: np.ndarray | None) -> int | None:
     """Return which of two classes effects, scores and suggestions are about.
 
-    The second, as in scikit-learn, unless its name negates that of the first.
+    The second, as in scikit-learn, unless its name negates that of the first. None for numbers and
+    for other counts of classes.
 
     Examples
     --------
     >>> positive_code(np.array(["no", "yes"])), positive_code(np.array(["active", "inactive"]))
     (1, 0)
     """
+    if classes is None or len(classes) != 2:
+        return None
     if classes.tolist() == ["+", "-"]:
         return 0
     first, second = (re.sub(r"[\W_]", "", str(name)).casefold() for name in classes.tolist())

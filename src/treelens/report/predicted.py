@@ -377,7 +377,7 @@ def class_scores(
         more["log_loss"] = None
     else:
         more["sure"] = metrics.sure_predictions(codes, predicted, probabilities)
-        more["reliability"] = list(reliability(codes, probabilities))
+        more["reliability"] = list(reliability(codes, probabilities, positive_code(classes)))
         more["thresholds"] = threshold_counts(codes, probabilities, classes, threshold)
         if threshold is not None:
             more["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
@@ -396,10 +396,11 @@ def class_scores(
 
 
 def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
-    """Yield one curve for two classes, of the second; else one for each class."""
+    """Yield one curve for two classes, of the positive one; else one for each class."""
     from sklearn.metrics import auc, roc_curve
 
-    for code in [1] if len(classes) == 2 else range(len(classes)):
+    positive = positive_code(classes)
+    for code in range(len(classes)) if positive is None else [positive]:
         truth, column = codes == code, columns[:, min(code, columns.shape[1] - 1)]
         if truth.all() or not truth.any():
             continue
@@ -414,10 +415,12 @@ def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> 
         }
 
 
-def reliability(codes: np.ndarray, probabilities: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield observed frequencies by tenths of probability, of the second or the likeliest class."""
-    if probabilities.shape[1] == 2:
-        predicted, true = probabilities[:, 1], codes == 1
+def reliability(
+    codes: np.ndarray, probabilities: np.ndarray, code: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield observed frequencies by tenths of probability, of one class or of the likeliest."""
+    if code is not None:
+        predicted, true = probabilities[:, code], codes == code
     else:
         predicted, true = probabilities.max(axis=1), probabilities.argmax(axis=1) == codes
     place = np.minimum((predicted * _N_BINS).astype(int), _N_BINS - 1)
@@ -438,9 +441,10 @@ def threshold_counts(
     codes: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, threshold: Threshold | None
 ) -> dict[str, Any] | None:
     """Return true and false positives at thresholds of 0, 1, ... 100 %; None of many classes."""
-    if len(classes) != 2:
+    code = positive_code(classes)
+    if code is None:
         return None
-    code, value = positive_code(classes), 0.5
+    value = 0.5
     if threshold is not None:
         code, value = threshold.code, threshold.value
     positive, probability = codes == code, probabilities[:, code]

@@ -22,7 +22,7 @@ from treelens.explain.scene import shortened
 from treelens.explain.smarts import group_queries, groups_of, is_molecule
 from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.convert import learned_transform
+from treelens.graphs.convert import learned_transform, positive_code
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
@@ -335,7 +335,8 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
     effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
     holders = np.bincount(effects.indices, minlength=effects.shape[1])
     size = np.asarray(abs(effects).sum(axis=0)).ravel() / len(chosen)
-    total = np.asarray(effects.sum(axis=0)).ravel()
+    sign = -1.0 if positive_code(expansion.classes) == 0 else 1.0
+    total = sign * np.asarray(effects.sum(axis=0)).ravel()
     order = np.lexsort((np.arange(len(size)), -size))[:MOST_PATTERNS]
     order = order[size[order] > 0]
     support, ids = model.training.histograms.support, order + expansion.first_pattern

@@ -14,6 +14,7 @@ from treelens.explain.scene import shortened
 from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
+from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
@@ -142,6 +143,7 @@ def _model(estimator: Any) -> dict[str, Any]:
     return {
         "estimator": type(estimator).__name__,
         "classes": [] if classes is None else [str(label) for label in classes.tolist()],
+        "positive": None if (code := positive_code(classes)) is None else str(classes[code]),
         "training_classes": shares,
         "training_values": values,
         "target": None if table is None or not table.target else table.target_in_words,
