@@ -159,7 +159,7 @@ function neighborFigure(near, model) {
 
 function measuredCells(measured, model) {
   if (!measured) return ["", "", ""];
-  const label = model.kind === "classes" ? model.classes.at(-1) : null;
+  const label = model.positive;
   const text = (value) => (label === null ? number(value, model) : percent(value[label]));
   return [String(measured.n), text(measured.with), text(measured.without)];
 }
@@ -168,7 +168,7 @@ function groupTable(groups, model) {
   const table = element("table"), head = element("tr"), body = element("tbody");
   const effect = (value) => signed(minus(value.toFixed(model.decimals ?? 2)));
   const known = groups.some((group) => group.measured);
-  const mean = model.kind === "numbers" ? "mean" : `share of ${model.classes.at(-1)}`;
+  const mean = model.kind === "numbers" ? "mean" : `share of ${model.positive}`;
   const titles = ["group", "adds", ...(known ? ["training molecules with it", `their ${mean}`, `${mean} of the others`] : [])];
   for (const title of titles) head.append(element("th", title, { scope: "col" }));
   for (const group of groups) {
