@@ -209,7 +209,7 @@ def test_many_classes_of_an_svm(synthetic):
     assert np.array(found["scores"]["confusion"]).shape == (3, 3)
     assert found["validation"]["log_loss"] is None  # votes have no probabilities
     chances = np.array([[0.7, 0.2, 0.1], [0.1, 0.72, 0.18], [0.5, 0.3, 0.2]])
-    parts = reliability(np.array([0, 2, 0]), chances)  # of the predicted class
+    parts = reliability(np.array([0, 2, 0]), chances, None)  # of the predicted class
     assert [(part["n"], part["observed"]) for part in parts] == [(1, 1.0), (2, 0.5)]
 
 

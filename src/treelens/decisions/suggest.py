@@ -407,9 +407,9 @@ def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np
         if kind(found) != "truth":
             raise ValueError("compare something, as in 'MW < 500 and logP <= 5'")
     except (ValueError, SyntaxError, TypeError, ArithmeticError, RecursionError) as error:
-        raise GraphDataError(
-            f"The condition {condition[:200]!r} cannot be used: {error}."
-        ) from None
+        wrong = isinstance(error, SyntaxError)
+        why = "write it like 'MW < 500 and logP <= 5'" if wrong else error
+        raise GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.") from None
     return found.to_numpy(dtype=bool, na_value=False)
 
 
