@@ -4,6 +4,8 @@ import re
 from functools import cache
 
 import numpy as np
+import pytest
+from reproduction.compare import PARTS
 from reproduction.earlier_classes import hiv_tests
 from reproduction.fragments import NO_DESCRIPTORS
 from reproduction.page_choice import comparisons
@@ -68,6 +70,15 @@ def test_chemprop_in_the_readme():
     behind, _, p = difference(rows, "auto", "chemprop_ensemble", "rmse")
     found = quoted("README.md", "its five networks are ahead by # (p = #)")
     assert found == (f"{behind:.3f}", f"{p:.2f}")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_all_methods_of_a_split_have_the_same_test_part(part):
+    sizes: dict[tuple, set] = {}
+    for row in rows_of(RESULTS, f"compare_{part}"):
+        key = row["set"], row["kind"], row["split"]
+        sizes.setdefault(key, set()).add((row["n_train"], row["n_test"]))
+    assert {key: found for key, found in sizes.items() if len(found) > 1} == {}
 
 
 def test_where_the_readme_says_not_to_use_it():
