@@ -333,7 +333,7 @@ def write_classes(out: Path) -> Path | None:
         "[numbers](numbers.md). MCC and accuracy are of predicted classes, with a threshold that "
         "is tuned on the training part where a class is rare; Brier score and log loss are of "
         "probabilities. ± is the standard deviation over folds. Chemprop was trained on a GPU, "
-        "whose time did not suffice for ensembles on scaffold folds and for HIV; lines of HIV with "
+        "whose time did not suffice for all ensembles on scaffold folds and HIV; lines of HIV with "
         "fewer folds are slow ones.",
         places_text(rows, "roc_auc", smaller=False),
     ]
