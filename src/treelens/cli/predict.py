@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain, islice
@@ -162,15 +162,8 @@ def _predict_table(
             done = Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
         else:
             done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
-        if n_done:
-            output.progress(f"Continuing after {n_done:,} rows that are done.")
-        n_rows, printed = n_done, time.monotonic()
-        for chunk in done:
+        for chunk in _with_progress(output, done, n_done):
             output.note(*chunk.notes)
-            n_rows += len(chunk.frame)
-            if time.monotonic() > printed + _SECONDS_BETWEEN_LINES:
-                output.progress(f"{n_rows:,} rows predicted ...")
-                printed = time.monotonic()
             if sink is None:
                 frames.append(chunk.frame)
             else:
@@ -186,6 +179,21 @@ def _predict_table(
     ]
     output.note(*notes)
     return pd.concat(frames, ignore_index=True), truths, sink is not None
+
+
+def _with_progress(
+    output: Output, chunks: Iterable[PredictedRows], n_rows: int
+) -> Iterator[PredictedRows]:
+    """Yield predicted chunks, and print now and then how many rows are done."""
+    if n_rows:
+        output.progress(f"Continuing after {n_rows:,} rows that are done.")
+    printed = time.monotonic()
+    for chunk in chunks:
+        n_rows += len(chunk.frame)
+        if time.monotonic() > printed + _SECONDS_BETWEEN_LINES:
+            output.progress(f"{n_rows:,} rows predicted ...")
+            printed = time.monotonic()
+        yield chunk
 
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
