@@ -62,6 +62,26 @@ def test_solvers_meet_at_the_generic_optimum(small, radius, generic):
         assert learned.history[-1] == pytest.approx(optimum, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["wasserstein", "subtree"])
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_does_not_decide_whether_it_converged(seed, kind):
+    """A tolerance beyond what rounding allows: the objective is at its optimum all the same."""
+    histograms = histograms_of(random_collection(np.random.default_rng(seed), 10), 1)
+    features, labels = PairFeatures.from_histograms(histograms, kind), np.arange(10) % 2
+    for radius in RADII:
+        learned = learn_weights(features, labels, radius=radius, tol=1e-12, max_iter=2000)
+        assert learned.converged
+        assert learned.gaps[-1] < 1e-7
+
+
+def test_without_progress_far_from_the_optimum_it_has_not_converged():
+    problem = Minimization(Quadratic(np.ones(3), np.zeros(3)), BALL, tol=1e-3)
+    for _ in range(40):
+        problem.record(problem.evaluate(np.ones(3))[0])
+    assert problem.stopped
+    assert not problem.converged
+
+
 @pytest.mark.parametrize("small", ["wasserstein"], indirect=True)
 def test_stochastic_meets_them_too(small):
     features, labels = small

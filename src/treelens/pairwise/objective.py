@@ -201,8 +201,9 @@ def curvature_guess(features: PairFeatures) -> np.ndarray:
 
 CENTER = 1.0
 # A norm this little above the radius counts as on the sphere, so that projecting twice is
-# projecting once although norms are rounded.
-_ON_SPHERE = 1.0 + 1e-12
+# projecting once although norms are rounded. A wider margin would stop the solvers early: from a
+# point outside the set no step into it descends.
+_ON_SPHERE = 1.0 + 1e-14
 _MAX_ROUNDS = 200
 _FLAT = 1e-150  # slopes so much flatter than the steepest count as zero: their squares would vanish
 

@@ -42,6 +42,9 @@ _CHUNK = 1 << 16
 _MIN_SHARE = 1e-9
 _PATIENCE = 30
 _STALLED = 1e-15
+# The gap is of first order in the distance to the optimum, the objective of second: where rounding
+# of the objective (1e-16) hides all further progress, the gap is some 1e-8.
+_GAP_AT_ROUNDING = 1e-6
 
 
 # --- settings ---------------------------------------------------------------------------------
@@ -173,6 +176,7 @@ class Minimization:
     values: list[float] = field(default_factory=list)  # at the start and after every iteration
     gaps: list[float] = field(default_factory=list)  # likewise, relative to the objective
     lower_bound: float = -np.inf
+    exhausted: bool = False  # no step in any direction lowers the objective
 
     def evaluate(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return objective and gradient at a point, whose tangent plane may raise the bound."""
@@ -188,16 +192,24 @@ class Minimization:
         self.gaps.append(max(value - self.lower_bound, 0.0) / scale)
 
     @property
+    def stalled(self) -> bool:
+        """Whether the last 30 iterations brought no more than rounding."""
+        return len(self.values) > _PATIENCE and (
+            self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
+        )
+
+    @property
     def converged(self) -> bool:
-        return bool(self.gaps and self.gaps[-1] <= self.tol)
+        """Whether the gap is within the tolerance, or as small as rounding allows."""
+        if not self.gaps:
+            return False
+        at_rounding = self.exhausted or self.stalled
+        return self.gaps[-1] <= max(self.tol, _GAP_AT_ROUNDING if at_rounding else 0.0)
 
     @property
     def stopped(self) -> bool:
-        """Whether it converged, is out of iterations, or the last 30 brought no more than noise."""
-        stalled = len(self.values) > _PATIENCE and (
-            self.values[-_PATIENCE - 1] - self.values[-1] <= _STALLED * abs(self.values[-1])
-        )
-        return self.converged or stalled or len(self.values) > self.max_iter
+        """Whether it converged, stalled or is out of iterations."""
+        return self.converged or self.stalled or len(self.values) > self.max_iter
 
 
 def first_step(direction: np.ndarray, constraint: BallConstraint) -> float:
@@ -246,7 +258,8 @@ def projected_quasi_newton(
         found = _line_search(problem, weights, target, value, gradient)
         if found is None:
             if curvature.empty:
-                break  # not even the gradient itself descends: only rounding is left
+                problem.exhausted = True  # not even the gradient itself descends
+                break
             curvature = CurvatureModel(metric)
             continue
         new_weights, value, new_gradient = found
