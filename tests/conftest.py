@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 
 # Tests run in two processes: their OpenMP threads would wait for each other.
@@ -19,11 +20,27 @@ from treelens import GraphCollection, read_tudataset
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without numba (``make interpreted``) hashes wrap aloud, and examples take long."""
+    """No example has a deadline; without numba hashes wrap aloud, and examples take long."""
+    settings.register_profile("compiled", deadline=None)
+    settings.register_profile("interpreted", deadline=None, max_examples=25)
+    settings.load_profile("interpreted" if numba.config.DISABLE_JIT else "compiled")
     if numba.config.DISABLE_JIT:
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered in scalar")
-        settings.register_profile("interpreted", max_examples=25)
-        settings.load_profile("interpreted")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a line each what was not run, and why."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped {count}: {reason}")
+    if expected := len(terminalreporter.getreports("xfailed")):
+        terminalreporter.write_line(
+            f"xfailed {expected}: scikit-learn's checks of estimators that take tables, not graphs"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -61,18 +63,34 @@ def test_the_citation_is_of_this_version():
     assert release.version_of_citation(release.ROOT) == treelens.__version__.split(".dev")[0]
 
 
-def test_what_does_not_belong_into_a_wheel_is_named(tmp_path):
-    wheel = tmp_path / "treelens-1.2.3-py3-none-any.whl"
-    check = script("check_wheel")
-    names = [*check.NEEDED, "treelens/graphs/collection.py", "treelens-1.2.3.dist-info/METADATA"]
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name in names:
-            archive.writestr(name, "")
-    assert check.problems_with(wheel) == []
-    with zipfile.ZipFile(wheel, "a") as archive:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel of this checkout, or a skip that says why it cannot be built."""
+    builders = pytest.importorskip("hatchling.builders.wheel", reason="needs hatchling")
+    builder = builders.WheelBuilder(str(SCRIPTS.parents[1]))
+    return Path(next(builder.build(directory=str(tmp_path_factory.mktemp("dist")))))
+
+
+@pytest.fixture(scope="module")
+def checkout_files() -> set[str]:
+    """The files of the package, or a skip that says why they are not known."""
+    try:
+        return script("check_wheel").files_of_checkout()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs a git checkout")
+
+
+def test_the_wheel_of_this_checkout_is_complete(wheel, checkout_files):
+    assert script("check_wheel").problems_with(wheel, checkout_files) == []
+    assert "treelens/serve/templates/page.html" in checkout_files
+
+
+def test_what_a_wheel_has_too_much_or_too_little_is_named(wheel, checkout_files, tmp_path):
+    check, spoiled = script("check_wheel"), tmp_path / wheel.name
+    shutil.copy(wheel, spoiled)
+    with zipfile.ZipFile(spoiled, "a") as archive:
         archive.writestr("reproduction/grids.py", "")
         archive.writestr("treelens/graphs/__pycache__/collection.pyc", "")
-    assert len(check.problems_with(wheel)) == 2
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("treelens/__init__.py", "")
-    assert len(check.problems_with(wheel)) == len(check.NEEDED)
+    problems = check.problems_with(spoiled, checkout_files | {"treelens/gone.py"})
+    assert len(problems) == 3
+    assert {p.split(": ")[1] for p in problems} >= {"reproduction/grids.py", "treelens/gone.py"}

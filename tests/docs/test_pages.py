@@ -47,6 +47,13 @@ def test_the_readme_keeps_its_word_on_length():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 95
 
 
+def test_what_the_readme_names_as_test_command_is_what_has_to_pass():
+    first = next(b for b in blocks(ROOT / "README.md") if b.language == "bash")
+    commands = [line.split("#")[0].strip() for line in first.text.splitlines()]
+    assert commands == ["make demo", "make test"]
+    assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
 @pytest.mark.parametrize(
     ("block", "message"),
     [("bash\ntreelens no-such-command", "no-such-command"), ("pycon\n>>> 1 + 1\n3", "Expected")],

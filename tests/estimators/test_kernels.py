@@ -49,7 +49,7 @@ CLOSE = {"rtol": 1e-12, "atol": ATOL}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 every_model = pytest.mark.parametrize("model", [*VARIANTS, *WALKS], ids=repr)
 either_weights = pytest.mark.parametrize("weighted", [False, True])
-few_examples = settings(deadline=None, max_examples=12)
+few_examples = settings(max_examples=12)
 any_graphs = collections(edge_labels=True)
 
 

@@ -112,7 +112,7 @@ def test_planted_nodes_rank_first(kernel, fit_model):
     assert np.mean(areas) >= 0.98
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), first_depth=st.integers(0, 1), n_depths=st.integers(1, 4))
 def test_spreading_follows_the_unfolded_tree(seed, first_depth, n_depths):
     rng, n = np.random.default_rng(seed), 7

@@ -52,7 +52,7 @@ def test_one_limit_is_exact(limit, sign):
     assert found[1][0] == pytest.approx(second - first**2, abs=2e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32 - 1), st.integers(1, 40), st.floats(-6, 3), st.floats(-8, 8),
     st.floats(0, 0.9999),

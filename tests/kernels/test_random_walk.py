@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import paths as naive
@@ -44,7 +44,6 @@ def dense_collection(
     return as_graph_collection(graphs)
 
 
-@settings(deadline=None)  # the first example may compile
 @given(collections(min_nodes=0, edge_labels=True, directed=None), st.booleans())
 def test_steps_match_the_naive_twin(graphs, edge_labels):
     side = walked(graphs, edge_labels)
@@ -73,7 +72,6 @@ def check_kernel(graphs: GraphCollection, edge_labels: bool, *setting) -> None:
     np.testing.assert_allclose(walk_diagonal(side, *setting), np.diag(expected), rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(collections(directed=None), st.floats(0.01, 0.95))
 def test_solved_sums_match_a_dense_solver(graphs, share):
     side = walked(graphs)
@@ -84,7 +82,6 @@ def test_solved_sums_match_a_dense_solver(graphs, share):
     check_kernel(graphs, False, None, decay)
 
 
-@settings(deadline=None)
 @given(
     graphs=collections(min_nodes=0, edge_labels=True, directed=None),
     edge_labels=st.booleans(),
@@ -113,7 +110,6 @@ def test_threads_change_no_bit_of_counts_too_large_to_be_exact(rng):
         assert np.array_equal(walk_kernel(side, other, 13, 0.1, n_jobs), cross)
 
 
-@settings(deadline=None)
 @given(collections(min_nodes=0, directed=None))
 def test_spectral_radii_match_a_dense_solver(graphs):
     side = walked(graphs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from treelens.pairwise.objective import (
@@ -38,7 +38,6 @@ def test_projections_and_minimizers_are_those_of_a_generic_solver(generic, radiu
     assert g @ ball_minimizer(g, radius) <= g @ theirs + 1e-6
 
 
-@settings(deadline=None)
 @given(vectors, st.sampled_from(RADII), st.integers(0, 1000))
 def test_projection_obeys_the_variational_inequality(v, radius, seed):
     """``<v - p, w - p> <= 0`` for every ``w`` of the set holds for the projection alone."""
@@ -52,7 +51,6 @@ def test_projection_obeys_the_variational_inequality(v, radius, seed):
     assert project_ball(v, 0.0).tolist() == [1.0] * len(v)
 
 
-@settings(deadline=None)
 @given(vectors, st.sampled_from(RADII))
 def test_nothing_in_the_set_is_below_the_linear_minimizer(g, radius):
     lowest = ball_minimizer(g, radius)

@@ -55,7 +55,7 @@ def test_a_vocabulary_is_a_forest_of_one_tree(edge_labels):
     assert (forest.transform(graphs).colors == colors.colors).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(collections())
 def test_a_parent_is_what_the_same_nodes_carry_one_level_before(graphs):
     forest, colors = PatternForest.fit(graphs, 2, ("structure", "labels"))

@@ -43,7 +43,7 @@ def same(a: PatternHistograms, b: PatternHistograms) -> bool:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(train=collections(min_nodes=0), new=collections(min_nodes=0))
 def test_counts_and_unseen_by_definition(train: GraphCollection, new: GraphCollection) -> None:
     histograms, vocabulary, colors = counted(train, new)
@@ -57,7 +57,7 @@ def test_counts_and_unseen_by_definition(train: GraphCollection, new: GraphColle
             assert {c: n for c, n in enumerate(found) if n} == dict(expected)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(train=collections(), new=collections())
 def test_seen_and_unseen_masses_make_one(train: GraphCollection, new: GraphCollection) -> None:
     histograms, _, _ = counted(train, new)
@@ -85,7 +85,7 @@ def test_depths_that_were_not_counted(rng: np.random.Generator) -> None:
             histograms.select_depths(first, last)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_select_graphs(data: st.DataObject) -> None:
     graphs = data.draw(collections(min_graphs=2))
@@ -159,7 +159,7 @@ def by_definition(histograms: PatternHistograms, kind: str, i: int, j: int) -> n
 
 
 @pytest.mark.parametrize("kind", PAIR_KINDS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(graphs=collections(min_graphs=2))
 def test_the_plain_feature_is_the_kernel_term_by_term(kind: str, graphs: GraphCollection) -> None:
     histograms = histograms_of(graphs)

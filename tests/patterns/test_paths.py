@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import paths as naive
@@ -67,7 +67,6 @@ def test_many_walks_are_noticed(n):
 
 
 @pytest.mark.interpreted
-@settings(deadline=None)  # the first example may compile
 @given(collections(min_graphs=2, directed=None), st.integers(1, 5))
 def test_every_triple_is_counted_under_its_name(graphs, cut):
     train = graphs[: min(cut, len(graphs) - 1)]
@@ -86,7 +85,6 @@ def test_every_triple_is_counted_under_its_name(graphs, cut):
 
 
 @pytest.mark.interpreted
-@settings(deadline=None)  # the first example may compile
 @given(
     collections(min_graphs=2, max_nodes=5, edge_labels=True, directed=None),
     st.booleans(),

@@ -50,7 +50,7 @@ def any_hash(request: pytest.FixtureRequest):
 
 @pytest.mark.usefixtures("any_hash")
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_blocks_give_the_ids_of_the_whole(edge_labels: bool, data: st.DataObject) -> None:
     graphs = data.draw(collections(min_graphs=2, edge_labels=edge_labels, directed=None))
@@ -93,7 +93,7 @@ def test_a_slice_counts_only_the_labels_it_holds() -> None:
 
 @pytest.mark.usefixtures("any_hash")
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_transform_knows_training_patterns_and_only_those(
     edge_labels: bool, data: st.DataObject
@@ -147,7 +147,7 @@ def as_tree(pattern, depth: int) -> PatternTree:
 
 
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_trees_unfold_to_what_the_nodes_see(edge_labels: bool, data: st.DataObject) -> None:
     graphs = data.draw(collections(edge_labels=edge_labels, directed=None))
@@ -237,7 +237,7 @@ def test_runs_are_sorted(degree: int, rng: np.random.Generator) -> None:
 
 @pytest.mark.usefixtures("any_hash")
 @pytest.mark.parametrize("edge_labels", [False, True])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_colours_are_the_nested_multisets(edge_labels: bool, data: st.DataObject) -> None:
     graphs = data.draw(collections(min_nodes=0, edge_labels=edge_labels, directed=None))

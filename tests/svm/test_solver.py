@@ -53,7 +53,7 @@ def cost(kernel: np.ndarray, C: float) -> float:
 
 
 @pytest.mark.interpreted
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(2, 14),
@@ -75,7 +75,7 @@ def test_the_compiled_loop_equals_its_twin(seed, n, rank, most_steps, C):
     np.testing.assert_allclose(f, expected[2], rtol=1e-9, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), C=st.sampled_from(CS))
 def test_the_solution_is_feasible_and_proves_itself(seed, n, C):
     """Bounds hold exactly, the gradient is the gradient, and the duality gap is small."""
