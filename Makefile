@@ -43,14 +43,14 @@ demo: $(USER) ## set up, learn on real molecules, print the scores and write a r
 	$(BIN)/treelens demo
 
 test: $(TEST) ## set up, run the tests (set TREELENS_DATA to include those on real data sets)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --disable-warnings
 	@echo "The examples in docstrings:"
 	$(BIN)/python -m pytest --doctest-modules src/treelens -q
 	@echo "Small cases without numba, a simulated GPU among them:"
 	$(MAKE) interpreted
 
 interpreted: $(TEST) ## small cases without numba, a simulated GPU among them: there, an index out of bounds is an error
-	NUMBA_DISABLE_JIT=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -n 2 -m interpreted -q
+	NUMBA_DISABLE_JIT=1 NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -n 2 -m interpreted -q --disable-warnings
 
 coverage: $(TEST) ## run the tests and count the lines they reach; below the floor is an error
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report term:skip-covered --cov-report html

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 
 import treelens as tl
@@ -201,3 +202,25 @@ def test_replicates_of_noise_do_not_look_predictable():
     with pytest.warns(UserWarning, match="copies"):
         model = tl.GraphRegressor(depth=1).fit(graphs[several], measured)
     assert model.loo_.r2 < 0.3
+
+
+@pytest.mark.filterwarnings("ignore:.*are copies of others")
+def test_copies_that_agree_on_their_class_are_observations():
+    """Few kinds of graphs, each often: new graphs will be of these kinds, too."""
+    graphs = tl.make_synthetic(n_per_substructure=2, random_state=0)[0]
+    rng = np.random.default_rng(0)
+    chance = rng.beta(0.3, 0.3, size=len(graphs))  # of class 1, by kind
+    kinds = rng.integers(len(graphs), size=600)
+    y = (rng.random(600) < chance[kinds]).astype(int)
+    train, test = np.arange(200), np.arange(200, 600)
+    model = tl.GraphClassifier(depth=1).fit(graphs[kinds[train]], y[train])
+    best = -np.log(np.where(y == 1, chance[kinds], 1 - chance[kinds]))[test].mean()
+    found = log_loss(y[test], model.predict_proba(graphs[kinds[test]]))
+    assert found < best + 0.15
+    assert model.loo_.log_loss == pytest.approx(found, abs=0.1)
+
+
+def test_probabilities_at_the_bound_of_their_slope_are_named():
+    graphs = tl.make_synthetic(n_per_substructure=2, random_state=0)[0][np.zeros(20, dtype=int)]
+    with pytest.warns(UserWarning, match="close to even"):
+        tl.GraphClassifier(depth=0).fit(graphs, np.arange(20) % 2)

@@ -49,6 +49,7 @@ from treelens.models.predictions import (
     fit_slope,
     parse_threshold,
     warn_if_one_class,
+    warn_if_slope_at_bound,
 )
 
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
@@ -438,6 +439,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         assert classes is not None
         decisions = targets.offset + targets.scale * left_out.mean
         slope = fit_slope(decisions, codes, targets.weights)
+        warn_if_slope_at_bound(slope)
         scores = left_out_classes(decisions, codes, classes, slope, self.threshold)
         warn_if_one_class(np.searchsorted(classes, scores.predictions), classes)
         return scores, slope

@@ -138,6 +138,15 @@ class TrainingData:
         """A number per graph that replicates share; None where no graph stands twice."""
         return replicate_numbers(self.histograms.rows, self.covariates)
 
+    @property
+    def left_out_together(self) -> np.ndarray | None:
+        """Numbers that replicates of a measurement share.
+
+        Copies of a graph with a class are observations, drawn as new graphs will be: left out
+        together, they would say that the model knows nothing of graphs that it has seen.
+        """
+        return self.copies if self.codes is None else None
+
     def problem(
         self, positions: np.ndarray, depth: int | None = None
     ) -> tuple[EvidenceProblem, np.ndarray]:

@@ -241,19 +241,23 @@ def _given_all(
         from treelens.gp.device import condition_on_device
 
         posterior, left_out = condition_on_device(
-            everything.pairs, kernel, noise, targets.values, data.device, data.copies
+            everything.pairs, kernel, noise, targets.values, data.device,
+            data.left_out_together,
         )
     else:
         problem, present = data.problem(positions)
         some = parameters._replace(deviations=parameters.deviations[present])
         found = Conditioned.fit(targets, problem.kernel_matrix(some), parameters.noise, n_jobs)
         posterior, used = found.posterior, found.noise
-        left_out = found.leave_one_out(n_jobs, data.copies)
+        left_out = found.leave_one_out(n_jobs, data.left_out_together)
     n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))
     if plan is None and n - n_kinds > _MANY_COPIES * n:
+        about = "leave out together; merge replicates (sample_weight: how many) to fit faster"
+        if data.codes is not None:
+            about = "predict from one another: they are those of graphs like these, not of new ones"
         warnings.warn(
             f"{n - n_kinds} of {n} training graphs are copies of others, which leave-one-out "
-            "scores leave out together; merge replicates (sample_weight: how many) to fit faster.",
+            f"scores {about}.",
             UserWarning,
             stacklevel=2,
         )
@@ -356,7 +360,10 @@ def condition(
     )  # fmt: skip
     used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
-    copies = replicate_numbers(histograms.rows, None if covariates is None else covariates.training)
+    copies = None
+    if model.classes is None:  # see TrainingData.left_out_together
+        beside = None if covariates is None else covariates.training
+        copies = replicate_numbers(histograms.rows, beside)
     left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
         noise = np.where(targets.limits == 0, used, model.noise)

@@ -31,6 +31,7 @@ from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import Features, PatternHistograms, graph_keys
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
+_SLOPES = (1e-2, 1e3)  # that probabilities may rise with
 _NEARLY = 0.99
 
 
@@ -268,7 +269,19 @@ def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> 
         missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
         return float(np.average(missed, weights=weights))
 
-    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=np.log([1e-2, 1e3])).x))
+    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=np.log(_SLOPES)).x))
+
+
+def warn_if_slope_at_bound(slope: float) -> None:
+    """Warn where no slope within bounds makes good probabilities of decision values."""
+    low, high = _SLOPES
+    if 1.01 * low < slope < high / 1.01:
+        return
+    found = "differ by almost nothing between classes: probabilities jump from 0 to 1"
+    if slope <= 1.01 * low:
+        found = "do not tell the classes apart: all probabilities are close to even"
+    message = f"The decision values of held-out graphs {found} (slope {slope:.3g})."
+    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
