@@ -80,15 +80,26 @@ def test_fragments_as_a_table_as_json_and_as_csv(tmp_path, monkeypatch):
 
 
 def test_without_fragments_every_place_says_why(tmp_path):
-    data = write_csv(tmp_path / "x.csv", list(zip(SMILES, range(16), strict=True)), "smiles,y")
+    """No pattern is in more than two of these molecules."""
+    smiles = ["C", "CC", "N", "NN", "O", "OO"]
+    rows = list(zip(smiles, [0.5, 1.5, 2.0, 3.5, 4.0, 5.5], strict=True))
+    data = write_csv(tmp_path / "x.csv", rows, "smiles,y")
     out, page = tmp_path / "m", tmp_path / "page.html"
-    shown = run("fit", data, "--out", out, "--depth", 0, "--task", "regression")
-    sentence = "No fragments: the patterns of this model are single atoms (depth 0)."
+    shown = run("fit", data, "--out", out, "--task", "regression", "--descriptors", "no")
+    sentence = "No fragment in at least 3 molecules has an effect beyond two standard errors."
     assert sentence in shown.out, shown.err
     assert sentence in run("fragments", out, data).out
     ok("explain", out, data, "--out", page)
     assert sentence in page.read_text()
-    assert repr(tl.load(out).fragments(SMILES)).startswith(sentence)
+    assert repr(tl.load(out).fragments(smiles)).startswith(sentence)
+
+
+def test_patterns_of_single_atoms_have_a_table_of_their_effects(tmp_path):
+    data = write_csv(tmp_path / "x.csv", list(zip(SMILES, range(16), strict=True)), "smiles,y")
+    run("fit", data, "--out", tmp_path / "m", "--depth", 0, "--task", "regression")
+    found = run("fragments", tmp_path / "m", data, "--json").data["fragments"]
+    assert found
+    assert {row["depth"] for row in found} == {0}
 
 
 def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from treelens.gp.choice import (
     preferred,
 )
 from treelens.gp.evidence import starting_parameters
+from treelens.gp.fitting import uniform_candidate
 from treelens.gp.posterior import Targets, class_columns
 from treelens.patterns.forest import PatternForest
 
@@ -106,6 +107,22 @@ def test_classes_are_scored_by_their_log_probability(data):
     candidate = fit_uniform(of_classes, parts, [1])
     assert (candidate.scores <= 0).all()
     assert candidate.scores.mean() > np.log(0.5)
+
+
+def test_single_labels_are_taken_only_where_they_are_clearly_ahead(data):
+    """Otherwise a default fit would have nothing to say of structure, for a gain within noise."""
+    parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)
+    counts = data.histograms.to_sparse()[:, :3].toarray()  # labels alone decide
+    values = (counts @ [1.0, -2.0, 3.0])[:, None] + np.random.default_rng(0).normal(size=(60, 1))
+    for noise, expected in ((0.0, 0), (1.0, 1)):
+        mixed = noise * np.random.default_rng(1).normal(size=(60, 1)) + (1 - noise) * values
+        targets = Targets.standardized(mixed, np.ones(60), None)
+        given = TrainingData(data.forest, data.histograms, targets)
+        assert fit_uniform(given, parts, [0, 1, 2]).depth == 0
+        for only_depth in (False, True):
+            found = uniform_candidate(given, parts, [0, 1, 2], only_depth)
+            assert min(found.depth, 1) == expected
+    assert uniform_candidate(given, parts, [0], False).depth == 0  # as it was asked for
 
 
 @pytest.mark.parametrize(

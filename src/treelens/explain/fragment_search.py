@@ -73,6 +73,8 @@ def search_fragments(
 ) -> list[Fragment]:
     """Take the strongest pattern of enough support, subtract what it explains, and so on."""
     # Fragments in 95 % or more of the graphs are subtracted, but not returned.
+    if not explained.forest.depth:
+        return _effects_of_labels(explained, min_support)[:n_fragments]
     phi = explained.phi.copy()
     taken: list[Fragment] = []
     for depth in range(1, explained.forest.depth + 1):
@@ -82,6 +84,19 @@ def search_fragments(
             taken += _search_depth(explained, phi, patterns, highest)
     sizes = sizes_for_ranking(np.array([fragment.score for fragment in taken]))
     return [taken[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
+
+
+def _effects_of_labels(explained: ExplainedGraphs, min_support: int) -> list[Fragment]:
+    """One fragment for each label with an effect, where the patterns are single nodes."""
+    found = []
+    for pattern in find_candidates(explained, min_support, 0).tolist():
+        roots = explained.carriers(pattern)
+        effect = mean_over_graphs(explained.phi[roots], explained.graph_of_node[roots])
+        if abs(effect.mean) > _SIGNIFICANT * effect.error:
+            total = float(explained.phi[roots].sum()) / effect.n_graphs
+            found.append(Fragment((pattern,), 0, roots, effect.mean, effect, total, effect))
+    sizes = sizes_for_ranking(np.array([fragment.score for fragment in found]))
+    return [found[k] for k in np.argsort(-sizes, kind="stable")]
 
 
 def _search_depth(

@@ -154,12 +154,6 @@ def fragment_table(
         class_label = classes[code]  # type: ignore[index]
     noun = noun_of(graphs.recipe)
     none = f"No fragment in at least {min_support} {noun} has an effect beyond two standard errors."
-    if not expansion.forest.depth:
-        none = (
-            f"No fragments: the patterns of this model are single "
-            f"{'atoms' if noun == 'molecules' else 'nodes'} (depth 0). Fit it with depth=2 "
-            "(--depth 2) to see fragments."
-        )
     table.attrs = {
         "size": size if len(size) > 1 else next(iter(size.values())),
         "left_out": left_out,

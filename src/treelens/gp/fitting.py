@@ -137,13 +137,12 @@ def fit_gaussian_process(
         covariates, data = described.table, replace(data, covariates=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
-    if weights == "uniform" and (described is None or descriptors != "auto"):
-        parts = [Part(parts[0].fitted, np.empty(0, dtype=int))]  # which settles the depth
+    only_depth = weights == "uniform" and (described is None or descriptors != "auto")
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
         data = _sharing(data, some)
     depths = list(range(deepest + 1)) if depth is None else [depth]
-    candidates = [fit_uniform(data, parts, depths)]
+    candidates = [uniform_candidate(data, parts, depths, only_depth)]
     chosen = candidates[0]
     if described is not None and descriptors == "auto":
         richer = replace(data, covariates=described.sample)
@@ -169,6 +168,22 @@ def fit_gaussian_process(
     return FittedEvidence(
         model, data.histograms, search, left_out, chosen, candidates, len(sample.weights)
     )
+
+
+def uniform_candidate(
+    data: TrainingData, parts: list[Part], depths: list[int], only_depth: bool
+) -> Candidate:
+    """Fit uniform weights; ``only_depth``: nothing else will be compared with them.
+
+    Single labels (depth 0) explain nothing of the structure, so they are taken only where they
+    predict held-out graphs better by more than two standard errors.
+    """
+    first = [Part(parts[0].fitted, parts[0].fitted[:0])]  # which settles the depth
+    found = fit_uniform(data, first if only_depth else parts, depths)
+    if found.depth > 0 or len(depths) == 1:
+        return found
+    labels, deeper = (fit_uniform(data, parts, some) for some in (depths[:1], depths[1:]))
+    return labels if labels.beats(deeper, 2.0) else deeper
 
 
 def _sharing(data: TrainingData, positions: np.ndarray) -> TrainingData:
