@@ -54,7 +54,8 @@ def random_side(rng: np.random.Generator, n_graphs: int, n_dense: int) -> Side:
 @pytest.mark.parametrize("n_dense", [0, 3, 5, 12])
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("upper", [False, True])
-def test_sum_rows(minimum, n_dense, step, upper, rng) -> None:
+@pytest.mark.parametrize("offset", [np.nan, 0.7])
+def test_sum_rows(minimum, n_dense, step, upper, offset, rng) -> None:
     right = random_side(rng, 8, n_dense)
     left = right if upper else random_side(rng, 5, n_dense)
     scale = rng.random(8)
@@ -63,7 +64,7 @@ def test_sum_rows(minimum, n_dense, step, upper, rng) -> None:
     for first in range(step):
         _compiled.sum_rows(
             first, len(out), step, 0, upper, *left.rows, *right.lists, right.dense_of_pattern,
-            right.dense, minimum, left_scale, scale, right.lists[0][:-1].copy(), out,
+            right.dense, minimum, left_scale, scale, right.lists[0][:-1].copy(), out, offset,
         )  # fmt: skip
     expected = np.array(
         naive.sum_rows(
@@ -71,6 +72,8 @@ def test_sum_rows(minimum, n_dense, step, upper, rng) -> None:
             scale.tolist(),
         )
     )  # fmt: skip
+    if not np.isnan(offset):
+        expected = np.maximum(0.0, offset - expected)
     if upper:
         assert np.isnan(out[np.tril_indices(8, -1)]).all()
         out, expected = out[np.triu_indices(8)], expected[np.triu_indices(8)]

@@ -327,25 +327,24 @@ class WassersteinWL(WLSubtree):
         ndarray, shape (n_x, n_x) or (n_x, n_y)
         """
         self._validate_params()
-        uniform = isinstance(self.weights, str)
-        if not uniform:
-            check_is_fitted(self)
-        graphs = check_graphs(X, None if uniform else self.recipe_)
-        fitted = clone(self).fit(graphs) if uniform else self
-        forest, colored = fitted._extractor.forest, []
-        for side in (graphs,) if Y is None else (graphs, check_graphs(Y, fitted.recipe_)):
-            forest, colors = forest.extend(side, self._n_jobs())
+        if isinstance(self.weights, str):
+            fitted = clone(self).fit(X)  # patterns that X does not have match nothing
+            new = None if Y is None else fitted._new_features(fitted._new_graphs(Y))
+            return fitted._distance(fitted._fitted, new, None, 1.0, out)
+        check_is_fitted(self)
+        forest, colored = self._extractor.forest, []
+        for side in (X,) if Y is None else (X, Y):
+            forest, colors = forest.extend(self._new_graphs(side), self._n_jobs())
             colored.append(colors)
-        extractor = replace(fitted._extractor, forest=forest)
-        weights = None if uniform else self._extended_weights(forest)
+        extractor = replace(self._extractor, forest=forest)
+        weights = self._extended_weights(forest)
         pairs = [extractor.pairs(extractor.count(colors)) for colors in colored]
         sides = [Features(each, each.diagonal(weights)) for each in pairs]
-        offset = 1.0
-        if not uniform:  # no distance is negative
-            offset = max(self._offset(), *(float(side.diagonal.max()) for side in sides))
+        # no distance is negative
+        offset = max(self._offset(), *(float(side.diagonal.max()) for side in sides))
         right = None if Y is None else sides[1]
         distances = self._distance(sides[0], right, weights, offset, out)
-        learned = None if uniform else getattr(self.learner_, "result_", None)
+        learned = getattr(self.learner_, "result_", None)
         if learned is not None and self.kernel != "laplacian":
             distances += learned.margins.b - offset
         return distances
@@ -369,11 +368,11 @@ class WassersteinWL(WLSubtree):
         out: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         other = None if right is None else right.pairs
-        sums = pair_sums(left.pairs, other, weights, n_jobs=self._n_jobs(), out=out)
+        n_jobs = self._n_jobs()
         if self.kernel == "laplacian":
+            sums = pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out)
             return l1_distance(sums, left.diagonal, (right or left).diagonal)
-        np.subtract(offset, sums, out=sums)
-        return np.maximum(sums, 0.0, out=sums)
+        return pair_sums(left.pairs, other, weights, n_jobs=n_jobs, out=out, offset=offset)
 
     def _kernel(self, left: Features, right: Features | None) -> np.ndarray:
         if self.kernel == "wwl-linear":

@@ -29,8 +29,10 @@ _MOST_LENGTHS = 100_000  # of walks that are summed one length after the other
 @njit(cache=True, nogil=True)
 def sum_rows(first, last, step, base, upper, row_offsets, row_patterns, row_values, list_offsets,
              list_graphs, list_values, dense_of_pattern, dense, minimum, row_scale, scale, head,
-             out):  # fmt: skip
+             out, offset):  # fmt: skip
     """Fill ``out[i - base]`` with ``row_scale_i * scale_j * sum_v combine(a_iv, a_jv)``.
+
+    With a finite ``offset``, with the distance ``max(0, offset - sum)`` in the place of the sum.
 
     For the left graphs ``i = first, first + step, ...`` before ``last``, and all right graphs ``j``
     or, with ``upper``, those from ``i`` on. ``dense_of_pattern`` (n_patterns,) is a row of
@@ -78,8 +80,12 @@ def sum_rows(first, last, step, base, upper, row_offsets, row_patterns, row_valu
             for b in range(start, end):
                 row[list_graphs[b]] += min(s * list_values[b], x)
         own = row_scale[i]
-        for j in range(len(tail)):
-            tail[j] *= own * tail_scale[j]
+        if np.isnan(offset):
+            for j in range(len(tail)):
+                tail[j] *= own * tail_scale[j]
+        else:
+            for j in range(len(tail)):
+                tail[j] = max(0.0, offset - tail[j] * (own * tail_scale[j]))
 
 
 @njit(cache=True, nogil=True)

@@ -72,12 +72,13 @@ class PairLists(NamedTuple):
 
 def pair_sums(
     left: PairFeatures, right: PairFeatures | None = None, weights: np.ndarray | None = None, *,
-    n_jobs: int = 1, out: np.ndarray | None = None, upper: bool = False,
+    n_jobs: int = 1, out: np.ndarray | None = None, upper: bool = False, offset: float = np.nan,
 ) -> np.ndarray:  # fmt: skip
     """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself and computes one half only; with ``upper`` the other
-    is not filled. ``weights`` are not negative. The number of threads changes no bit.
+    is not filled. ``weights`` are not negative. The number of threads changes no bit. With an
+    ``offset`` the result is the distances ``max(0, offset - <W, Z(i, j)>)``.
     """
     target = left if right is None else right
     if target.n_patterns != left.n_patterns or target.minimum != left.minimum:
@@ -94,11 +95,11 @@ def pair_sums(
     interleaved(
         lambda k, step: _compiled.sum_rows(
             k, left.n_graphs, step, 0, right is None, *lists, left.scale, target.scale,
-            lists.heads(), sums,
+            lists.heads(), sums, offset,
         ),
         n_jobs,
     )  # fmt: skip
-    return sums if upper or right is not None else mirrored(sums)
+    return sums if upper or right is not None else mirrored(sums, n_jobs)
 
 
 def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.ndarray:
@@ -116,13 +117,17 @@ def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.nd
     return gradients.sum(axis=0)
 
 
-def mirrored(matrix: np.ndarray) -> np.ndarray:
+def mirrored(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Copy the upper half of a square matrix into the lower, in place."""
     tiles = [slice(start, start + _TILE) for start in range(0, len(matrix), _TILE)]
-    for k, rows in enumerate(tiles):
+
+    def fill(k: int) -> None:
+        rows = tiles[k]
         matrix[rows, rows] = np.triu(matrix[rows, rows]) + np.triu(matrix[rows, rows], 1).T
         for columns in tiles[:k]:
             matrix[rows, columns] = matrix[columns, rows].T
+
+    in_threads(fill, range(len(tiles)), n_jobs)
     return matrix
 
 

@@ -124,8 +124,9 @@ def over_blocks(
             last = min(first + size, n)
             sums = room[: last - first]
             _compiled.sum_rows(
-                first, last, 1, first, True, *lists, features.scale, features.scale, head, sums
-            )
+                first, last, 1, first, True, *lists, features.scale, features.scale, head, sums,
+                np.nan,
+            )  # fmt: skip
             work(share, first, sums)
 
     in_threads(run, range(N_SHARES), n_jobs)

@@ -27,6 +27,28 @@ def sort_runs(first, last, offsets, keys):
 
 
 @njit(cache=True, nogil=True)
+def _mixed(x):
+    """Finaliser of the splitmix64 generator: a bijection of 64-bit words with good avalanche."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_patterns(first, last, own, offsets, keys, hashes):
+    """Fill ``hashes`` from own colour, number of keys and sum of mixed keys, 64 bits each."""
+    # A sum needs no sorting, and the mixing keeps its terms from cancelling.
+    for item in range(first, last):
+        start, stop = offsets[item], offsets[item + 1]
+        total = np.uint64(0)
+        for a in range(start, stop):
+            total += _mixed(np.uint64(keys[a]))
+        head = np.int64(own[item]) + 1 + ((stop - start) << 32)
+        hashes[item] = _mixed(total ^ _mixed(np.uint64(head)))
+
+
+@njit(cache=True, nogil=True)
 def number_patterns(
     first, last, add, n_known, own, offsets, keys, signatures, slots, founders, colors
 ):

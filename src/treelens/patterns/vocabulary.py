@@ -67,13 +67,20 @@ class PatternLevel:
 
     @cached_property
     def signatures(self) -> np.ndarray:
-        """A 64-bit hash of every pattern: own colour, number of children, sum of mixed keys."""
-        # A sum needs no sorting, and the mixing keeps its terms from cancelling.
-        sums = np.zeros(len(self.child_keys) + 1, dtype=np.uint64)  # they wrap around
-        np.cumsum(_mix(self.child_keys), out=sums[1:])
-        totals = sums[self.child_offsets[1:]] - sums[self.child_offsets[:-1]]
-        own = self.own.astype(np.int64) + 1 + (np.diff(self.child_offsets) << 32)
-        return _mix(totals ^ _mix(own)) & HASH_MASK
+        """A 64-bit hash of every pattern: own colour, number of children and their keys."""
+        return self.hashed(1)
+
+    def hashed(self, n_jobs: int) -> np.ndarray:
+        """Return the signatures, computed by so many threads."""
+        found = np.empty(len(self), dtype=np.uint64)
+        run_in_shares(
+            lambda first, last: _compiled.hash_patterns(
+                first, last, self.own, self.child_offsets, self.child_keys, found
+            ),
+            len(self),
+            n_jobs,
+        )
+        return found & HASH_MASK
 
     def numbered(
         self, others: PatternLevel, add: bool, n_jobs: int = 1
@@ -87,7 +94,7 @@ class PatternLevel:
             np.concatenate([self.child_offsets, others.child_offsets[1:] + self.child_offsets[-1]]),
             np.concatenate([self.child_keys, others.child_keys]),
         )
-        signatures = np.concatenate([self.signatures, others.signatures])
+        signatures = np.concatenate([self.signatures, others.hashed(n_jobs)])
         room = n if add else n_known
         slots = np.full(1 << max(4, int(2 * room - 1).bit_length()), _compiled.UNSEEN, np.int32)
         founders, colors = np.empty(room, np.int32), np.empty(n, np.int32)
@@ -126,14 +133,6 @@ class PatternLevel:
             return self
         keys = self.child_keys // old * new + self.child_keys % old
         return PatternLevel(self.own, self.child_offsets, keys)
-
-
-def _mix(values: np.ndarray) -> np.ndarray:
-    """Finaliser of the splitmix64 generator: a bijection of 64-bit words with good avalanche."""
-    x = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @dataclass(frozen=True)
