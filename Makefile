@@ -61,12 +61,12 @@ lowest: ## run the tests at the lowest versions that pyproject.toml allows (need
 	uv pip install --quiet --python $(LOWEST) pytest pytest-xdist hypothesis POT grakel
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
 
-lint: $(DEV) ## ruff, mypy, the layers of rooms and their budgets of lines
+lint: $(DEV) ## ruff, mypy, the layers of rooms and the limits of the structure
 	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m benchmarks.house --check
+	$(BIN)/python -m benchmarks.structure --check
 
 format: $(DEV) ## let ruff rewrite the code in one style
 	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts

@@ -45,7 +45,10 @@ def _drawing_size(fitted: Fitted) -> tuple[str, bool]:
 
 
 CLAIMS = [
-    Claim(f"explain one graph, {N_TRAINING} training graphs (NCI1, depth 5)",
-          f"at most {MOST_MILLISECONDS:.0f} ms", _explaining_time),
+    Claim(
+        f"explain one graph, {N_TRAINING} training graphs (NCI1, depth 5)",
+        f"at most {MOST_MILLISECONDS:.0f} ms",
+        _explaining_time,
+    ),
     Claim("draw one NCI1 graph as SVG, mean size", f"at most {MOST_BYTES} bytes", _drawing_size),
-]  # fmt: skip
+]

@@ -135,8 +135,11 @@ def measure(source: Path | None, program: str, *arguments: str) -> dict[str, flo
             environment["PYTHONPATH"] = str(source)
         done = subprocess.run(
             [sys.executable, "-c", _BEGIN + program, *arguments],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 

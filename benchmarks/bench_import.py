@@ -46,8 +46,9 @@ def _import_row() -> Row:
         f"{seconds:.3f} s, numba {'IS' if has_numba else 'not'} imported; the first estimator "
         f"name then takes {first_name:.2f} s"
     )
-    return Row("import treelens", measured, "<= 1.0 s, nothing compiled",
-               seconds <= 1.0 and not has_numba)  # fmt: skip
+    return Row(
+        "import treelens", measured, "<= 1.0 s, nothing compiled", seconds <= 1.0 and not has_numba
+    )
 
 
 def _cache_row() -> Row:
@@ -55,5 +56,9 @@ def _cache_row() -> Row:
     runs = [in_fresh_process(_FIRST_CALL) for _ in range(3)]
     seconds, misses, used = min(runs)
     measured = f"{misses} of {used} functions compiled anew; the first call takes {seconds:.2f} s"
-    return Row("Compiled functions are cached on disk: first distance in a fresh process",
-               measured, "0 compiled anew", misses == 0 and used > 0)  # fmt: skip
+    return Row(
+        "Compiled functions are cached on disk: first distance in a fresh process",
+        measured,
+        "0 compiled anew",
+        misses == 0 and used > 0,
+    )

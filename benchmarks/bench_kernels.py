@@ -172,22 +172,43 @@ def as_grakel(graphs: tl.GraphCollection) -> list[tuple[dict, dict]]:
 DISTANCE = "WWL distance matrix, NCI1, depths 0 to 5"
 CLAIMS = {
     "NCI1": [
-        Claim(f"{DISTANCE}, against one exact ot.emd2 per pair", ">= 6,000 × faster",
-              against_transport),
-        Claim(f"{DISTANCE}, against GraKeL WeisfeilerLehman(n_iter=5)", ">= 30 × faster",
-              against_grakel_subtree),
-        Claim("WL subtree kernel, NCI1, depths 0 to 5, from GraKeL's own tuples on one thread, "
-              "against GraKeL WeisfeilerLehman(n_iter=5)", ">= 15 × faster",
-              against_grakel_like_for_like),
-        Claim(f"{DISTANCE}, against filling the warm n × n matrix with a constant",
-              "<= 12 × its time", against_filling),
-        Claim("WL refinement and histograms, NCI1, depth 5, 1 × to 16 × the data",
-              "linear: exponent <= 1.1", growth),
-        Claim("Peak extra memory of a Gram matrix (NCI1, WWL, tanimoto)",
-              "result + 200 MB at most", memory),
+        Claim(
+            f"{DISTANCE}, against one exact ot.emd2 per pair",
+            ">= 6,000 × faster",
+            against_transport,
+        ),
+        Claim(
+            f"{DISTANCE}, against GraKeL WeisfeilerLehman(n_iter=5)",
+            ">= 30 × faster",
+            against_grakel_subtree,
+        ),
+        Claim(
+            "WL subtree kernel, NCI1, depths 0 to 5, from GraKeL's own tuples on one thread, "
+            "against GraKeL WeisfeilerLehman(n_iter=5)",
+            ">= 15 × faster",
+            against_grakel_like_for_like,
+        ),
+        Claim(
+            f"{DISTANCE}, against filling the warm n × n matrix with a constant",
+            "<= 12 × its time",
+            against_filling,
+        ),
+        Claim(
+            "WL refinement and histograms, NCI1, depth 5, 1 × to 16 × the data",
+            "linear: exponent <= 1.1",
+            growth,
+        ),
+        Claim(
+            "Peak extra memory of a Gram matrix (NCI1, WWL, tanimoto)",
+            "result + 200 MB at most",
+            memory,
+        ),
     ],
     "PROTEINS": [
-        Claim("WL-OA, PROTEINS, depths 0 to 5, against GraKeL's", ">= 500 × faster",
-              against_grakel_assignment),
+        Claim(
+            "WL-OA, PROTEINS, depths 0 to 5, against GraKeL's",
+            ">= 500 × faster",
+            against_grakel_assignment,
+        ),
     ],
-}  # fmt: skip
+}

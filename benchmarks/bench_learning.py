@@ -150,12 +150,17 @@ def _naive_rate(problem: Problem) -> float:
     """Histograms as dicts, weights as an array, the same draws, steps and projections."""
     features, codes = problem.features, problem.codes
     histograms = [
-        dict(zip(features.rows.indices[a:b].tolist(), features.rows.values[a:b].tolist(),
-                 strict=True))
+        dict(
+            zip(
+                features.rows.indices[a:b].tolist(), features.rows.values[a:b].tolist(), strict=True
+            )
+        )
         for a, b in zip(features.rows.offsets[:-1], features.rows.offsets[1:], strict=True)
-    ]  # fmt: skip
-    levels = [slice(a, b) for a, b in zip(features.level_offsets[:-1], features.level_offsets[1:],
-                                          strict=True)]  # fmt: skip
+    ]
+    levels = [
+        slice(a, b)
+        for a, b in zip(features.level_offsets[:-1], features.level_offsets[1:], strict=True)
+    ]
     draws = np.random.default_rng(0).integers(len(codes), size=(NAIVE_STEPS, 2)).tolist()
 
     def run() -> None:
@@ -181,12 +186,21 @@ def _naive_rate(problem: Problem) -> float:
 
 ON = "NCI1, depths 1 to 3"
 CLAIMS = [
-    Claim(f"Stochastic steps with exact projection, {ON}, one core", ">= 1,000,000 a second",
-          steps_per_second),
+    Claim(
+        f"Stochastic steps with exact projection, {ON}, one core",
+        ">= 1,000,000 a second",
+        steps_per_second,
+    ),
     Claim("The same, against dicts and NumPy", ">= 300 ×", steps_against_numpy),
-    Claim(f"One full-batch value and gradient, {ON}, against its Gram matrix", "<= 3 × its time",
-          gradient_in_grams),
-    Claim(f"Weights to a relative gap of 1e-4, {ON}, against its Gram matrix", "<= 60 × its time",
-          solution_in_grams),
+    Claim(
+        f"One full-batch value and gradient, {ON}, against its Gram matrix",
+        "<= 3 × its time",
+        gradient_in_grams,
+    ),
+    Claim(
+        f"Weights to a relative gap of 1e-4, {ON}, against its Gram matrix",
+        "<= 60 × its time",
+        solution_in_grams,
+    ),
     Claim(f"Peak memory of learning, {ON}", "<= 1.5 GB", memory),
-]  # fmt: skip
+]

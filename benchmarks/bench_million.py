@@ -90,15 +90,31 @@ def measure(n: int, folder: Path) -> dict[str, Any]:
     # In a process of its own: what a process starts begins with that process's peak of memory.
     subprocess.run([*here, "--write", str(table), str(n)], check=True)
     fitted = measured([*here, "--fit", str(table), str(model)])
-    command = [sys.executable, "-m", "treelens", "predict", str(model), str(table), "--out",
-               str(out), "--id", "id", "--jobs", "2"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "treelens",
+        "predict",
+        str(model),
+        str(table),
+        "--out",
+        str(out),
+        "--id",
+        "id",
+        "--jobs",
+        "2",
+    ]
     predicted = measured(command)
     with out.open(encoding="utf-8") as lines:
         n_rows = sum(1 for _ in lines) - 1
     return {
-        "n": n, "n_rows": n_rows, "fit": fitted, "predict": predicted,
-        "load": os.getloadavg()[0], "treelens": tl.__version__,
-    }  # fmt: skip
+        "n": n,
+        "n_rows": n_rows,
+        "fit": fitted,
+        "predict": predicted,
+        "load": os.getloadavg()[0],
+        "treelens": tl.__version__,
+    }
 
 
 def rows() -> Iterator[Row]:
@@ -113,14 +129,17 @@ def rows() -> Iterator[Row]:
             f"{found['n']:,} SMILES, from the file to a model to predictions, two cores, a load "
             f"of {found['load']:.1f}",
             f"{minutes:.0f} min ({(fit['cpu_seconds'] + predict['cpu_seconds']) / 60:.0f} min of "
-            f"processor time), {memory:.1f} GB", "at most 60 min, 4 GB",
+            f"processor time), {memory:.1f} GB",
+            "at most 60 min, 4 GB",
             minutes <= 60 and memory <= 4,
-        )  # fmt: skip
+        )
         yield Row(
             f"{found['n']:,} SMILES predicted in parts, by processor time on two cores",
             f"{rate:,.0f} a second ({found['n'] / predict['seconds']:,.0f} by the clock, with "
-            "other programs)", "at least 3,000 a second", rate >= 3000,
-        )  # fmt: skip
+            "other programs)",
+            "at least 3,000 a second",
+            rate >= 3000,
+        )
 
 
 def main(arguments: list[str]) -> None:

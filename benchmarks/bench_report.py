@@ -48,11 +48,19 @@ def _write(graphs: tl.GraphCollection, y: np.ndarray) -> tuple[float, float]:
 
 
 CLAIMS = {
-    name: [Claim(f"Report on {name}, all graphs, processor time", f"at most {most:.0f} s",
-                 partial(_time, most))]
+    name: [
+        Claim(
+            f"Report on {name}, all graphs, processor time",
+            f"at most {most:.0f} s",
+            partial(_time, most),
+        )
+    ]
     for name, most in MOST_SECONDS.items()
-}  # fmt: skip
+}
 CLAIMS["NCI1"].append(
-    Claim(f"Size of a report on {N_SIZED:,} graphs of NCI1", f"less than {MOST_MEGABYTES:.0f} MB",
-          _size)
-)  # fmt: skip
+    Claim(
+        f"Size of a report on {N_SIZED:,} graphs of NCI1",
+        f"less than {MOST_MEGABYTES:.0f} MB",
+        _size,
+    )
+)

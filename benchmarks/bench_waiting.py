@@ -76,8 +76,12 @@ def predicted_a_second(n_landmarks: int, folders: Folders) -> tuple[str, bool]:
 
 def _seconds(command: list[str], environment: dict[str, str]) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "treelens", *command], check=True, env=environment,
-                   capture_output=True)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "treelens", *command],
+        check=True,
+        env=environment,
+        capture_output=True,
+    )
     return time.perf_counter() - start
 
 
@@ -88,10 +92,25 @@ def _some_rows(source: Path, n: int, target: Path) -> Path:
 
 
 CLAIMS = [
-    *(Claim(f"`GraphClassifier().fit`, {n:,} molecules of Ames, two threads",
-            f"at most {most} s", partial(fit_seconds, n, most)) for n, most in FITS.items()),
-    Claim(f"`treelens fit`, {N_COLD} molecules of ESOL, nothing compiled before",
-          f"at most {COLD} s", cold_start),
-    *(Claim(f"`treelens predict`, {N_PREDICTED:,} molecules of HIV, two processes, {n:,} landmarks",
-            f"at least {A_SECOND:,} a second", partial(predicted_a_second, n)) for n in LANDMARKS),
-]  # fmt: skip
+    *(
+        Claim(
+            f"`GraphClassifier().fit`, {n:,} molecules of Ames, two threads",
+            f"at most {most} s",
+            partial(fit_seconds, n, most),
+        )
+        for n, most in FITS.items()
+    ),
+    Claim(
+        f"`treelens fit`, {N_COLD} molecules of ESOL, nothing compiled before",
+        f"at most {COLD} s",
+        cold_start,
+    ),
+    *(
+        Claim(
+            f"`treelens predict`, {N_PREDICTED:,} molecules of HIV, two processes, {n:,} landmarks",
+            f"at least {A_SECOND:,} a second",
+            partial(predicted_a_second, n),
+        )
+        for n in LANDMARKS
+    ),
+]

@@ -17,8 +17,11 @@ DECAY = 0.1
 
 
 def rows() -> Iterator[Row]:
-    yield against_sequences("40 graphs of 200 nodes, a tenth of all pairs joined, 4 labels",
-                            dense(40, (200, 200), 0.1, 4), 8)  # fmt: skip
+    yield against_sequences(
+        "40 graphs of 200 nodes, a tenth of all pairs joined, 4 labels",
+        dense(40, (200, 200), 0.1, 4),
+        8,
+    )
     yield from against_grakel()
 
 
@@ -70,5 +73,9 @@ def against_grakel() -> Iterator[Row]:
         rival = grakel.RandomWalkLabeled(lamda=1e-3, **settings)
         theirs = once(lambda rival=rival: rival.fit_transform(tuples))
         measured = f"{theirs / ours:,.0f} × ({ours:.4f} s against {theirs:.1f} s)"
-        yield Row(f"Random walks of up to 4 steps, {words}, against GraKeL {name}", measured,
-                  ">= 20 × faster", theirs / ours >= 20)  # fmt: skip
+        yield Row(
+            f"Random walks of up to 4 steps, {words}, against GraKeL {name}",
+            measured,
+            ">= 20 × faster",
+            theirs / ours >= 20,
+        )

@@ -29,12 +29,29 @@ import numpy as np
 SOURCES = Path(__file__).parents[1] / "src" / "treelens"
 ROOMS = ("patterns", "kernels", "pairwise", "svm", "explain", "decisions")
 SWAPS: dict[type, type] = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.MatMult: ast.Add,
-    ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
-}  # fmt: skip
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Add,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
 
 
 class Mutant(NamedTuple):
@@ -184,9 +201,13 @@ def main() -> int:
             mutant, start = every[k], time.monotonic()
             alive = survives(mutant, tests_of(mutant.path), options.seconds)
             tried, survived = tried + 1, survived + alive
-            print("SURVIVED" if alive else "killed  ", f"{time.monotonic() - start:5.0f} s",
-                  f"{mutant.path.relative_to(SOURCES)}:{mutant.line}",
-                  f"{mutant.before}  ->  {mutant.after}", flush=True)  # fmt: skip
+            print(
+                "SURVIVED" if alive else "killed  ",
+                f"{time.monotonic() - start:5.0f} s",
+                f"{mutant.path.relative_to(SOURCES)}:{mutant.line}",
+                f"{mutant.before}  ->  {mutant.after}",
+                flush=True,
+            )
     print(f"{tried} mutants, {survived} survived")
     return int(survived > 0)
 

@@ -70,9 +70,18 @@ for kind, place in zip(("safe", "unsafe"), axes, strict=True):
     contributions = model.explain(read[[certain[kind]]]).node_contributions
     limit = np.abs(contributions).max()
     nx.draw(
-        graph, nx.kamada_kawai_layout(graph.to_undirected()), ax=place, node_size=500,
-        labels=nx.get_node_attributes(graph, "label"), font_size=7, node_color=contributions,
-        cmap="RdBu_r", vmin=-limit, vmax=limit, edgecolors="grey", edge_color="grey",
-    )  # fmt: skip
+        graph,
+        nx.kamada_kawai_layout(graph.to_undirected()),
+        ax=place,
+        node_size=500,
+        labels=nx.get_node_attributes(graph, "label"),
+        font_size=7,
+        node_color=contributions,
+        cmap="RdBu_r",
+        vmin=-limit,
+        vmax=limit,
+        edgecolors="grey",
+        edge_color="grey",
+    )
     place.set_title(f"{kind}, in truth {y[certain[kind]]}")
 plt.show()

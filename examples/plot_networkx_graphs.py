@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 import treelens as tl
-from treelens.graphs.errors import DegreeLabelsWarning
+from treelens.errors import DegreeLabelsWarning
 
 rng = np.random.default_rng(0)
 sizes = rng.integers(15, 25, size=60)
@@ -45,9 +45,16 @@ for position, place in zip((test[0], test[-1]), axes, strict=True):
     explanation = model.explain(collection[[position]])
     limit = np.abs(explanation.node_contributions).max()
     nx.draw(
-        graphs[position], nx.kamada_kawai_layout(graphs[position]), ax=place, node_size=120,
-        node_color=explanation.node_contributions, cmap="RdBu_r", vmin=-limit, vmax=limit,
-        edgecolors="grey", edge_color="lightgrey",
-    )  # fmt: skip
+        graphs[position],
+        nx.kamada_kawai_layout(graphs[position]),
+        ax=place,
+        node_size=120,
+        node_color=explanation.node_contributions,
+        cmap="RdBu_r",
+        vmin=-limit,
+        vmax=limit,
+        edgecolors="grey",
+        edge_color="lightgrey",
+    )
     place.set_title(f"{y[position]}, predicted {explanation.predicted_class}")
 plt.show()

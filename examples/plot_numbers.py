@@ -59,10 +59,13 @@ low, high = min(y[test].min(), mean.min()), max(y[test].max(), mean.max())
 room = 0.08 * (high - low)
 left.plot([low, high], [low, high], color="black", linewidth=0.8, linestyle="--")
 left.set(
-    xlabel="measured", ylabel="predicted, with 90 % interval", aspect="equal",
-    xlim=(low - room, high + room), ylim=(low - room, high + room),
+    xlabel="measured",
+    ylabel="predicted, with 90 % interval",
+    aspect="equal",
+    xlim=(low - room, high + room),
+    ylim=(low - room, high + room),
     title=f"{source}: RMSE {rmse:.2f}, R² {r2:.2f}",
-)  # fmt: skip
+)
 left.legend(title="measurement and interval", loc="lower right")
 
 # A 50 % interval should contain half of the measurements, and so on.
@@ -71,9 +74,11 @@ observed = [np.mean(np.abs(error) <= norm.ppf(0.5 + p / 2) * std) for p in nomin
 right.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle="--", label="perfect")
 right.plot(nominal, observed, "o-", color="#0072b2", markersize=4, label=f"{len(test)} molecules")
 right.set(
-    xlabel="nominal coverage", ylabel="observed coverage",
-    title=f"90 % intervals contain {within.mean():.0%}", aspect="equal",
-)  # fmt: skip
+    xlabel="nominal coverage",
+    ylabel="observed coverage",
+    title=f"90 % intervals contain {within.mean():.0%}",
+    aspect="equal",
+)
 right.legend(loc="upper left")
 if len(sys.argv) > 3:
     figure.savefig(sys.argv[3], dpi=110)

@@ -12,13 +12,18 @@ from reproduction.data import StudyOptions
 
 # Page -> module and the function that writes it.
 PAGES = {
-    "choice": ("page_choice", "write"), "table2": ("page_paper", "write"),
-    "numbers": ("page_compare", "write_numbers"), "censored": ("censored", "write"),
-    "classes": ("page_compare", "write_classes"), "attributes": ("attributes", "write"),
-    "explanations": ("page_explanations", "write"), "speed": ("page_speed", "write"),
-    "decisions": ("decisions", "write"), "defaults": ("defaults", "write"),
+    "choice": ("page_choice", "write"),
+    "table2": ("page_paper", "write"),
+    "numbers": ("page_compare", "write_numbers"),
+    "censored": ("censored", "write"),
+    "classes": ("page_compare", "write_classes"),
+    "attributes": ("attributes", "write"),
+    "explanations": ("page_explanations", "write"),
+    "speed": ("page_speed", "write"),
+    "decisions": ("decisions", "write"),
+    "defaults": ("defaults", "write"),
     "index": ("page_index", "write"),
-}  # fmt: skip
+}
 
 
 class Experiment(NamedTuple):
@@ -31,47 +36,64 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = {
-    "compare": Experiment("treelens, its fixed choices and rivals, by --part",
-                          "compare", "choice"),
+    "compare": Experiment("treelens, its fixed choices and rivals, by --part", "compare", "choice"),
     # of the paper
     "table1": Experiment("the paper's Table 1: statistics of the data sets", "published", "table2"),
     "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
-    "synthetic": Experiment("its study of graphs with a planted pattern", "synthetic_study",
-                            "table2"),
+    "synthetic": Experiment(
+        "its study of graphs with a planted pattern", "synthetic_study", "table2"
+    ),
     "patterns": Experiment("its learned patterns of MUTAG and PTC_MR", "pattern_study", "table2"),
     "runtime": Experiment("its Table 3 and figure of running times", "runtime", "table2"),
     "bounds": Experiment("its stability and generalisation bounds, measured", "bounds", "table2"),
     "figures": Experiment("its explaining figures, drawn again", "figures", "table2"),
     "claims": Experiment("the table of its claims in docs/paper.md", "claims", "table2"),
     # molecules and attributes
-    "censored": Experiment("limits in the place of values, on data censored by us", "censored",
-                           "censored"),
-    "attributes": Experiment("continuous attributes of nodes, ours and other kernels",
-                             "attributes", "attributes"),
+    "censored": Experiment(
+        "limits in the place of values, on data censored by us", "censored", "censored"
+    ),
+    "attributes": Experiment(
+        "continuous attributes of nodes, ours and other kernels", "attributes", "attributes"
+    ),
     # explanations
-    "fidelity": Experiment("deletion and insertion of atoms by explanation", "fidelity",
-                           "explanations"),
-    "toxicophores": Experiment("atom contributions against known toxicophores", "fidelity",
-                               "explanations", "run_toxicophores"),
-    "fragments": Experiment("fragments against toxicophores, Crippen, refits", "fragments",
-                            "explanations"),
+    "fidelity": Experiment(
+        "deletion and insertion of atoms by explanation", "fidelity", "explanations"
+    ),
+    "toxicophores": Experiment(
+        "atom contributions against known toxicophores",
+        "fidelity",
+        "explanations",
+        "run_toxicophores",
+    ),
+    "fragments": Experiment(
+        "fragments against toxicophores, Crippen, refits", "fragments", "explanations"
+    ),
     # decisions
-    "campaign": Experiment("how soon suggestions find the best molecules", "decisions",
-                           "decisions", "run_campaigns"),
-    "advice": Experiment("predicted differences of held-out matched pairs", "decisions",
-                         "decisions", "run_advice"),
+    "campaign": Experiment(
+        "how soon suggestions find the best molecules", "decisions", "decisions", "run_campaigns"
+    ),
+    "advice": Experiment(
+        "predicted differences of held-out matched pairs", "decisions", "decisions", "run_advice"
+    ),
     # speed and defaults
     "cost": Experiment("time and memory of a fit, ours and others", "cost", "speed"),
     "growth": Experiment("the same for 500 to 160,000 molecules", "cost", "speed", "run_growth"),
-    "landmarks": Experiment("the default through 2,000 landmarks beside exact fits", "compare",
-                            "speed", "run_landmarks"),
-    "intervals": Experiment("coverage of 90 % intervals on random and scaffold folds", "defaults",
-                            "defaults", "run_intervals"),
-    "rules": Experiment("other rules of choosing weights for classes", "defaults",
-                        "defaults", "run_class_rules"),
-    "domain": Experiment("does the applicability domain order the errors", "defaults",
-                         "defaults", "run_domain"),
-}  # fmt: skip
+    "landmarks": Experiment(
+        "the default through 2,000 landmarks beside exact fits", "compare", "speed", "run_landmarks"
+    ),
+    "intervals": Experiment(
+        "coverage of 90 % intervals on random and scaffold folds",
+        "defaults",
+        "defaults",
+        "run_intervals",
+    ),
+    "rules": Experiment(
+        "other rules of choosing weights for classes", "defaults", "defaults", "run_class_rules"
+    ),
+    "domain": Experiment(
+        "does the applicability domain order the errors", "defaults", "defaults", "run_domain"
+    ),
+}
 # Experiments that "all" makes: those of the paper, quick ones first.
 PAPER = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2")
 
@@ -81,9 +103,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     chosen = parser.parse_args(arguments)
     options = StudyOptions(
-        chosen.out, chosen.sets, chosen.methods, chosen.repeats, chosen.jobs, chosen.quick,
-        chosen.part, chosen.seconds, chosen.worker,
-    )  # fmt: skip
+        chosen.out,
+        chosen.sets,
+        chosen.methods,
+        chosen.repeats,
+        chosen.jobs,
+        chosen.quick,
+        chosen.part,
+        chosen.seconds,
+        chosen.worker,
+    )
     try:
         if chosen.repeats is not None and chosen.repeats < 1:
             raise ValueError(f"--repeats must be at least 1, got {chosen.repeats}.")
@@ -124,21 +153,33 @@ def _parser() -> argparse.ArgumentParser:
     lines.append(f"  {'all':<{width}}the experiments of the paper, one after the other")
     lines.append(f"  {'pages':<{width}}write every page from the rows that are there")
     parser = argparse.ArgumentParser(
-        prog="python -m reproduction", description=__doc__,
+        prog="python -m reproduction",
+        description=__doc__,
         epilog="experiments:\n" + "\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("name", choices=[*EXPERIMENTS, *PAGES, "all", "pages"], metavar="NAME",
-                        help="an experiment (below) or a page of results")  # fmt: skip
+    )
+    parser.add_argument(
+        "name",
+        choices=[*EXPERIMENTS, *PAGES, "all", "pages"],
+        metavar="NAME",
+        help="an experiment (below) or a page of results",
+    )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
     parser.add_argument("--sets", "--datasets", nargs="+", help="all by default")
     parser.add_argument("--methods", nargs="+", metavar="METHOD", help="all by default")
     parser.add_argument("--repeats", "--repetitions", type=int, help="of splits or of ten folds")
-    parser.add_argument("--part", help="of compare: moleculeace, numbers, classes, table2, "
-                        "attributes; all by default")  # fmt: skip
+    parser.add_argument(
+        "--part",
+        help="of compare: moleculeace, numbers, classes, table2, attributes; all by default",
+    )
     parser.add_argument("--seconds", type=float, help="of compare: begin no row after so many")
-    parser.add_argument("--worker", type=_worker, default=(0, 1), metavar="K/N",
-                        help="of compare: the rows of every N-th split")  # fmt: skip
+    parser.add_argument(
+        "--worker",
+        type=_worker,
+        default=(0, 1),
+        metavar="K/N",
+        help="of compare: the rows of every N-th split",
+    )
     parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
     parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")

@@ -59,9 +59,13 @@ def run(options: StudyOptions) -> None:
 
 
 def _row(
-    method: str, name: str, graphs: tl.GraphCollection, codes: np.ndarray, repetition: int,
+    method: str,
+    name: str,
+    graphs: tl.GraphCollection,
+    codes: np.ndarray,
+    repetition: int,
     fold: int,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return accuracy, processor seconds and choices of one method on one fold."""
     train, test = outer_split(codes, repetition, fold, seed=0)
     if method in KERNELS:
@@ -77,28 +81,41 @@ def _row(
     fitted = time.process_time()
     accuracy = float(np.mean(model.predict(graphs[test]) == codes[test]))
     return {
-        "accuracy": accuracy, "cpu_seconds": fitted - start,
-        "predict_cpu_seconds": time.process_time() - fitted, "n_train": len(train),
-        "n_test": len(test), "choice": dict(model.best_params_),
-    }  # fmt: skip
+        "accuracy": accuracy,
+        "cpu_seconds": fitted - start,
+        "predict_cpu_seconds": time.process_time() - fitted,
+        "n_train": len(train),
+        "n_test": len(test),
+        "choice": dict(model.best_params_),
+    }
 
 
 # --- other kernels ------------------------------------------------------------------------------
 
 
 def kernel_scores(
-    settings: list[dict[str, Any]], kernels: list[np.ndarray], kernel_seconds: float,
-    codes: np.ndarray, train: np.ndarray, test: np.ndarray, inner: list[Any],
-) -> dict[str, Any]:  # fmt: skip
+    settings: list[dict[str, Any]],
+    kernels: list[np.ndarray],
+    kernel_seconds: float,
+    codes: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    inner: list[Any],
+) -> dict[str, Any]:
     """Choose setting and C on inner folds of the training part; score a support vector machine."""
     # Matrices are of all graphs, as none of these kernels sees classes, and all folds share them.
     start = time.process_time()
     accuracy, choice, score = choose_kernel(settings, kernels, codes, train, test, inner)
     return {
-        "accuracy": accuracy, "cpu_seconds": time.process_time() - start,
-        "kernel_cpu_seconds": kernel_seconds, "n_settings": len(settings),
-        "n_train": len(train), "n_test": len(test), "choice": choice, "inner_score": score,
-    }  # fmt: skip
+        "accuracy": accuracy,
+        "cpu_seconds": time.process_time() - start,
+        "kernel_cpu_seconds": kernel_seconds,
+        "n_settings": len(settings),
+        "n_train": len(train),
+        "n_test": len(test),
+        "choice": choice,
+        "inner_score": score,
+    }
 
 
 @cache
@@ -230,11 +247,15 @@ def compared_rows(out: Path) -> list[dict[str, Any]]:
     rows += [r for r in beside if r["set"] in sets and r["method"] == "auto_labels"]
     names = {"auto": "default", "auto_labels": "labels"}
     return [
-        {**row, "method": method, "repetition": row["split"] // N_OUTER,
-         "fold": row["split"] % N_OUTER}
+        {
+            **row,
+            "method": method,
+            "repetition": row["split"] // N_OUTER,
+            "fold": row["split"] % N_OUTER,
+        }
         for row in rows
         if (method := names.get(row["method"], row["method"])) in OURS
-    ]  # fmt: skip
+    ]
 
 
 def accuracies(rows: Rows) -> dict[str, dict[str, tuple[float, float | None, int]]]:
@@ -267,10 +288,14 @@ def gains(rows: Rows) -> dict[tuple[str, str, str], dict[str, float]]:
     found = {}
     for name, members in grouped(rows, "set").items():
         for ours, theirs in (
-            ("default", "labels"), ("default", "uniform"), ("depths", "uniform"),
-            ("branches", "uniform"), ("default", "wwl"), ("default", "propagation"),
+            ("default", "labels"),
+            ("default", "uniform"),
+            ("depths", "uniform"),
+            ("branches", "uniform"),
+            ("default", "wwl"),
+            ("default", "propagation"),
             ("default", "hopper"),
-        ):  # fmt: skip
+        ):
             test = paired(members, ours, theirs, "accuracy", SPLIT, 1 / (N_OUTER - 1))
             if test is not None:
                 found[name, ours, theirs] = test
@@ -279,11 +304,15 @@ def gains(rows: Rows) -> dict[tuple[str, str, str], dict[str, float]]:
 
 def _gain_parts(rows: Rows) -> list[str]:
     lines = [
-        [name, f"{NAMES[ours]} − {NAMES[theirs]}",
-         f"{signed(round(100 * test['difference'], 1) + 0.0, 1)} ± {100 * test['error']:.1f}",
-         p_text(test["p_value"]), int(test["n"])]
+        [
+            name,
+            f"{NAMES[ours]} − {NAMES[theirs]}",
+            f"{signed(round(100 * test['difference'], 1) + 0.0, 1)} ± {100 * test['error']:.1f}",
+            p_text(test["p_value"]),
+            int(test["n"]),
+        ]
         for (name, ours, theirs), test in gains(rows).items()
-    ]  # fmt: skip
+    ]
     text = (
         "In points of accuracy, with the corrected standard error of resampled folds; p is "
         "one-sided, for the first being better."
@@ -338,10 +367,15 @@ def _other_parts(rows: Rows) -> list[str]:
     if not members:
         return []
     lines = [
-        [name, NAMES[method], group[0]["n_settings"], f"{group[0]['kernel_cpu_seconds']:.0f}",
-         f"{np.mean([row['cpu_seconds'] for row in group]):.0f}"]
+        [
+            name,
+            NAMES[method],
+            group[0]["n_settings"],
+            f"{group[0]['kernel_cpu_seconds']:.0f}",
+            f"{np.mean([row['cpu_seconds'] for row in group]):.0f}",
+        ]
         for (name, method), group in grouped(members, "set", "method").items()
-    ]  # fmt: skip
+    ]
     return [
         "Of the other kernels: processor seconds for the kernel matrices of all settings and all "
         "graphs of a set, which its folds share, and per fold for the choice of setting and C. "

@@ -61,9 +61,13 @@ class TwinRun(NamedTuple):
         if self.plan is None:
             return {"solver": "quasi-newton", "tol": 1e-4}
         return {
-            "solver": "stochastic", "n_steps": self.plan.n_steps, "step_size": self.plan.step_size,
-            "halvings": 0, "average": False, "n_checks": 0,
-        }  # fmt: skip
+            "solver": "stochastic",
+            "n_steps": self.plan.n_steps,
+            "step_size": self.plan.step_size,
+            "halvings": 0,
+            "average": False,
+            "n_checks": 0,
+        }
 
 
 RUNS = {
@@ -136,11 +140,18 @@ def twin_row(
     train_loss = _loss(population, train, weights, diagonal=True)
     test_loss = _loss(population, test, weights, diagonal=False)
     return {
-        "dataset": population.name, "run": run, "n_graphs": n_graphs, "repetition": repetition,
-        "seed": seed, "divergence": divergence, "moved": float(np.linalg.norm(weights - 1.0)),
-        "train_loss": train_loss, "test_loss": test_loss, "gap": test_loss - train_loss,
+        "dataset": population.name,
+        "run": run,
+        "n_graphs": n_graphs,
+        "repetition": repetition,
+        "seed": seed,
+        "divergence": divergence,
+        "moved": float(np.linalg.norm(weights - 1.0)),
+        "train_loss": train_loss,
+        "test_loss": test_loss,
+        "gap": test_loss - train_loss,
         **predicted(population.constants, run, n_graphs),
-    }  # fmt: skip
+    }
 
 
 def predicted(constants: LossConstants, run: str, n_graphs: int) -> dict[str, Any]:
@@ -164,10 +175,16 @@ def predicted(constants: LossConstants, run: str, n_graphs: int) -> dict[str, An
 
 def _learn(population: Population, run: str, graphs: np.ndarray, draws: int) -> np.ndarray:
     learned = learn_weights(
-        population.features(graphs), population.codes[graphs], radius=RADIUS, balance=False,
-        margins=(MARGINS.alpha1, MARGINS.alpha2), sigma=MARGINS.sigma, b=MARGINS.b,
-        random_state=draws, **RUNS[run].options(),
-    )  # fmt: skip
+        population.features(graphs),
+        population.codes[graphs],
+        radius=RADIUS,
+        balance=False,
+        margins=(MARGINS.alpha1, MARGINS.alpha2),
+        sigma=MARGINS.sigma,
+        b=MARGINS.b,
+        random_state=draws,
+        **RUNS[run].options(),
+    )
     return learned.weights
 
 
@@ -284,7 +301,11 @@ def draw_bounds(folder: Path, rows: Rows) -> list[Path]:
     runs, names = axes[0, 0].get_legend_handles_labels()
     styles = ({"color": "0.3", "ls": "--"}, {"color": "black", "ls": "--"}, {"color": "0.6"})
     handles = [*runs, *(Line2D([], [], **style) for style in styles)]
-    labels = [*(f"{name}, measured" for name in names), "stability bound", "bound for any solver",
-              "largest loss M"]  # fmt: skip
+    labels = [
+        *(f"{name}, measured" for name in names),
+        "stability bound",
+        "bound for any solver",
+        "largest loss M",
+    ]
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     return save_figure(figure, folder, "bounds")

@@ -67,14 +67,22 @@ def _scores(
     return {
         **number_scores(truth, mean, std),
         **{f"{score}_within": value for score, value in within.items()},
-        "limit": limit, "n_limits": int((limits != 0).sum()), "n_train": len(train),
-        "n_test": len(test), "n_within": int(inside.sum()), "weights": model.best_weights_,
+        "limit": limit,
+        "n_limits": int((limits != 0).sum()),
+        "n_train": len(train),
+        "n_test": len(test),
+        "n_within": int(inside.sum()),
+        "weights": model.best_weights_,
         "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    }
 
 
-_TITLES = {"limits": "limits used", "left_out": "left out", "clipped": "clipped",
-           "uncensored": "true values"}  # fmt: skip
+_TITLES = {
+    "limits": "limits used",
+    "left_out": "left out",
+    "clipped": "clipped",
+    "uncensored": "true values",
+}
 _OTHERS = ("left_out", "clipped")
 _RATIO = 0.25  # test molecules to training molecules
 
@@ -132,8 +140,9 @@ def _difference_table(rows: Rows, score: str) -> str:
         cells = []
         for other in _OTHERS:
             found = paired(own, "limits", other, score, ("split",), _RATIO)
-            cells.append("" if found is None else
-                         f"{signed(found['difference'], 3)} ± {found['error']:.3f}")  # fmt: skip
+            cells.append(
+                "" if found is None else f"{signed(found['difference'], 3)} ± {found['error']:.3f}"
+            )
         lines.append([name, side, *cells])
     return markdown_table(["set", "censored", "against left out", "against clipped"], lines)
 
@@ -151,8 +160,10 @@ def _ahead_text(rows: Rows) -> str:
     )
     return text + (
         f" Not in {listed(near, '; ')}: where the values beyond the limit lie close to it, "
-        "clipping loses little." if near else ""
-    )  # fmt: skip
+        "clipping loses little."
+        if near
+        else ""
+    )
 
 
 def _within_text(rows: Rows) -> str:

@@ -34,20 +34,38 @@ class _Chemprop(BaseEstimator):
         self.best_params_ = {"n_networks": self.n_networks, "accelerator": accelerator}
         self._write("train.csv", X, value=y)
         self._chemprop(
-            "train", "--data-path", self._path("train.csv"), "--task-type", self._task,
-            "--split-sizes", "0.9", "0.1", "0.0", "--ensemble-size", str(self.n_networks),
-            "--data-seed", str(self.random_state), "--pytorch-seed", str(self.random_state),
-            "--output-dir", self._path("model"),
-        )  # fmt: skip
+            "train",
+            "--data-path",
+            self._path("train.csv"),
+            "--task-type",
+            self._task,
+            "--split-sizes",
+            "0.9",
+            "0.1",
+            "0.0",
+            "--ensemble-size",
+            str(self.n_networks),
+            "--data-seed",
+            str(self.random_state),
+            "--pytorch-seed",
+            str(self.random_state),
+            "--output-dir",
+            self._path("model"),
+        )
         return self
 
     def _predicted(self, X: Any) -> np.ndarray:
         """Return the mean over networks, shape (n_graphs,)."""
         self._write("test.csv", X)
         self._chemprop(
-            "predict", "--test-path", self._path("test.csv"), "--model-path", self._path("model"),
-            "--preds-path", self._path("predicted.csv"),
-        )  # fmt: skip
+            "predict",
+            "--test-path",
+            self._path("test.csv"),
+            "--model-path",
+            self._path("model"),
+            "--preds-path",
+            self._path("predicted.csv"),
+        )
         return pd.read_csv(self._path("predicted.csv"))["value"].to_numpy()
 
     def _path(self, name: str) -> str:
@@ -60,9 +78,13 @@ class _Chemprop(BaseEstimator):
     def _chemprop(self, command: str, *options: str) -> None:
         program = Path(sys.executable).with_name("chemprop")
         common = (
-            "--accelerator", self.best_params_["accelerator"], "--num-workers", "0",
-            "--smiles-columns", "smiles",
-        )  # fmt: skip
+            "--accelerator",
+            self.best_params_["accelerator"],
+            "--num-workers",
+            "0",
+            "--smiles-columns",
+            "smiles",
+        )
         subprocess.run([program, command, *options, *common], check=True, capture_output=True)
 
 

@@ -86,12 +86,24 @@ def all_claims(folder: str | Path) -> list[Claim]:
     """Every claim of the paper's experiments and theory, in its order."""
     evidence = Evidence(folder)
     return [
-        _synthetic(evidence), _unprotected(evidence), _gains(evidence), _p_values(),
-        _own_protocol(evidence), _against_assignment(evidence), _nearly_five(evidence),
-        _less_competitive(evidence), _dominated(evidence), _weights(evidence), _steps(evidence),
-        _task(evidence), _growth(evidence), _gap(evidence), _converges(), _valid(),
+        _synthetic(evidence),
+        _unprotected(evidence),
+        _gains(evidence),
+        _p_values(),
+        _own_protocol(evidence),
+        _against_assignment(evidence),
+        _nearly_five(evidence),
+        _less_competitive(evidence),
+        _dominated(evidence),
+        _weights(evidence),
+        _steps(evidence),
+        _task(evidence),
+        _growth(evidence),
+        _gap(evidence),
+        _converges(),
+        _valid(),
         _extension(evidence),
-    ]  # fmt: skip
+    ]
 
 
 def claims_table(folder: str | Path) -> str:
@@ -103,8 +115,11 @@ def claims_table(folder: str | Path) -> str:
 def finding(folder: str | Path) -> str:
     """Return the finding for the paper's thesis in two sentences, and its figure."""
     evidence, folder = Evidence(folder), Path(folder)
-    p_values = [t.p_corrected or 1.0 for _, method, t, _ in learning_tests(evidence.folds)
-                if method in WL_METHODS]  # fmt: skip
+    p_values = [
+        t.p_corrected or 1.0
+        for _, method, t, _ in learning_tests(evidence.folds)
+        if method in WL_METHODS
+    ]
     machines = (
         f"{'no' if min(p_values) >= 0.05 else 'some'} support vector machine with learned weights "
         "is significantly ahead of the same machine with uniform ones (smallest p-value "
@@ -222,18 +237,20 @@ def _p_values() -> Claim:
         "From the printed means and deviations of ten repetitions, whatever the correlation, a "
         f"one-sided paired t-test gives p {_listed(bounds)}",
         f"cannot come from the printed figures on {_listed(outside)}: another test, or a misprint"
-        if outside else "possible",
+        if outside
+        else "possible",
         "below",
-    )  # fmt: skip
+    )
 
 
 def impossible_p_values() -> list[str]:
     """Return the sets whose printed p-value cannot come from the printed figures."""
     bounds = {key: possible_p_values(key[1], key[0]) for key in PAPER_P_VALUES}
     return [
-        key[1] for key, value in PAPER_P_VALUES.items()
+        key[1]
+        for key, value in PAPER_P_VALUES.items()
         if "<" not in value and not bounds[key][0] <= float(value) <= bounds[key][1]
-    ]  # fmt: skip
+    ]
 
 
 def _own_protocol(evidence: Evidence) -> Claim:
@@ -315,8 +332,11 @@ def _less_competitive(evidence: Evidence) -> Claim:
 def _dominated(evidence: Evidence) -> Claim:
     """Sets on which one of the three is not behind WWL, uniform or learned."""
     ahead = []
-    titles = {"random_walk": "random walk", "shortest_path": "shortest path",
-              "wl_subtree": "WL subtree"}  # fmt: skip
+    titles = {
+        "random_walk": "random walk",
+        "shortest_path": "shortest path",
+        "wl_subtree": "WL subtree",
+    }
     for name in PAPER_SETS:
         for method, title in titles.items():
             if evidence.mean(name, method) >= evidence.mean(name, "learned_wwl"):
@@ -335,10 +355,11 @@ def _dominated(evidence: Evidence) -> Claim:
 
 def _weights(evidence: Evidence) -> Claim:
     moved = {
-        name: max(r["moved"] for r in evidence.bounds
-                  if (r["dataset"], r["run"]) == (name, "paper"))
+        name: max(
+            r["moved"] for r in evidence.bounds if (r["dataset"], r["run"]) == (name, "paper")
+        )
         for name in ("MUTAG", "NCI1")
-    }  # fmt: skip
+    }
     return Claim(
         "Weights differ between patterns, which shows their importance (its figures of MUTAG and "
         "PTC-MR)",
@@ -389,9 +410,10 @@ def _task(evidence: Evidence) -> Claim:
         f"whole grid with full batch: {seconds_text(whole['PROTEINS'])} (PROTEINS) and "
         f"{seconds_text(whole['NCI1'])} (NCI1) a fold",
         f"reversed on {len(reversed_on)} of {len(PAPER_SETS)} sets ({_listed(reversed_on)})"
-        if reversed_on else "holds",
+        if reversed_on
+        else "holds",
         _RUNTIME,
-    )  # fmt: skip
+    )
 
 
 def _growth(evidence: Evidence) -> Claim:
@@ -409,9 +431,10 @@ def _growth(evidence: Evidence) -> Claim:
         f"× {depths['stochastic']:.1f} and × {depths['batch']:.1f}",
         ("holds" if graphs["stochastic"] < graphs["batch"] else "reversed")
         + " for the number of graphs, "
-        + ("holds" if depths["stochastic"] < depths["batch"] else "reversed") + " for H",
+        + ("holds" if depths["stochastic"] < depths["batch"] else "reversed")
+        + " for H",
         _RUNTIME,
-    )  # fmt: skip
+    )
 
 
 # --- theory -----------------------------------------------------------------------------------
@@ -457,10 +480,12 @@ def _valid() -> Claim:
 
 def _extension(evidence: Evidence) -> Claim:
     subtree, assignment = (
-        [f"{signed(100 * evidence.test(n, f'learned_{m}', m).difference)} ({n})"
-         for n in evidence.sets_with(f"learned_{m}", m)]
+        [
+            f"{signed(100 * evidence.test(n, f'learned_{m}', m).difference)} ({n})"
+            for n in evidence.sets_with(f"learned_{m}", m)
+        ]
         for m in ("wl_subtree", "wl_oa")
-    )  # fmt: skip
+    )
     top = evidence.test("ENZYMES", "learned_wl_oa", "wl_oa")
     return Claim(
         "The idea should extend to WL subtree and WL-OA",

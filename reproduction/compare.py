@@ -47,16 +47,39 @@ KEY = ("set", "kind", "split", "method")
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the calibration curve
 # Assays that served to choose settings. The other eighteen are run once, with frozen defaults.
 OLD_ASSAYS = (
-    "CHEMBL2835_Ki", "CHEMBL2047_EC50", "CHEMBL1862_Ki", "CHEMBL2034_Ki", "CHEMBL4005_Ki",
-    "CHEMBL231_Ki", "CHEMBL218_EC50", "CHEMBL239_EC50", "CHEMBL219_Ki", "CHEMBL235_EC50",
-    "CHEMBL204_Ki", "CHEMBL244_Ki",
-)  # fmt: skip
+    "CHEMBL2835_Ki",
+    "CHEMBL2047_EC50",
+    "CHEMBL1862_Ki",
+    "CHEMBL2034_Ki",
+    "CHEMBL4005_Ki",
+    "CHEMBL231_Ki",
+    "CHEMBL218_EC50",
+    "CHEMBL239_EC50",
+    "CHEMBL219_Ki",
+    "CHEMBL235_EC50",
+    "CHEMBL204_Ki",
+    "CHEMBL244_Ki",
+)
 NEW_ASSAYS = (
-    "CHEMBL4616_EC50", "CHEMBL237_EC50", "CHEMBL262_Ki", "CHEMBL3979_EC50", "CHEMBL4203_Ki",
-    "CHEMBL2971_Ki", "CHEMBL2147_Ki", "CHEMBL1871_Ki", "CHEMBL287_Ki", "CHEMBL4792_Ki",
-    "CHEMBL238_Ki", "CHEMBL264_Ki", "CHEMBL228_Ki", "CHEMBL237_Ki", "CHEMBL236_Ki",
-    "CHEMBL233_Ki", "CHEMBL214_Ki", "CHEMBL234_Ki",
-)  # fmt: skip
+    "CHEMBL4616_EC50",
+    "CHEMBL237_EC50",
+    "CHEMBL262_Ki",
+    "CHEMBL3979_EC50",
+    "CHEMBL4203_Ki",
+    "CHEMBL2971_Ki",
+    "CHEMBL2147_Ki",
+    "CHEMBL1871_Ki",
+    "CHEMBL287_Ki",
+    "CHEMBL4792_Ki",
+    "CHEMBL238_Ki",
+    "CHEMBL264_Ki",
+    "CHEMBL228_Ki",
+    "CHEMBL237_Ki",
+    "CHEMBL236_Ki",
+    "CHEMBL233_Ki",
+    "CHEMBL214_Ki",
+    "CHEMBL234_Ki",
+)
 
 
 # --- methods ----------------------------------------------------------------------------------
@@ -90,9 +113,14 @@ METHODS: dict[str, Method] = {
 GRAPHS = ("auto", *WEIGHTS)
 LABELS = tuple(f"{method}_labels" for method in GRAPHS)
 MOLECULES = (
-    *GRAPHS, *(f"{w}_descriptors" for w in WEIGHTS), "ecfp4_gp", "ecfp6_gp",
-    "ecfp6_gp_descriptors", "forest", "boosting",
-)  # fmt: skip
+    *GRAPHS,
+    *(f"{w}_descriptors" for w in WEIGHTS),
+    "ecfp4_gp",
+    "ecfp6_gp",
+    "ecfp6_gp_descriptors",
+    "forest",
+    "boosting",
+)
 CHEMPROP = ("chemprop", "chemprop_ensemble") if find_spec("chemprop") else ()
 
 
@@ -190,29 +218,43 @@ class Part(NamedTuple):
 PARTS = {
     "moleculeace": Part(OLD_ASSAYS + NEW_ASSAYS, load_whole_assay, published_split, MOLECULES),
     "numbers": Part(
-        ("FreeSolv", "ESOL", "Lipophilicity"), load_numbers, random_and_scaffold_splits,
-        MOLECULES + CHEMPROP, n_repeats=20,
+        ("FreeSolv", "ESOL", "Lipophilicity"),
+        load_numbers,
+        random_and_scaffold_splits,
+        MOLECULES + CHEMPROP,
+        n_repeats=20,
         most_of=dict.fromkeys(("FreeSolv", "ESOL", "Lipophilicity"), dict.fromkeys(CHEMPROP, 5)),
     ),
     "classes": Part(
-        ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"), load_molecule_classes,
-        random_and_scaffold_splits, MOLECULES + CHEMPROP, kinds_of={"HIV": "scaffold"},
+        ("PTC_MR", "BBBP", "Ames_Hansen2009", "HIV"),
+        load_molecule_classes,
+        random_and_scaffold_splits,
+        MOLECULES + CHEMPROP,
+        kinds_of={"HIV": "scaffold"},
         # A forest takes more than an hour to tune and fit to one fold, boosting half of one.
         methods_of={"HIV": ("auto", "uniform", "branches", "ecfp6_gp", "boosting")},
         most_of={"HIV": {"boosting": 1}},
     ),
     "table2": Part(
-        ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD"), load_tu,
-        table2_splits, GRAPHS, n_repeats=10, repeats_of={"NCI1": 1, "DD": 1},
+        ("MUTAG", "PTC_MR", "PTC_DGCNN", "ENZYMES", "PROTEINS", "NCI1", "DD"),
+        load_tu,
+        table2_splits,
+        GRAPHS,
+        n_repeats=10,
+        repeats_of={"NCI1": 1, "DD": 1},
         methods_of={"ENZYMES": LABELS, "PROTEINS": LABELS},
     ),
     "attributes": Part(
-        ("BZR", "ENZYMES", "PROTEINS", "Letter-med"), load_tu, table2_splits, GRAPHS,
-        n_repeats=10, repeats_of={"Letter-med": 1},
+        ("BZR", "ENZYMES", "PROTEINS", "Letter-med"),
+        load_tu,
+        table2_splits,
+        GRAPHS,
+        n_repeats=10,
+        repeats_of={"Letter-med": 1},
         # Labels alone of the other two are in Table 2, on the same folds.
         methods_of={"BZR": GRAPHS + LABELS, "Letter-med": (*GRAPHS, "auto_labels")},
     ),
-}  # fmt: skip
+}
 
 
 # --- rows -------------------------------------------------------------------------------------
@@ -315,10 +357,14 @@ def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict
     fitted = _cpu_seconds()
     found = (_class_row if data.classes else _number_row)(model, data, test)
     return {
-        **found, "cpu_seconds": fitted - start, "predict_cpu_seconds": _cpu_seconds() - fitted,
-        "n_train": len(train), "n_test": len(test), "settings": METHODS[method][2],
+        **found,
+        "cpu_seconds": fitted - start,
+        "predict_cpu_seconds": _cpu_seconds() - fitted,
+        "n_train": len(train),
+        "n_test": len(test),
+        "settings": METHODS[method][2],
         **_choices(model),
-    }  # fmt: skip
+    }
 
 
 def _cpu_seconds() -> float:
@@ -361,11 +407,14 @@ def _choices(model: Any) -> dict[str, Any]:
         return {"best_params": model.best_params_}
     gain = model.learning_gain_
     return {
-        "best_depth": model.best_depth_, "best_weights": model.best_weights_,
-        "uses_descriptors": model.uses_descriptors_, "converged": model.converged_,
-        "evidence": model.evidence_, "compared": gain.compared,
+        "best_depth": model.best_depth_,
+        "best_weights": model.best_weights_,
+        "uses_descriptors": model.uses_descriptors_,
+        "converged": model.converged_,
+        "evidence": model.evidence_,
+        "compared": gain.compared,
         "gain": [gain.difference, gain.standard_error],
-    }  # fmt: skip
+    }
 
 
 def all_rows(out: Path, parts: Sequence[str] = tuple(PARTS)) -> list[dict[str, Any]]:

@@ -76,9 +76,17 @@ def _ours(make: Any, read: Callable[[Any], Any] = lambda graphs: graphs, **optio
 
 def _machine(kernel: str, weight_radius: float = 0.0) -> Fit:
     return _ours(
-        tl.GraphSVC, kernel=kernel, depth=DEPTH, weight_radius=weight_radius, gamma=GAMMA, C=C,
-        edge_labels=False, attributes="ignore", class_weight=None, progress=False,
-    )  # fmt: skip
+        tl.GraphSVC,
+        kernel=kernel,
+        depth=DEPTH,
+        weight_radius=weight_radius,
+        gamma=GAMMA,
+        C=C,
+        edge_labels=False,
+        attributes="ignore",
+        class_weight=None,
+        progress=False,
+    )
 
 
 # --- rivals -------------------------------------------------------------------------------------
@@ -95,10 +103,13 @@ def _as_igraph(graphs: tl.GraphCollection) -> list[Any]:
     import igraph
 
     return [
-        igraph.Graph(n=graph.n_nodes, edges=list(graph.edges),
-                     vertex_attrs={"label": list(graph.node_labels)})
+        igraph.Graph(
+            n=graph.n_nodes,
+            edges=list(graph.edges),
+            vertex_attrs={"label": list(graph.node_labels)},
+        )
         for graph in graphs
-    ]  # fmt: skip
+    ]
 
 
 def _grakel(name: str, **options: Any) -> Fit:
@@ -132,15 +143,21 @@ CLASS_LINES = {
     "svc_wwl": Line("`GraphSVC`, WWL", _machine("wwl")),
     "svc_wwl_learned": Line("`GraphSVC`, WWL, learned weights", _machine("wwl", WEIGHT_RADIUS)),
     "grakel_wl": Line(
-        "GraKeL WL subtree, `SVC`", _grakel("WeisfeilerLehman", normalize=True), _as_grakel,
-        ("GraKeL",), "svc_wl",
+        "GraKeL WL subtree, `SVC`",
+        _grakel("WeisfeilerLehman", normalize=True),
+        _as_grakel,
+        ("GraKeL",),
+        "svc_wl",
     ),
     "grakel_wl_oa": Line(
-        "GraKeL WL-OA, `SVC`", _grakel("WeisfeilerLehmanOptimalAssignment"), _as_grakel,
-        ("GraKeL",), "svc_wl_oa",
+        "GraKeL WL-OA, `SVC`",
+        _grakel("WeisfeilerLehmanOptimalAssignment"),
+        _as_grakel,
+        ("GraKeL",),
+        "svc_wl_oa",
     ),
     "wwl": Line("wwl, `SVC`", _wwl, _as_igraph, ("wwl", "igraph", "POT"), "svc_wwl"),
-}  # fmt: skip
+}
 NUMBER_LINES = {
     "treelens": Line("`GraphRegressor`, default", _ours(tl.GraphRegressor, smiles_to_collection)),
     "treelens_uniform": Line(
@@ -309,8 +326,10 @@ def measured(name: str, method: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "reproduction.cost", name, method]
     done = subprocess.run(
         command if ours else [*command, str(LIMIT)],
-        capture_output=True, text=True, env={**os.environ, **_ONE_THREAD},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**os.environ, **_ONE_THREAD},
+    )
     # a rival that is a program of its own is stopped itself
     if done.returncode == -signal.SIGXCPU or (done.returncode and "SIGXCPU" in done.stderr):
         return {"stopped": LIMIT}

@@ -81,9 +81,12 @@ def load_assay(name: str) -> Assay:
     table = pd.read_csv(data_folder() / "moleculeace" / f"{name}.csv.gz")
     smiles = table["smiles"].tolist()
     return Assay(
-        smiles_to_collection(smiles), smiles, table["value"].to_numpy(),
-        (table["split"] == "test").to_numpy(), (table["cliff"] == 1).to_numpy(),
-    )  # fmt: skip
+        smiles_to_collection(smiles),
+        smiles,
+        table["value"].to_numpy(),
+        (table["split"] == "test").to_numpy(),
+        (table["cliff"] == 1).to_numpy(),
+    )
 
 
 def random_splits(n: int, n_splits: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

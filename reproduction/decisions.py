@@ -190,7 +190,9 @@ def _advice_scores(
     joint = np.maximum(apart - 2.0 * covariance[one, other], 0.0)
     seen, large = ~np.isnan(expected), np.abs(measured) >= 0.5
     return {
-        "n_pairs": len(measured), "n_train": len(train), "n_test": len(test),
+        "n_pairs": len(measured),
+        "n_train": len(train),
+        "n_test": len(test),
         "correlation": _correlation(predicted, measured),
         "rank_correlation": float(spearmanr(predicted, measured).statistic),
         "rmse": float(np.sqrt(np.mean((predicted - measured) ** 2))),
@@ -203,7 +205,7 @@ def _advice_scores(
         "correlation_supported": _correlation(predicted[seen], measured[seen]),
         "correlation_pairs": _correlation(expected[seen], measured[seen]),
         "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    }
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float | None:
@@ -232,9 +234,12 @@ NAMES = {
 }
 # Colours of Okabe and Ito, told apart by line style as well.
 _STYLES = {
-    OURS: ("#d55e00", "-"), "greedy": ("#0072b2", "--"), "ecfp_gp": ("#009e73", "-."),
-    "ecfp_forest": ("#666666", ":"), "random": ("#aaaaaa", "-"),
-}  # fmt: skip
+    OURS: ("#d55e00", "-"),
+    "greedy": ("#0072b2", "--"),
+    "ecfp_gp": ("#009e73", "-."),
+    "ecfp_forest": ("#666666", ":"),
+    "random": ("#aaaaaa", "-"),
+}
 
 
 def write(out: Path) -> Path | None:
@@ -306,8 +311,9 @@ def mean_differences(rows: Rows, sets: list[str], theirs: str) -> tuple[float, f
         seeds = [seed for s, m, seed in found if (s, m) == (name, theirs)]
         apart = [
             found[name, OURS, seed] - found[name, theirs, seed]
-            for seed in seeds if (name, OURS, seed) in found
-        ]  # fmt: skip
+            for seed in seeds
+            if (name, OURS, seed) in found
+        ]
         mean, error = mean_and_error(apart)
         means.append(mean)
         squares.append(np.nan if error is None else error**2)
@@ -370,8 +376,15 @@ def draw_campaigns(folder: Path, rows: Rows) -> list[Path]:
             shares = 100 * np.array([row["found"] for row in by_method[method]])
             measured = N_START + N_BATCH * np.arange(shares.shape[1])
             error = shares.std(axis=0, ddof=min(1, len(shares) - 1)) / np.sqrt(len(shares))
-            panel.errorbar(measured, shares.mean(axis=0), error, label=NAMES[method], color=color,
-                           ls=line, lw=1.6)  # fmt: skip
+            panel.errorbar(
+                measured,
+                shares.mean(axis=0),
+                error,
+                label=NAMES[method],
+                color=color,
+                ls=line,
+                lw=1.6,
+            )
         panel.set(title=name, xlabel="molecules measured")
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
@@ -385,20 +398,47 @@ def draw_campaigns(folder: Path, rows: Rows) -> list[Path]:
 
 def _advice_parts(rows: Rows) -> list[str]:
     names = {"default": "treelens", "ecfp_gp_radii": "ECFP6 GP"}
-    header = ["assay", "method", "pairs", "correlation", "rank correlation", "RMSE",
-              "RMSE of no difference", "right sign", "in 90 % interval", "width",
-              "without covariance", "width"]  # fmt: skip
+    header = [
+        "assay",
+        "method",
+        "pairs",
+        "correlation",
+        "rank correlation",
+        "RMSE",
+        "RMSE of no difference",
+        "right sign",
+        "in 90 % interval",
+        "width",
+        "without covariance",
+        "width",
+    ]
     lines = [
-        [row["set"], names[row["method"]], row["n_pairs"], f"{row['correlation']:.2f}",
-         f"{row['rank_correlation']:.2f}", f"{row['rmse']:.2f}", f"{row['rmse_of_none']:.2f}",
-         f"{100 * row['right_sign']:.0f} %", f"{100 * row['coverage_joint']:.1f} %",
-         f"{row['width_joint']:.2f}", f"{100 * row['coverage_apart']:.1f} %",
-         f"{row['width_apart']:.2f}"]
+        [
+            row["set"],
+            names[row["method"]],
+            row["n_pairs"],
+            f"{row['correlation']:.2f}",
+            f"{row['rank_correlation']:.2f}",
+            f"{row['rmse']:.2f}",
+            f"{row['rmse_of_none']:.2f}",
+            f"{100 * row['right_sign']:.0f} %",
+            f"{100 * row['coverage_joint']:.1f} %",
+            f"{row['width_joint']:.2f}",
+            f"{100 * row['coverage_apart']:.1f} %",
+            f"{row['width_apart']:.2f}",
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     ours = [row for row in rows if row["method"] == "default"]
-    supported = [[row["set"], row["n_supported"], f"{row['correlation_supported']:.2f}",
-                  f"{row['correlation_pairs']:.2f}"] for row in ours]  # fmt: skip
+    supported = [
+        [
+            row["set"],
+            row["n_supported"],
+            f"{row['correlation_supported']:.2f}",
+            f"{row['correlation_pairs']:.2f}",
+        ]
+        for row in ours
+    ]
     return [
         "## Advice on matched pairs",
         "Fitted to the published training part of an assay; all matched pairs (single cuts, at "

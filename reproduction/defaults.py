@@ -19,14 +19,25 @@ from treelens.evaluation.splits import DistinctKFold, ScaffoldKFold
 
 # Sets of classes, by labels alone or with attributes, and how many random splits of each.
 RULE_SETS = {
-    ("MUTAG", True): 40, ("PTC_MR", True): 40, ("PTC_DGCNN", True): 40, ("ENZYMES", True): 40,
-    ("PROTEINS", True): 30, ("BZR", True): 20, ("BZR", False): 20, ("ENZYMES", False): 20,
+    ("MUTAG", True): 40,
+    ("PTC_MR", True): 40,
+    ("PTC_DGCNN", True): 40,
+    ("ENZYMES", True): 40,
+    ("PROTEINS", True): 30,
+    ("BZR", True): 20,
+    ("BZR", False): 20,
+    ("ENZYMES", False): 20,
     ("DD", True): 10,
-}  # fmt: skip
+}
 RULES = {
-    "auto": "default", "uniform": "uniform", "depths": "depths", "branches": "branches",
-    "largest": "largest mean", "two": "uniform and depths", "three": "all three",
-}  # fmt: skip
+    "auto": "default",
+    "uniform": "uniform",
+    "depths": "depths",
+    "branches": "branches",
+    "largest": "largest mean",
+    "two": "uniform and depths",
+    "three": "all three",
+}
 FIRST_RULE_SEED = 600
 # Set -> random splits, scaffold folds.
 DOMAIN_SETS = {"ESOL": (3, 3), "Lipophilicity": (1, 0)}
@@ -63,10 +74,12 @@ def class_rules(graphs: Any, y: np.ndarray, attributes: str, seed: int) -> dict[
     shares["two"] = (shares["uniform"] + shares["depths"]) / 2
     shares["three"] = (2 * shares["two"] + shares["branches"]) / 3
     return {
-        "chosen": chosen, "compared": compared, "n_train": len(train),
+        "chosen": chosen,
+        "compared": compared,
+        "n_train": len(train),
         "accuracy": {k: float(np.mean(p.argmax(axis=1) == y[test])) for k, p in shares.items()},
         "log_loss": {k: log_loss(y[test], p, labels=np.unique(y)) for k, p in shares.items()},
-    }  # fmt: skip
+    }
 
 
 def run_domain(options: StudyOptions) -> None:
@@ -110,14 +123,19 @@ def ordered_errors(
     by_std = _thirds(table["std"].to_numpy(), error)
     by_similarity = _thirds(-table["similarity"].to_numpy(), error)
     return {
-        "near": near, "middle": middle, "far": far, "ratio": far / near,
-        "std_ratio": by_std[2] / by_std[0], "similarity_ratio": by_similarity[2] / by_similarity[0],
-        "n_test": len(test), "n_outside": int((~inside).sum()),
+        "near": near,
+        "middle": middle,
+        "far": far,
+        "ratio": far / near,
+        "std_ratio": by_std[2] / by_std[0],
+        "similarity_ratio": by_similarity[2] / by_similarity[0],
+        "n_test": len(test),
+        "n_outside": int((~inside).sum()),
         "inside": _rmse(error[inside]) if inside.any() else None,
         "outside": None if inside.all() else _rmse(error[~inside]),
         "salt_is_outside": not bool(model.domain([SALT])["in_domain"].iloc[0]),
         "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    }
 
 
 def _thirds(order_by: np.ndarray, error: np.ndarray) -> list[float]:
@@ -161,12 +179,16 @@ def covered(data: Any, train: np.ndarray, test: np.ndarray, n_jobs: int) -> dict
     return {
         "posterior": float(np.mean(reach <= 1.0)),
         "scaffold": float(np.mean(reach <= left_out.factor)),
-        "factor": left_out.factor, "left_out_coverage": left_out.coverage,
+        "factor": left_out.factor,
+        "left_out_coverage": left_out.coverage,
         "rmse": float(np.sqrt(np.mean((data.values[test] - mean) ** 2))),
         "left_out_rmse": left_out.rmse,
-        "half_width": float(np.mean(NINETY * std)), "n_train": len(train), "n_test": len(test),
-        "n_scaffolds": left_out.n_groups, "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+        "half_width": float(np.mean(NINETY * std)),
+        "n_train": len(train),
+        "n_test": len(test),
+        "n_scaffolds": left_out.n_groups,
+        "seconds": time.perf_counter() - start,
+    }
 
 
 TREES = {
@@ -311,8 +333,19 @@ def _domain_parts(rows: Rows) -> list[str]:
         [name, split, len(found), *_domain_cells(found)]
         for (name, split), found in grouped(rows, "set", "split").items()
     ]
-    header = ["set", "split", "test parts", "nearest third", "middle", "furthest third", "ratio",
-              "ratio by std", "ratio by similarity", "outside", "RMSE outside"]  # fmt: skip
+    header = [
+        "set",
+        "split",
+        "test parts",
+        "nearest third",
+        "middle",
+        "furthest third",
+        "ratio",
+        "ratio by std",
+        "ratio by similarity",
+        "outside",
+        "RMSE outside",
+    ]
     return [
         "## Applicability domain",
         "Test molecules in the order of `expected_error`, in thirds: RMSE of each, the ratio of "
@@ -355,5 +388,6 @@ def _domain_cells(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         *(mean(name, 3) for name in ("near", "middle", "far")),
         *(mean(name, 2) for name in ("ratio", "std_ratio", "similarity_ratio")),
-        f"{100 * outside:.0f} %", mean("outside", 3),
-    ]  # fmt: skip
+        f"{100 * outside:.0f} %",
+        mean("outside", 3),
+    ]

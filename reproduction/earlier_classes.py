@@ -18,8 +18,13 @@ from reproduction.pages import (
     sections,
 )
 
-HIV_SCORES = {"roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "recall": "recall",
-              "precision": "precision"}  # fmt: skip
+HIV_SCORES = {
+    "roc_auc": "ROC AUC",
+    "pr_auc": "PR AUC",
+    "mcc": "MCC",
+    "recall": "recall",
+    "precision": "precision",
+}
 RARE_SCORES = {**HIV_SCORES, "balanced_accuracy": "balanced accuracy", "accuracy": "accuracy"}
 SVC_NAMES = {
     "graph_classifier": "`GraphSVC`",
@@ -55,10 +60,13 @@ def _hiv_parts(rows: Rows) -> list[str]:
     names = {"treelens": "treelens", "ecfp_forest": "ECFP4 counts, forest of 500 trees"}
     kept, tests = common_rows(rows, [], ["fold"]), hiv_tests(rows)
     lines = [
-        [names[m], *(plus_minus(*mean_and_error([r[s] for r in found]), 3) for s in HIV_SCORES),
-         f"{np.mean([r['seconds'] for r in found]):.0f}"]
+        [
+            names[m],
+            *(plus_minus(*mean_and_error([r[s] for r in found]), 3) for s in HIV_SCORES),
+            f"{np.mean([r['seconds'] for r in found]):.0f}",
+        ]
         for m, found in grouped(kept, "method").items()
-    ]  # fmt: skip
+    ]
     lines.append(
         ["difference", *(plus_minus(mean, error, 3) for mean, error, _ in tests.values()), ""]
     )
@@ -80,14 +88,21 @@ def _hiv_parts(rows: Rows) -> list[str]:
 
 def _rare_parts(rows: Rows) -> list[str]:
     names = {
-        "default": "treelens", "named at 0.5": "treelens, the likelier class",
-        "recall=0.9": "treelens, `threshold='recall=0.9'`", "ecfp_forest": "ECFP4 forest",
-    }  # fmt: skip
+        "default": "treelens",
+        "named at 0.5": "treelens, the likelier class",
+        "recall=0.9": "treelens, `threshold='recall=0.9'`",
+        "ecfp_forest": "ECFP4 forest",
+    }
     lines = [
-        [name, f"{found[0]['n']:,}", f"{100 * found[0]['n_positive'] / found[0]['n']:.1f} %",
-         names[method], *(f"{np.mean([r[s] for r in found]):.3f}" for s in RARE_SCORES)]
+        [
+            name,
+            f"{found[0]['n']:,}",
+            f"{100 * found[0]['n_positive'] / found[0]['n']:.1f} %",
+            names[method],
+            *(f"{np.mean([r[s] for r in found]):.3f}" for s in RARE_SCORES),
+        ]
         for (name, method), found in grouped(rows, "set", "method").items()
-    ]  # fmt: skip
+    ]
     return [
         "## Rare classes",
         "Molecules drawn from two sets, three stratified folds, mean scores of the rare class. By "

@@ -47,15 +47,20 @@ def measured(name: str, seed: int, model: str, n_jobs: int) -> dict[str, Any]:
     found = [curves(fitted, k, int(graphs.sizes[k]), rng) for k in test.tolist()]
     scale = float(np.mean([x["whole"] for x in found]))
     return {
-        "n_train": len(train), "n_explained": len(test), "usual": fitted.usual, "scale": scale,
+        "n_train": len(train),
+        "n_explained": len(test),
+        "usual": fitted.usual,
+        "scale": scale,
         "molecules": test.tolist(),
         "whole": [_short(x["whole"]) for x in found],
         "areas": {
-            kind: {order: [_short(np.mean(x[kind][order]) / scale) for x in found]
-                   for order in ORDERS} for kind in ("deletion", "insertion")
+            kind: {
+                order: [_short(np.mean(x[kind][order]) / scale) for x in found] for order in ORDERS
+            }
+            for kind in ("deletion", "insertion")
         },
         "seconds": round(time.perf_counter() - start, 1),
-    }  # fmt: skip
+    }
 
 
 def split(name: str, seed: int) -> tuple[tl.GraphCollection, np.ndarray, np.ndarray, np.ndarray]:
@@ -138,12 +143,16 @@ def found_toxicophores(seed: int, model: str, n_jobs: int) -> dict[str, Any]:
         every = fitted.predict(k, [np.ones(n, dtype=bool), *(np.arange(n) != j for j in range(n))])
         predicted.append(_short(every[0] - fitted.usual))
         for name, worth in (
-            ("contributions", fitted.contributions(k)), ("occlusion", every[0] - every[1:]),
-        ):  # fmt: skip
+            ("contributions", fitted.contributions(k)),
+            ("occlusion", every[0] - every[1:]),
+        ):
             areas[name].append(_short(roc_auc_score(atoms, worth)))
     return {
-        "n_train": len(train), "molecules": test.tolist(), "predicted": predicted, "areas": areas,
-    }  # fmt: skip
+        "n_train": len(train),
+        "molecules": test.tolist(),
+        "predicted": predicted,
+        "areas": areas,
+    }
 
 
 def toxic_split(seed: int) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:

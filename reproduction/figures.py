@@ -55,9 +55,16 @@ def _draw_graph(axes: Any, graph: Graph, texts: Sequence[str], fills: Sequence[s
     places = nx.kamada_kawai_layout(drawn)
     nodes = range(len(texts))
     nx.draw_networkx(
-        drawn, places, ax=axes, nodelist=list(nodes), node_color=list(fills), edgecolors="#777",
-        node_size=240, labels=dict(zip(nodes, texts, strict=True)), font_size=9,
-    )  # fmt: skip
+        drawn,
+        places,
+        ax=axes,
+        nodelist=list(nodes),
+        node_color=list(fills),
+        edgecolors="#777",
+        node_size=240,
+        labels=dict(zip(nodes, texts, strict=True)),
+        font_size=9,
+    )
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.margins(0.15)
@@ -89,8 +96,14 @@ def draw_refinement(folder: Path) -> list[Path]:
         start, stop = vocabulary.level_offsets[depth : depth + 2]
         for k, text in enumerate(vocabulary.texts(np.arange(start, stop))):
             name = text if depth == 0 else f"{k + 1} = {text}"
-            row[2].text(0.0, 0.9 - 0.17 * k, name, fontsize=10, va="center",
-                        bbox={"facecolor": _FILLS[k], "edgecolor": "none"})  # fmt: skip
+            row[2].text(
+                0.0,
+                0.9 - 0.17 * k,
+                name,
+                fontsize=10,
+                va="center",
+                bbox={"facecolor": _FILLS[k], "edgecolor": "none"},
+            )
         row[2].set_axis_off()
     return save_figure(figure, folder, "wl_scheme")
 
@@ -145,24 +158,39 @@ def draw_kernels(folder: Path, found: NodeComparison) -> list[Path]:
     texts = vocabulary.texts(vocabulary.level_offsets[1] + colors[1])
     panels = [
         ("WL subtree: all pairs", found.similarity, f"sum of similarities {found.subtree:g}"),
-        ("WL-OA: best matching", found.assignment,
-         f"sum of similarities {found.optimal_assignment:g}"),
+        (
+            "WL-OA: best matching",
+            found.assignment,
+            f"sum of similarities {found.optimal_assignment:g}",
+        ),
         ("WWL: cheapest transport", 4 * found.plan, f"mass × distance {found.wasserstein:g}"),
-    ]  # fmt: skip
+    ]
     figure = _figure(9.5, 3.8)
     for axes, (title, joined, value) in zip(figure.subplots(1, 3), panels, strict=True):
         heights = [np.linspace(1, 0, n) for n in joined.shape]
         for i, j in zip(*np.nonzero(joined > 1e-9), strict=True):
             share = float(found.similarity[i, j])
             color = {0.0: "#999999", 0.5: _ORANGE}.get(share, _BLUE)
-            axes.plot([0, 1], [heights[0][i], heights[1][j]], color=color, lw=4 * joined[i, j],
-                      ls="--" if share == 0 else "-", zorder=1)  # fmt: skip
+            axes.plot(
+                [0, 1],
+                [heights[0][i], heights[1][j]],
+                color=color,
+                lw=4 * joined[i, j],
+                ls="--" if share == 0 else "-",
+                zorder=1,
+            )
         for side, (offset, ys) in enumerate(zip((0, LEFT.n_nodes), heights, strict=True)):
             for k, y in enumerate(ys):
                 fill = _FILLS[colors[1, offset + k]]
                 axes.scatter(side, y, s=150, color=fill, edgecolors="#777", zorder=2)
-                axes.text(side + (-0.12 if side == 0 else 0.12), y, texts[offset + k],
-                          ha="right" if side == 0 else "left", va="center", fontsize=8)  # fmt: skip
+                axes.text(
+                    side + (-0.12 if side == 0 else 0.12),
+                    y,
+                    texts[offset + k],
+                    ha="right" if side == 0 else "left",
+                    va="center",
+                    fontsize=8,
+                )
         axes.set(title=title, xlim=(-0.8, 1.8), ylim=(-0.15, 1.1))
         axes.set_axis_off()
         axes.text(0.5, -0.13, value, ha="center", fontsize=9)
@@ -179,11 +207,23 @@ def draw_hinges(folder: Path) -> list[Path]:
     """Draw both hinges and their smoothed versions over the distance."""
     distance = np.linspace(0.0, 7.0, 701)
     panels = [
-        ("different classes (V1)", "alpha1", ALPHA1, np.maximum(ALPHA1 - distance, 0.0),
-         smooth_hinge_different(distance, ALPHA1, SIGMA), (ALPHA1 - SIGMA, ALPHA1)),
-        ("same class (V2)", "alpha2", ALPHA2, np.maximum(distance - ALPHA2, 0.0),
-         smooth_hinge_same(distance, ALPHA2, SIGMA), (ALPHA2, ALPHA2 + SIGMA)),
-    ]  # fmt: skip
+        (
+            "different classes (V1)",
+            "alpha1",
+            ALPHA1,
+            np.maximum(ALPHA1 - distance, 0.0),
+            smooth_hinge_different(distance, ALPHA1, SIGMA),
+            (ALPHA1 - SIGMA, ALPHA1),
+        ),
+        (
+            "same class (V2)",
+            "alpha2",
+            ALPHA2,
+            np.maximum(distance - ALPHA2, 0.0),
+            smooth_hinge_same(distance, ALPHA2, SIGMA),
+            (ALPHA2, ALPHA2 + SIGMA),
+        ),
+    ]
     figure = _figure(9.0, 3.4)
     for axes, (title, name, margin, plain, smooth, bend) in zip(
         figure.subplots(1, 2, sharey=True), panels, strict=True
@@ -225,9 +265,14 @@ def draw_patterns(out: Path, n_each: int = 6) -> list[Path]:
             level = sorted((p for p in table if p["depth"] == depth), key=lambda p: -p["weight"])
             shown = [*level[:n_each], *level[-n_each:]][::-1]
             panel.errorbar(
-                [p["weight"] for p in shown], range(len(shown)), xerr=[p["error"] for p in shown],
-                fmt="o", color=_BLUE, ecolor="#888", ms=5,
-            )  # fmt: skip
+                [p["weight"] for p in shown],
+                range(len(shown)),
+                xerr=[p["error"] for p in shown],
+                fmt="o",
+                color=_BLUE,
+                ecolor="#888",
+                ms=5,
+            )
             panel.axvline(1.0, color="#999", lw=1)
             panel.set_yticks(range(len(shown)), [p["pattern"] for p in shown], fontsize=8)
             panel.set(title=f"{name}, depth {depth}", xlabel="learned weight (uniform: 1)")

@@ -33,18 +33,22 @@ BY_SHAP = "ECFP4 forest by SHAP"
 METHODS = ("fragments", "ECFP4 forest", BY_SHAP)
 
 # The eight approved classes, written down anew as SMARTS.
-CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "aromatic nitro": ("a[N+](=O)[O-]",),
-    "aromatic amine": ("a[NX3;H2,H1;!$(N-C=[O,S]);!$(NS(=O)=O);!$(N[!#6;!#1])]",),
-    "three-membered heterocycle": ("[#6]1O[#6]1", "[#6]1N[#6]1"),
-    "nitroso": ("a[NX2]=O", "[NX3][NX2]=O"),
-    "unsubstituted heteroatom-heteroatom":
-        ("[OX2H,NX3H2;!$([OX2H]S);!$([OX2H]P)][#7,#8]",),
-    "azo": ("[#6][NX2]=[NX2][#6]",),
-    "aliphatic halide": ("[CX4][Cl,Br,I]",),
-    "polycyclic aromatic":
-        ("a1aaa2a(a1)aaa1aaaaa12", "a1aaa2aa3aaaaa3aa2a1", "a1aaa2a(a1)aa1aaaaa12"),
-})  # fmt: skip
+CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "aromatic nitro": ("a[N+](=O)[O-]",),
+        "aromatic amine": ("a[NX3;H2,H1;!$(N-C=[O,S]);!$(NS(=O)=O);!$(N[!#6;!#1])]",),
+        "three-membered heterocycle": ("[#6]1O[#6]1", "[#6]1N[#6]1"),
+        "nitroso": ("a[NX2]=O", "[NX3][NX2]=O"),
+        "unsubstituted heteroatom-heteroatom": ("[OX2H,NX3H2;!$([OX2H]S);!$([OX2H]P)][#7,#8]",),
+        "azo": ("[#6][NX2]=[NX2][#6]",),
+        "aliphatic halide": ("[CX4][Cl,Br,I]",),
+        "polycyclic aromatic": (
+            "a1aaa2a(a1)aaa1aaaaa12",
+            "a1aaa2aa3aaaaa3aa2a1",
+            "a1aaa2a(a1)aa1aaaaa12",
+        ),
+    }
+)
 
 
 class Ames(NamedTuple):
@@ -62,12 +66,18 @@ def run(options: StudyOptions) -> None:
         *(("Ames", sample, method, ames_row) for sample in SAMPLES for method in METHODS),
         ("Ames", WHOLE, "fragments", ames_row),
         *(("planted", seed, "fragments", planted_row) for seed in range(10)),
-        *(("Crippen", name, method, crippen_row)
-          for name in SIGNS for method in ("fragments", NO_DESCRIPTORS)),
-        *(("stability", f"{size} of {sample}", "fragments", stable_row)
-          for size in SIZES for sample in SAMPLES),
+        *(
+            ("Crippen", name, method, crippen_row)
+            for name in SIGNS
+            for method in ("fragments", NO_DESCRIPTORS)
+        ),
+        *(
+            ("stability", f"{size} of {sample}", "fragments", stable_row)
+            for size in SIZES
+            for sample in SAMPLES
+        ),
         ("stability", WHOLE, "fragments", stable_row),
-    ]  # fmt: skip
+    ]
     with options.rows("fragments", KEY) as rows:
         for part, sample, method, make in wanted:
             skipped = options.sets and part not in options.sets
@@ -185,8 +195,15 @@ def forest_environments(ames: Ames, by_shap: bool = False) -> list[dict[str, Any
     for bit, values in change.items():
         effect, support = float(np.mean(values)), int(bits[:, bit].sum())
         error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
-        found.append({"pattern": f"bit {bit}", "effect": effect, "error": error,
-                      "support": support, "places": places[bit]})  # fmt: skip
+        found.append(
+            {
+                "pattern": f"bit {bit}",
+                "effect": effect,
+                "error": error,
+                "support": support,
+                "places": places[bit],
+            }
+        )
     return sorted(found, key=lambda r: -abs(r["effect"]) * min(r["support"], MOST_COUNTED) ** 0.5)
 
 

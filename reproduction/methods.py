@@ -43,17 +43,23 @@ GRIDS = {
     # Rows that name no grid: depths to 6, gamma 0.1 to 10, C 0.1 to 100, radii 0.3 to 3 (many
     # graphs: 1 to 30), walks of 2 and 4 steps, decays to 1.
     "wide": Grid(
-        depths=(1, 2, 3, 4, 5, 6, 8, 10), gammas=(0.01, 0.1, 1.0, 3.0, 10.0, 30.0),
+        depths=(1, 2, 3, 4, 5, 6, 8, 10),
+        gammas=(0.01, 0.1, 1.0, 3.0, 10.0, 30.0),
         Cs=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
-        radii=(0.1, 0.3, 1.0, 3.0, 10.0), radii_of_many=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-        lengths=(2, 4, 8), decays=(0.01, 0.1, 1.0, 10.0),
+        radii=(0.1, 0.3, 1.0, 3.0, 10.0),
+        radii_of_many=(0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        lengths=(2, 4, 8),
+        decays=(0.01, 0.1, 1.0, 10.0),
     ),
     "paper": Grid(
-        depths=(1, 2, 3, 4, 5, 6), gammas=(1e-4, 1e-3, 1e-2),
+        depths=(1, 2, 3, 4, 5, 6),
+        gammas=(1e-4, 1e-3, 1e-2),
         Cs=(1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
-        radii=(0.1, 0.5, 1.0), radii_of_many=(0.1, 0.5, 1.0), first_depth=1,
+        radii=(0.1, 0.5, 1.0),
+        radii_of_many=(0.1, 0.5, 1.0),
+        first_depth=1,
     ),
-}  # fmt: skip
+}
 
 # What the methods choose from unless they say something else.
 GRID = "wide"
@@ -104,9 +110,11 @@ WL_METHODS: dict[str, WLMethod] = {
     ),
     "preset_released_code": WLMethod(
         "learned WWL, the released code's margins and steps",
-        ("wwl",), "wwl", {"preset": "released-code"},
+        ("wwl",),
+        "wwl",
+        {"preset": "released-code"},
     ),
-}  # fmt: skip
+}
 
 # The paper's own grid and depths (1 to H), with three learners: its printed numbers, its margins
 # with the weights learned to the optimum, and none. Only the first is a line of Table 2.
@@ -116,19 +124,23 @@ PAPER_MARGINS: dict[str, Any] = {"margins": (1.0, 0.5), "sigma": 0.1, "balance":
 PAPER_RADII = {"paper_protocol": GRIDS["paper"].radii[:1], "paper_grid_wwl": (0.0,)}
 PAPER_METHODS: dict[str, WLMethod] = {
     "paper_protocol": WLMethod(
-        "learned WWL, the paper's method and protocol", ("wwl",),
+        "learned WWL, the paper's method and protocol",
+        ("wwl",),
         learner={"preset": "paper", "n_checks": 0},
     ),
     "paper_grid_converged": WLMethod(
         "the same, weights learned to the optimum", ("wwl",), learner=PAPER_MARGINS
     ),
     "paper_grid_wwl": WLMethod("WWL in the paper's grid", ("wwl",)),
-}  # fmt: skip
+}
 
 
 def _walks(lengths: Sequence[int], decays: Sequence[float]) -> list[dict[str, Any]]:
-    return [{"max_length": length, "decay": decay, "normalize": "cosine"}
-            for length in lengths for decay in decays]  # fmt: skip
+    return [
+        {"max_length": length, "decay": decay, "normalize": "cosine"}
+        for length in lengths
+        for decay in decays
+    ]
 
 
 _PATHS: list[dict[str, Any]] = [{"normalize": None}, {"normalize": "cosine"}]
@@ -142,10 +154,22 @@ FIXED_METHODS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 # Order of the rows of the table.
 TABLE2_METHODS = (
-    "random_walk", "shortest_path", "wl_subtree", "wl_oa_plain", "wl_oa", "wwl", "wl_tanimoto",
-    "learned_wl_subtree", "learned_wl_oa", "learned_wwl", "learned_wl_tanimoto",
-    "best_of_all", "preset_paper", "preset_released_code", "paper_protocol",
-)  # fmt: skip
+    "random_walk",
+    "shortest_path",
+    "wl_subtree",
+    "wl_oa_plain",
+    "wl_oa",
+    "wwl",
+    "wl_tanimoto",
+    "learned_wl_subtree",
+    "learned_wl_oa",
+    "learned_wwl",
+    "learned_wl_tanimoto",
+    "best_of_all",
+    "preset_paper",
+    "preset_released_code",
+    "paper_protocol",
+)
 # Made by `compare` on the same folds; its rows are read into the table.
 GP_METHODS = {
     "gp_default": "Gaussian process, default",
@@ -156,8 +180,11 @@ GP_METHODS = {
 }
 # What else the runner can make: rows that the page speaks of below its table.
 OTHER_METHODS = (
-    "paper_grid_converged", "paper_grid_wwl", "random_walk_unlabelled", "shortest_path_unlabelled",
-)  # fmt: skip
+    "paper_grid_converged",
+    "paper_grid_wwl",
+    "random_walk_unlabelled",
+    "shortest_path_unlabelled",
+)
 
 
 def title_of(method: str) -> str:
@@ -169,9 +196,16 @@ def title_of(method: str) -> str:
 
 # The numbers of the paper, to the letter: 500 single pairs, step 1e-4.
 PAPER: dict[str, Any] = {
-    "solver": "stochastic", "margins": (1.0, 0.5), "sigma": 0.1, "balance": False,
-    "n_steps": 500, "step_size": 1e-4, "halvings": 0, "average": False, "n_checks": 0,
-}  # fmt: skip
+    "solver": "stochastic",
+    "margins": (1.0, 0.5),
+    "sigma": 0.1,
+    "balance": False,
+    "n_steps": 500,
+    "step_size": 1e-4,
+    "halvings": 0,
+    "average": False,
+    "n_checks": 0,
+}
 
 
 def study_learner(

@@ -25,10 +25,12 @@ from treelens.evaluation.validation import corrected_paired_test
 FIXED = (*WEIGHTS, *(f"{w}_descriptors" for w in WEIGHTS))
 # Part -> (score, its name, what a difference is measured in).
 SCORES = {
-    "moleculeace": ("rmse", "RMSE", "%"), "numbers": ("rmse", "RMSE", "%"),
-    "classes": ("roc_auc", "ROC AUC", "points"), "table2": ("accuracy", "accuracy", "points"),
+    "moleculeace": ("rmse", "RMSE", "%"),
+    "numbers": ("rmse", "RMSE", "%"),
+    "classes": ("roc_auc", "ROC AUC", "points"),
+    "table2": ("accuracy", "accuracy", "points"),
     "attributes": ("accuracy", "accuracy", "points"),
-}  # fmt: skip
+}
 TOLERANCE = {"%": 1.0, "points": 0.5}  # that the default may be behind the best fixed choice
 
 
@@ -102,10 +104,13 @@ def comparisons(out: Path, methods: Sequence[str] = ("auto", *FIXED)) -> list[Co
     # Of graphs with attributes, labels alone are a set of their own.
     found = []
     rows = [
-        {**row, "method": row["method"].removesuffix("_labels"),
-         "labels": row["method"].endswith("_labels")}
+        {
+            **row,
+            "method": row["method"].removesuffix("_labels"),
+            "labels": row["method"].endswith("_labels"),
+        }
         for row in all_rows(out)
-    ]  # fmt: skip
+    ]
     for (part, name, kind, labels), members in grouped(
         [row for row in rows if row["method"] in methods], "part", "set", "kind", "labels"
     ).items():
@@ -137,11 +142,13 @@ def _pooled(assays: list[Comparison]) -> list[Comparison]:
     shared = [m for m in assays[0].scores if all(m in each.scores for each in assays)]
     return [
         Comparison(
-            f"MoleculeACE, {len(assays)} assays", "moleculeace",
-            {m: np.concatenate([each.scores[m] for each in assays]) for m in shared}, 0.0,
+            f"MoleculeACE, {len(assays)} assays",
+            "moleculeace",
+            {m: np.concatenate([each.scores[m] for each in assays]) for m in shared},
+            0.0,
             {m: [row for each in assays for row in each.rows[m]] for m in shared},
         )
-    ]  # fmt: skip
+    ]
 
 
 def write(out: Path) -> Path | None:
@@ -179,26 +186,40 @@ def choice_parts(found: list[Comparison]) -> list[str]:
             mean, error = each.gain("auto", each.best)
             late = len(each.rows["auto"]) > 1 and mean < -TOLERANCE[unit]
             behind += [each.name] if late else []
-            lines.append([
-                each.name, len(each.rows["auto"]), each.text("auto"),
-                *(f"**{each.text(m)}**" if m == each.best else each.text(m) for m in known),
-                _gain_text(mean, error) + (" !" if late else ""),
-                *([f"{each.excess_loss:+.3f}"] if unit == "points" else []), each.choices,
-            ])  # fmt: skip
+            lines.append(
+                [
+                    each.name,
+                    len(each.rows["auto"]),
+                    each.text("auto"),
+                    *(f"**{each.text(m)}**" if m == each.best else each.text(m) for m in known),
+                    _gain_text(mean, error) + (" !" if late else ""),
+                    *([f"{each.excess_loss:+.3f}"] if unit == "points" else []),
+                    each.choices,
+                ]
+            )
             excess += [each.excess_loss] if unit == "points" else []
-        header = [f"{part}: {title}", "splits", "auto",
-                  *(m.replace("_descriptors", " +d") for m in known), f"auto − best, {unit}",
-                  *(["excess loss"] if unit == "points" else []), "auto chose"]  # fmt: skip
+        header = [
+            f"{part}: {title}",
+            "splits",
+            "auto",
+            *(m.replace("_descriptors", " +d") for m in known),
+            f"auto − best, {unit}",
+            *(["excess loss"] if unit == "points" else []),
+            "auto chose",
+        ]
         parts.append(markdown_table(header, lines))
     n = sum(len(each.rows["auto"]) > 1 for each in found)
-    parts.insert(1, (
-        f"On {n - len(behind)} of {n} sets (those with one split left aside) the default is at "
-        "most 1 % of the error or 0.5 points behind the best fixed choice"
-        + (f"; not on {listed(behind)} (marked with !)." if behind else ".")
-        + f" By log loss, it is at most {max(excess):.3f} nats per graph behind on any set of "
-        "classes. The best in hindsight of several noisy means is ahead by chance, too; "
-        "[other rules](defaults.md) were tried on other splits."
-    ))  # fmt: skip
+    parts.insert(
+        1,
+        (
+            f"On {n - len(behind)} of {n} sets (those with one split left aside) the default is at "
+            "most 1 % of the error or 0.5 points behind the best fixed choice"
+            + (f"; not on {listed(behind)} (marked with !)." if behind else ".")
+            + f" By log loss, it is at most {max(excess):.3f} nats per graph behind on any set of "
+            "classes. The best in hindsight of several noisy means is ahead by chance, too; "
+            "[other rules](defaults.md) were tried on other splits."
+        ),
+    )
     return parts
 
 
@@ -218,8 +239,9 @@ def learning_gains(found: list[Comparison]) -> dict[tuple[str, str], dict[str, G
             freedom = n - 1 if n > 1 else each.rows["auto"][0]["n_test"] - 1
             gains[each.name, each.unit] = {
                 m: _interval(*each.gain(m, "uniform"), freedom)
-                for m in ("branches", "depths") if m in each.scores
-            }  # fmt: skip
+                for m in ("branches", "depths")
+                if m in each.scores
+            }
     return dict(sorted(gains.items(), key=lambda item: -item[1]["branches"][0]))
 
 
@@ -245,13 +267,17 @@ def gain_parts(found: list[Comparison]) -> list[str]:
         markdown_table(
             ["set", "unit", "branches − uniform", "p", "depths − uniform"],
             [
-                [name, unit, _gain_text(*own["branches"][:2]),
-                 "" if np.isnan(own["branches"][2]) else p_text(own["branches"][2]),
-                 _gain_text(*own["depths"][:2]) if "depths" in own else ""]
+                [
+                    name,
+                    unit,
+                    _gain_text(*own["branches"][:2]),
+                    "" if np.isnan(own["branches"][2]) else p_text(own["branches"][2]),
+                    _gain_text(*own["depths"][:2]) if "depths" in own else "",
+                ]
                 for (name, unit), own in gains.items()
             ],
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _gain_text(mean: float, error: float | None) -> str:
@@ -294,8 +320,16 @@ def draw_gains(folder: Path, gains: dict[tuple[str, str], dict[str, Gain]]) -> l
             lines = [(k + shift, *g[method][:2]) for k, (_, g) in enumerate(own) if method in g]
             if lines:
                 y, x, half = np.array(lines).T
-                panel.errorbar(x, y, xerr=half, fmt=marker, color=color, ms=4, lw=1.2,
-                               label=f"weights of {method}")  # fmt: skip
+                panel.errorbar(
+                    x,
+                    y,
+                    xerr=half,
+                    fmt=marker,
+                    color=color,
+                    ms=4,
+                    lw=1.2,
+                    label=f"weights of {method}",
+                )
         panel.axvline(0.0, color="0.4", lw=0.8)
         panel.set_yticks(range(len(own)), labels=[name for name, _ in own], fontsize=8)
         panel.set(title="", xlabel=titles[unit], ylim=(-0.7, len(own) - 0.3))

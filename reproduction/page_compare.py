@@ -43,18 +43,33 @@ NAMES = {
     "chemprop_ensemble": "Chemprop, five networks",
 }
 RIVALS = (
-    "ecfp4_gp", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting", "chemprop",
+    "ecfp4_gp",
+    "ecfp6_gp",
+    "ecfp6_gp_descriptors",
+    "forest",
+    "boosting",
+    "chemprop",
     "chemprop_ensemble",
-)  # fmt: skip
+)
 SHORT = (
-    "auto", "uniform", "branches", "ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting",
+    "auto",
+    "uniform",
+    "branches",
+    "ecfp6_gp",
+    "ecfp6_gp_descriptors",
+    "forest",
+    "boosting",
     "chemprop_ensemble",
-)  # fmt: skip
+)
 NUMBERS = {"rmse": "RMSE", "mae": "MAE", "r2": "R2", "nlpd": "NLPD", "coverage": "within 90 %"}
 CLASSES = {
-    "roc_auc": "ROC AUC", "pr_auc": "PR AUC", "mcc": "MCC", "brier": "Brier",
-    "log_loss": "log loss", "accuracy": "accuracy",
-}  # fmt: skip
+    "roc_auc": "ROC AUC",
+    "pr_auc": "PR AUC",
+    "mcc": "MCC",
+    "brier": "Brier",
+    "log_loss": "log loss",
+    "accuracy": "accuracy",
+}
 KINDS = {"random": "random splits", "scaffold": "folds of whole scaffolds"}
 
 
@@ -79,12 +94,21 @@ def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:
         mean = float(np.mean(values[first]))
         spread = float(np.std(values[first], ddof=1)) if len(own) > 1 else None
         apart = None if method == "auto" else difference(rows, method, "auto", first)
-        lines.append((mean, [
-            NAMES[method], plus_minus(mean, spread, 3),
-            *(f"{np.mean(values[s]):.3f}" if values[s] else "" for s in list(scores)[1:]),
-            "" if apart is None else f"{signed(apart[0], 3)} ± {apart[1]:.3f} ({p_text(apart[2])})",
-            _seconds_text(own), len(own),
-        ]))  # fmt: skip
+        lines.append(
+            (
+                mean,
+                [
+                    NAMES[method],
+                    plus_minus(mean, spread, 3),
+                    *(f"{np.mean(values[s]):.3f}" if values[s] else "" for s in list(scores)[1:]),
+                    ""
+                    if apart is None
+                    else f"{signed(apart[0], 3)} ± {apart[1]:.3f} ({p_text(apart[2])})",
+                    _seconds_text(own),
+                    len(own),
+                ],
+            )
+        )
     lines.sort(key=lambda line: line[0] if smaller else -line[0])
     header = ["method", *scores.values(), "to treelens (p)", "fit, s", "splits"]
     return markdown_table(header, [line for _, line in lines])
@@ -186,8 +210,11 @@ def write_numbers(out: Path) -> Path | None:
         for name, found in own.items():
             parts += [f"### {name}, {text}", score_table(found, NUMBERS, smaller=True)]
     draw_calibration(out / "figures", rows)
-    parts += ["## Calibration", "Share of held-out values within intervals of each level.",
-              "![Nominal level and share within](figures/calibration.png)"]  # fmt: skip
+    parts += [
+        "## Calibration",
+        "Share of held-out values within intervals of each level.",
+        "![Nominal level and share within](figures/calibration.png)",
+    ]
     return write_page(out, "numbers", "Numbers of molecules", [*parts, *assay_parts(out)])
 
 
@@ -217,8 +244,11 @@ def draw_calibration(folder: Path, rows: Rows) -> list[Path]:
         names = list(dict.fromkeys(row["set"] for row in rows))
         for color, name in zip(colors, names, strict=False):
             for method, line in (("auto", "o-"), ("ecfp6_gp", "s--")):
-                own = [r["calibration"] for r in rows
-                       if (r["kind"], r["set"], r["method"]) == (kind, name, method)]  # fmt: skip
+                own = [
+                    r["calibration"]
+                    for r in rows
+                    if (r["kind"], r["set"], r["method"]) == (kind, name, method)
+                ]
                 if own:
                     levels = [float(level) for level in own[0]]
                     shares = np.mean([list(each.values()) for each in own], axis=0)
@@ -257,17 +287,20 @@ def assay_parts(out: Path) -> list[str]:
         markdown_table(["assay", *(NAMES.get(m, m) for m in columns)], lines),
     ]
     for title, names in (
-        ("All assays", list(by_set)), ("Assays that served for choices", OLD_ASSAYS),
+        ("All assays", list(by_set)),
+        ("Assays that served for choices", OLD_ASSAYS),
         ("Assays that were kept aside", NEW_ASSAYS),
-    ):  # fmt: skip
+    ):
         found = {name: full[name] for name in names if name in full}
         if len(found) > 1 and (title == "All assays" or len(found) < len(full)):
             every = [*methods, *PUBLISHED["methods"]]
             parts += [f"### {title}", _assay_table(found, every)]
     draw_ranks(out / "figures", full, columns)
-    parts += ["Mean ranks over assays; methods that are not connected with treelens to within the "
-              "critical difference (Nemenyi, 5 %) differ from it.",
-              "![Mean ranks](figures/ranks.png)"]  # fmt: skip
+    parts += [
+        "Mean ranks over assays; methods that are not connected with treelens to within the "
+        "critical difference (Nemenyi, 5 %) differ from it.",
+        "![Mean ranks](figures/ranks.png)",
+    ]
     return parts
 
 
@@ -284,8 +317,7 @@ def _assay_table(found: Mapping[str, Mapping[str, Any]], methods: Sequence[str])
             last = [f"{wins} of {len(found)}", *tests]
         lines.append([NAMES.get(method, method), *(f"{x:.3f}" for x in means.values()), *last])
     lines.sort(key=lambda line: line[1])
-    header = ["method", "mean RMSE", "on cliffs", "treelens better on", "Wilcoxon p",
-              "on cliffs"]  # fmt: skip
+    header = ["method", "mean RMSE", "on cliffs", "treelens better on", "Wilcoxon p", "on cliffs"]
     return markdown_table(header, lines)
 
 

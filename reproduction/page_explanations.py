@@ -68,10 +68,17 @@ def _fidelity_parts(rows: Rows) -> list[str]:
     sets, models = (dict.fromkeys(row[x] for row in rows) for x in ("set", "model"))
     keys = [key for key in product(sets, models) if key in found]
     lines = [
-        [name, model, *(plus_minus(*found[name, model][kind]["areas"][order])
-                        for kind in KINDS for order in ORDERS)]
+        [
+            name,
+            model,
+            *(
+                plus_minus(*found[name, model][kind]["areas"][order])
+                for kind in KINDS
+                for order in ORDERS
+            ),
+        ]
         for name, model in keys
-    ]  # fmt: skip
+    ]
     header = ["set", "model", *(f"{kind}, {order}" for kind in KINDS for order in ORDERS)]
     first, seeds = rows[0], len({row["seed"] for row in rows})
     return [
@@ -99,8 +106,9 @@ def _fidelity_parts(rows: Rows) -> list[str]:
 def _findings(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     texts = []
     for other in ("random", "occlusion"):
-        tests = [found[key][kind]["ahead_of"][other]
-                 for key in found if key[1] == OURS for kind in KINDS]  # fmt: skip
+        tests = [
+            found[key][kind]["ahead_of"][other] for key in found if key[1] == OURS for kind in KINDS
+        ]
         ahead = sum(mean > SURE * error for mean, error in tests)
         texts.append(f"ahead of {other} in {ahead} of {len(tests)}")
     text = (
@@ -113,12 +121,16 @@ def _findings(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
             theirs = found.get((set_name, rival))
             if model == OURS and theirs is not None:
                 for kind in KINDS:
-                    gains = [x[kind]["ahead_of"]["random"][0]
-                             for x in (found[set_name, OURS], theirs)]  # fmt: skip
+                    gains = [
+                        x[kind]["ahead_of"]["random"][0] for x in (found[set_name, OURS], theirs)
+                    ]
                     if gains[1] > gains[0]:
                         lost.append(f"{set_name} ({kind}: {gains[1]:.2f} against {gains[0]:.2f})")
-        where = f"further ahead of random than ours on {'; '.join(lost)}" if lost else \
-            "nowhere further ahead of random than ours"  # fmt: skip
+        where = (
+            f"further ahead of random than ours on {'; '.join(lost)}"
+            if lost
+            else "nowhere further ahead of random than ours"
+        )
         text += f" The forest's {name} are {where}."
     return text
 
@@ -136,12 +148,15 @@ def _toxicophore_parts(rows: Rows) -> list[str]:
     }
     best = areas[OURS, "contributions"]
     lines = [
-        [model.removesuffix(" by SHAP"),
-         RIVALS.get(model, name) if name == "contributions" else name,
-         plus_minus(*mean_and_error(found), 3), plus_minus(*mean_and_error(best - found), 3)]
+        [
+            model.removesuffix(" by SHAP"),
+            RIVALS.get(model, name) if name == "contributions" else name,
+            plus_minus(*mean_and_error(found), 3),
+            plus_minus(*mean_and_error(best - found), 3),
+        ]
         for (model, name), found in areas.items()
         if (model, name) != ("ECFP4 forest by SHAP", "occlusion")
-    ]  # fmt: skip
+    ]
     first = by_model[OURS]
     header = ["model", "explanation", "ROC AUC", "treelens ahead by"]
     return [
@@ -186,12 +201,15 @@ def _fragment_parts(rows: Rows) -> list[str]:
     header = ["class of toxicophores", *(f"{r['sample']}, {r['method']}" for r in shown)]
     stable = [f"{100 * share:.0f} % ({sample})" for sample, share in counts["stable"].items()]
     without, beside = (
-        listed([
-            f"{100 * share:.0f} % on {name}"
-            for (name, own), share in counts["crippen"].items() if own == method
-        ])
+        listed(
+            [
+                f"{100 * share:.0f} % on {name}"
+                for (name, own), share in counts["crippen"].items()
+                if own == method
+            ]
+        )
         for method in (NO_DESCRIPTORS, "fragments")
-    )  # fmt: skip
+    )
     return [
         "## Do fragments name known groups?",
         "Mutagens of the Ames set in two halves that share no molecule, and all of them. A class "
@@ -218,9 +236,15 @@ def _first_fragments(ames: Sequence[Mapping[str, Any]], n: int = 10) -> list[str
     if not whole:
         return []
     lines = [
-        [k, r.get("name") or "", f"`{r.get('smarts') or r['pattern']}`".replace("|", "\\|"),
-         f"{r['effect']:+.2f}", r["support"], ", ".join(r["meets"])]
+        [
+            k,
+            r.get("name") or "",
+            f"`{r.get('smarts') or r['pattern']}`".replace("|", "\\|"),
+            f"{r['effect']:+.2f}",
+            r["support"],
+            ", ".join(r["meets"]),
+        ]
         for k, r in enumerate(whole[0]["rows"][:n], 1)
-    ]  # fmt: skip
+    ]
     header = ["", "name", "SMARTS", "effect", "molecules", "class"]
     return [f"The first {n} fragments of all molecules:", markdown_table(header, lines)]

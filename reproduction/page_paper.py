@@ -158,8 +158,11 @@ def _learning_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
         for ours in TWINS
         if any((ours, name) in cells for name in folds)
     ]
-    left = [f"{title_of(ours)} on {name} (p = {p_text(holm)})"
-            for name, ours, _, holm in tests if holm < 0.05]  # fmt: skip
+    left = [
+        f"{title_of(ours)} on {name} (p = {p_text(holm)})"
+        for name, ours, _, holm in tests
+        if holm < 0.05
+    ]
     return [
         "Points by which every method that learns weights is ahead of the same method with uniform "
         "ones, on the same folds, and the corrected one-sided p-value of Nadeau and Bengio. After "
@@ -178,13 +181,24 @@ def _depth_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
         if all(m in methods for step in steps for m in step):
             tests = [compare(methods[ours], methods[theirs]) for ours, theirs in steps]
             lines.append(
-                [name, *(f"{signed(100 * t.difference)} (p = {p_text(t.p_corrected or 0.0)})"
-                         for t in tests), tests[0].n_folds]
-            )  # fmt: skip
+                [
+                    name,
+                    *(
+                        f"{signed(100 * t.difference)} (p = {p_text(t.p_corrected or 0.0)})"
+                        for t in tests
+                    ),
+                    tests[0].n_folds,
+                ]
+            )
     if not lines:
         return []
-    header = ["data set", "all that learning changes", "of it, one weight per depth",
-              "beyond that, branches", "folds"]  # fmt: skip
+    header = [
+        "data set",
+        "all that learning changes",
+        "of it, one weight per depth",
+        "beyond that, branches",
+        "folds",
+    ]
     return [
         "### How much of it is the depth?",
         "Uniform weights have the depth of the largest evidence. Differences in points, with the "

@@ -95,10 +95,16 @@ def _cost_table(rows: Rows, sets: Iterable[str], lines: Mapping[str, Line], scor
                 continue
             shown = f"{100 * row[score]:.1f}" if score == "accuracy" else f"{row[score]:.3f}"
             cells.append(
-                [f"{name}, {row['n_train']:,} + {row['n_test']:,}", line.title,
-                 f"{row['fit_cpu']:.3g}", f"{row['predict_cpu']:.2g}", times,
-                 f"{row['megabytes']:,.0f}", shown]
-            )  # fmt: skip
+                [
+                    f"{name}, {row['n_train']:,} + {row['n_test']:,}",
+                    line.title,
+                    f"{row['fit_cpu']:.3g}",
+                    f"{row['predict_cpu']:.2g}",
+                    times,
+                    f"{row['megabytes']:,.0f}",
+                    shown,
+                ]
+            )
     last = "accuracy %" if score == "accuracy" else "RMSE"
     header = ["set", "model", "fit, s", "predict, s", "times ours", "memory, MB", last]
     return markdown_table(header, cells)
@@ -139,13 +145,17 @@ def _fit_parts(rows: Rows) -> list[str]:
     for name, members in grouped(by_kind["fit"], "set").items():
         old, new = ([row[side] for row in members] for side in ("old", "new"))
         score = "rmse" if "rmse" in new[0] else "accuracy"
-        cells = [f"{_mean(old, 'seconds'):.3g}", f"{_mean(new, 'seconds'):.3g}",
-                 f"{_mean(members, 'ratio'):.1f} ×"]  # fmt: skip
+        cells = [
+            f"{_mean(old, 'seconds'):.3g}",
+            f"{_mean(new, 'seconds'):.3g}",
+            f"{_mean(members, 'ratio'):.1f} ×",
+        ]
         ecfp = f"{_mean(new, 'ecfp_seconds'):.3g}" if "ecfp_seconds" in new[0] else ""
         scores = [
             f"{_mean(side, key):.3f}" if key in side[0] else ""
-            for key in (score, "nlpd") for side in (old, new)
-        ]  # fmt: skip
+            for key in (score, "nlpd")
+            for side in (old, new)
+        ]
         size = f"{new[0]['n_train']:,.0f}"
         kind = "RMSE" if score == "rmse" else score
         lines.append([name, size, len(members), *cells, ecfp, kind, *scores])
@@ -179,18 +189,34 @@ def _fit_parts(rows: Rows) -> list[str]:
         "our Gaussian process on ECFP6 counts, with a kernel of the same form. NLPD: negative log "
         "predictive density. Means over random splits, four fifths for training (NCI1: nine "
         "tenths).",
-        markdown_table(["set", "graphs", "splits", "before, s", "now, s", "ratio", "ECFP, s",
-                        "score", "before", "now", "NLPD before", "NLPD now"], lines),
+        markdown_table(
+            [
+                "set",
+                "graphs",
+                "splits",
+                "before, s",
+                "now, s",
+                "ratio",
+                "ECFP, s",
+                "score",
+                "before",
+                "now",
+                "NLPD before",
+                "NLPD now",
+            ],
+            lines,
+        ),
         " ".join(texts),
-    ]  # fmt: skip
+    ]
 
 
 def _class_parts(out: Path) -> list[str]:
     """Accuracy and log loss of the default model before and now, on shared folds of Table 2."""
     before = {
         (row["set"], N_OUTER * row["repetition"] + row["fold"]): row
-        for row in rows_of(out, "evidence") if row["method"] == "evidence_branches"
-    }  # fmt: skip
+        for row in rows_of(out, "evidence")
+        if row["method"] == "evidence_branches"
+    }
     lines = []
     now = [r for r in rows_of(out, "compare_table2") if r["method"].startswith("auto")]
     for name, members in grouped(now, "set").items():
@@ -204,12 +230,19 @@ def _class_parts(out: Path) -> list[str]:
         cells = [f"{100 * _mean(side, 'accuracy'):.1f}" for side in sides]
         losses = [f"{_mean(side, 'log_loss'):.3f}" for side in sides]
         lines.append([name, len(pairs), *cells, plus_minus(mean, error), *losses])
-    return [
-        "The default classifier on the folds of [Table 2](table2.md), by labels; the difference "
-        "of accuracies in points, with the corrected standard error of resampled folds:",
-        markdown_table(["set", "folds", "accuracy before", "now", "difference",
-                        "log loss before", "now"], lines),
-    ] if lines else []  # fmt: skip
+    return (
+        [
+            "The default classifier on the folds of [Table 2](table2.md), by labels; the "
+            "difference of accuracies in points, with the corrected standard error of resampled "
+            "folds:",
+            markdown_table(
+                ["set", "folds", "accuracy before", "now", "difference", "log loss before", "now"],
+                lines,
+            ),
+        ]
+        if lines
+        else []
+    )
 
 
 def _mean(rows: Iterable[Mapping[str, Any]], key: str) -> float:
@@ -238,9 +271,10 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
     lines = []
     for part, name in LANDMARKS.items():
         exact = [
-            row for row in rows_of(out, f"compare_{part}")
+            row
+            for row in rows_of(out, f"compare_{part}")
             if (row["set"], row["method"]) == (name, "auto") and row["kind"] != "scaffold"
-        ]  # fmt: skip
+        ]
         own = common_rows([*exact, *(row for row in rows if row["set"] == name)], [], ["split"])
         score, times, digits = ("rmse", 1, 3) if part == "numbers" else ("accuracy", 100, 1)
         found = difference(own, "landmarks", "auto", score) if own else None
@@ -248,12 +282,16 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
             continue
         by_method = grouped(own, "method")
         means = {m: times * float(np.mean([r[score] for r in by_method[m]])) for m in by_method}
-        lines.append([
-            name, f"{own[0]['n_train']:,}", "accuracy, %" if times == 100 else "RMSE",
-            *(f"{means[m]:.{digits}f}" for m in ("auto", "landmarks")),
-            f"{signed(times * found[0], digits)} ± {times * found[1]:.{digits}f}",
-            len(by_method["landmarks"]),
-        ])  # fmt: skip
+        lines.append(
+            [
+                name,
+                f"{own[0]['n_train']:,}",
+                "accuracy, %" if times == 100 else "RMSE",
+                *(f"{means[m]:.{digits}f}" for m in ("auto", "landmarks")),
+                f"{signed(times * found[0], digits)} ± {times * found[1]:.{digits}f}",
+                len(by_method["landmarks"]),
+            ]
+        )
     return [
         "## What landmarks cost in accuracy",
         "Above `exact_size` graphs the Gaussian process conditions on landmarks: here "
@@ -261,17 +299,22 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
         "beside the exact fits of the result pages on the same splits (corrected standard error of "
         "the difference). How landmarks are drawn was chosen on folds of these sets, with an "
         "earlier version.",
-        markdown_table(["set", "training graphs", "score", "exact", "landmarks", "difference",
-                        "splits"], lines),
-    ]  # fmt: skip
+        markdown_table(
+            ["set", "training graphs", "score", "exact", "landmarks", "difference", "splits"], lines
+        ),
+    ]
 
 
 def _million_parts(rows: Rows) -> list[str]:
     lines = [
-        [f"{r['n']:,}", f"{r['fit']['seconds']:.0f}", f"{r['predict']['seconds']:.0f}",
-         f"{r['fit']['largest_process_gb']:.1f}"]
+        [
+            f"{r['n']:,}",
+            f"{r['fit']['seconds']:.0f}",
+            f"{r['predict']['seconds']:.0f}",
+            f"{r['fit']['largest_process_gb']:.1f}",
+        ]
         for r in rows
-    ]  # fmt: skip
+    ]
     return [
         "## A million molecules",
         "Fit and predict from a table of SMILES in blocks, two processes, 500 landmarks "
@@ -286,11 +329,16 @@ def _device_parts(rows: Rows) -> list[str]:
     if not steps or not fits:
         return []
     lines = [
-        [r["set"], f"{r['n']:,}", f"{r['seconds']:.1f}", f"{r['predict_seconds']:.2f}",
-         f"{r['cpu_seconds']:.1f}" if "cpu_seconds" in r else "",
-         f"{r['largest_difference']:.0e}" if "largest_difference" in r else ""]
+        [
+            r["set"],
+            f"{r['n']:,}",
+            f"{r['seconds']:.1f}",
+            f"{r['predict_seconds']:.2f}",
+            f"{r['cpu_seconds']:.1f}" if "cpu_seconds" in r else "",
+            f"{r['largest_difference']:.0e}" if "largest_difference" in r else "",
+        ]
         for r in fits
-    ]  # fmt: skip
+    ]
     header = ["set", "graphs", "fit, s", "predict, s", "fit on the CPU, s", "difference"]
     return [
         "## On a GPU",

@@ -53,9 +53,11 @@ def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
 
 
 def jackknife_errors(
-    learn: Callable[[np.ndarray], np.ndarray], histograms: PatternHistograms, codes: np.ndarray,
+    learn: Callable[[np.ndarray], np.ndarray],
+    histograms: PatternHistograms,
+    codes: np.ndarray,
     n_folds: int,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Return standard errors of the weights that ``learn`` finds for some training graphs."""
     # Each of so many folds is left out in turn; those without a pattern say nothing about its
     # weight, whose error is NaN where fewer than two are left.

@@ -113,15 +113,30 @@ def run_wl_fold(
 
 
 def _row(
-    data: DataSet, method: str, repetition: int, fold: int, seed: int, grid: str, n_test: int,
-    found: tuple[float, dict[str, Any], float], start: float,
-) -> dict[str, Any]:  # fmt: skip
+    data: DataSet,
+    method: str,
+    repetition: int,
+    fold: int,
+    seed: int,
+    grid: str,
+    n_test: int,
+    found: tuple[float, dict[str, Any], float],
+    start: float,
+) -> dict[str, Any]:
     """A row of Table 2; ``found`` is accuracy, choice and its score on inner folds."""
     return {
-        "dataset": data.name, "method": method, "repetition": repetition, "fold": fold,
-        "accuracy": found[0], "grid": grid, "n_test": n_test, "seed": seed, "choice": found[1],
-        "inner_score": found[2], "seconds": round(time.perf_counter() - start, 3),
-    }  # fmt: skip
+        "dataset": data.name,
+        "method": method,
+        "repetition": repetition,
+        "fold": fold,
+        "accuracy": found[0],
+        "grid": grid,
+        "n_test": n_test,
+        "seed": seed,
+        "choice": found[1],
+        "inner_score": found[2],
+        "seconds": round(time.perf_counter() - start, 3),
+    }
 
 
 class _FoldSearches:
@@ -184,9 +199,14 @@ def kernel_search(
     # From `first_depth` 0 on node labels are patterns too, as in WWL (2019) and the authors'
     # program.
     return KernelSearch(
-        partial(data.histograms.select_depths, first_depth), data.codes, splits, learner,
-        np.ones(len(data.codes)), SCORES["accuracy"], final=final,
-    )  # fmt: skip
+        partial(data.histograms.select_depths, first_depth),
+        data.codes,
+        splits,
+        learner,
+        np.ones(len(data.codes)),
+        SCORES["accuracy"],
+        final=final,
+    )
 
 
 def _learner(settings: dict[str, Any], seed: int) -> Any:
@@ -224,9 +244,13 @@ def run_fixed_fold(
 
 
 def choose_kernel(
-    settings: Sequence[dict[str, Any]], kernels: list[np.ndarray], codes: np.ndarray,
-    train: np.ndarray, test: np.ndarray, inner: list[Split],
-) -> tuple[float, dict[str, Any], float]:  # fmt: skip
+    settings: Sequence[dict[str, Any]],
+    kernels: list[np.ndarray],
+    codes: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    inner: list[Split],
+) -> tuple[float, dict[str, Any], float]:
     """Choose setting and C on inner folds of the training part; return accuracy, choice, score."""
     scores = np.array(
         [[path_scores(kernel, codes, a, b) for a, b in inner] for kernel in kernels]
@@ -241,8 +265,11 @@ def path_scores(
 ) -> list[float]:
     """Accuracy on ``test`` for every C."""
     machines = fit_svm_path(
-        np.ascontiguousarray(kernel[np.ix_(train, train)]), codes[train], int(codes.max()) + 1, CS,
+        np.ascontiguousarray(kernel[np.ix_(train, train)]),
+        codes[train],
+        int(codes.max()) + 1,
+        CS,
         np.ones(len(train)),
-    )  # fmt: skip
+    )
     cross = kernel[np.ix_(test, train)]
     return [SCORES["accuracy"](codes[test], machine.decide(cross)) for machine in machines]

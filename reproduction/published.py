@@ -60,9 +60,13 @@ def _table(statistics: dict[str, dict[str, Any]]) -> str:
         sizes = " + ".join(str(size) for size in sorted(found["class_sizes"].values())[::-1])
         graphs, nodes, edges, labels = (
             f"{found[ours]} ({printed[theirs]})" if theirs in printed else found[ours]
-            for ours, theirs in (("graphs", "graphs"), ("mean_nodes", "nodes"),
-                                 ("mean_edges", "edges"), ("node_labels", "labels"))
-        )  # fmt: skip
+            for ours, theirs in (
+                ("graphs", "graphs"),
+                ("mean_nodes", "nodes"),
+                ("mean_edges", "edges"),
+                ("node_labels", "labels"),
+            )
+        )
         rows.append([name, graphs, sizes, nodes, edges, labels, found["edge_labels"] or "none"])
     return markdown_table(header, rows)
 
@@ -96,30 +100,42 @@ PAPER = "Nguyen, Nguyen and Mamitsuka 2021, Table 2"
 # method -> data set -> (mean, standard deviation)
 PAPER_ACCURACY: dict[str, dict[str, tuple[float, float]]] = {
     "random_walk": {
-        "MUTAG": (85.06, 0.18), "PTC_MR": (55.74, 3.64), "PROTEINS": (71.11, 0.83),
+        "MUTAG": (85.06, 0.18),
+        "PTC_MR": (55.74, 3.64),
+        "PROTEINS": (71.11, 0.83),
         "NCI1": (62.88, 0.22),
     },
     "shortest_path": {
-        "MUTAG": (85.49, 0.59), "PTC_MR": (53.29, 0.92), "PROTEINS": (73.03, 1.13),
+        "MUTAG": (85.49, 0.59),
+        "PTC_MR": (53.29, 0.92),
+        "PROTEINS": (73.03, 1.13),
         "NCI1": (61.36, 0.19),
     },
     "wl_subtree": {
-        "MUTAG": (85.61, 0.85), "PTC_MR": (61.89, 1.97), "PROTEINS": (72.5, 0.32),
+        "MUTAG": (85.61, 0.85),
+        "PTC_MR": (61.89, 1.97),
+        "PROTEINS": (72.5, 0.32),
         "NCI1": (85.61, 0.13),
     },
     "wl_oa_plain": {
-        "MUTAG": (88.17, 1.98), "PTC_MR": (60.49, 1.39), "PROTEINS": (75.89, 0.41),
+        "MUTAG": (88.17, 1.98),
+        "PTC_MR": (60.49, 1.39),
+        "PROTEINS": (75.89, 0.41),
         "NCI1": (86.17, 0.35),
     },
     "wwl": {
-        "MUTAG": (86.95, 1.35), "PTC_MR": (64.86, 1.57), "PROTEINS": (74.25, 0.74),
+        "MUTAG": (86.95, 1.35),
+        "PTC_MR": (64.86, 1.57),
+        "PROTEINS": (74.25, 0.74),
         "NCI1": (85.69, 0.28),
     },
     "learned_wwl": {
-        "MUTAG": (88.37, 1.82), "PTC_MR": (65.44, 0.97), "PROTEINS": (75.73, 0.57),
+        "MUTAG": (88.37, 1.82),
+        "PTC_MR": (65.44, 0.97),
+        "PROTEINS": (75.73, 0.57),
         "NCI1": (86.45, 0.11),
     },
-}  # fmt: skip
+}
 
 
 def published_name(name: str) -> str:
@@ -141,9 +157,12 @@ PAPER_BEST = {
 # One-sided paired t-tests over repetitions, as printed in Section 5.2: the proposed method against
 # another; "<" stands for "below".
 PAPER_P_VALUES: dict[tuple[str, str], str] = {
-    ("wwl", "MUTAG"): "0.061", ("wwl", "PROTEINS"): "0.0087", ("wwl", "NCI1"): "0.055",
-    ("wwl", "PTC_MR"): "0.0035", ("wl_oa_plain", "PTC_MR"): "< 0.001",
-}  # fmt: skip
+    ("wwl", "MUTAG"): "0.061",
+    ("wwl", "PROTEINS"): "0.0087",
+    ("wwl", "NCI1"): "0.055",
+    ("wwl", "PTC_MR"): "0.0035",
+    ("wl_oa_plain", "PTC_MR"): "< 0.001",
+}
 
 # Repetitions behind a mean and its standard deviation.
 PAPER_REPETITIONS = 10
@@ -180,37 +199,57 @@ PAPER_SYNTHETIC = {"wwl": 82.4, "learned_wwl": 95.0}
 # encoding with hydrogens.
 OTHERS_ACCURACY: dict[str, dict[str, tuple[float, float | None]]] = {
     "PATCHY-SAN (Niepert, Ahmed and Kutzkov 2016)": {
-        "MUTAG": (92.6, 4.2), "PTC_DGCNN": (60.0, 4.8), "PROTEINS": (75.9, 2.8),
-        "NCI1": (78.6, 1.9), "DD": (77.1, 2.4),
+        "MUTAG": (92.6, 4.2),
+        "PTC_DGCNN": (60.0, 4.8),
+        "PROTEINS": (75.9, 2.8),
+        "NCI1": (78.6, 1.9),
+        "DD": (77.1, 2.4),
     },
     "DGCNN (Zhang et al. 2018)": {
-        "MUTAG": (85.8, 1.7), "PTC_DGCNN": (58.6, 2.5), "PROTEINS": (75.5, 0.9),
-        "NCI1": (74.4, 0.5), "DD": (79.4, 0.9),
+        "MUTAG": (85.8, 1.7),
+        "PTC_DGCNN": (58.6, 2.5),
+        "PROTEINS": (75.5, 0.9),
+        "NCI1": (74.4, 0.5),
+        "DD": (79.4, 0.9),
     },
     "GIN-0 (Xu et al. 2019)": {
-        "MUTAG": (89.4, 5.6), "PTC_DGCNN": (64.6, 7.0), "PROTEINS": (76.2, 2.8),
+        "MUTAG": (89.4, 5.6),
+        "PTC_DGCNN": (64.6, 7.0),
+        "PROTEINS": (76.2, 2.8),
         "NCI1": (82.7, 1.7),
     },
     "GIN (Errica et al. 2020)": {
-        "PROTEINS": (73.3, 4.0), "NCI1": (80.0, 1.4), "ENZYMES": (59.6, 4.5), "DD": (75.3, 2.9),
+        "PROTEINS": (73.3, 4.0),
+        "NCI1": (80.0, 1.4),
+        "ENZYMES": (59.6, 4.5),
+        "DD": (75.3, 2.9),
     },
     "DGCNN (Errica et al. 2020)": {
-        "PROTEINS": (72.9, 3.5), "NCI1": (76.4, 1.7), "ENZYMES": (38.9, 5.7), "DD": (76.6, 4.3),
+        "PROTEINS": (72.9, 3.5),
+        "NCI1": (76.4, 1.7),
+        "ENZYMES": (38.9, 5.7),
+        "DD": (76.6, 4.3),
     },
     "GIN-eps (Morris et al. 2020)": {"PROTEINS": (72.2, None), "NCI1": (77.7, None)},
     "WL subtree (Kriege et al. 2016)": {
-        "MUTAG": (86.0, None), "PTC_MR": (61.3, None), "PROTEINS": (75.6, None),
+        "MUTAG": (86.0, None),
+        "PTC_MR": (61.3, None),
+        "PROTEINS": (75.6, None),
         "NCI1": (85.8, None),
     },
     "WL-OA (Kriege et al. 2016)": {
-        "MUTAG": (84.5, None), "PTC_MR": (63.6, None), "PROTEINS": (76.4, None),
+        "MUTAG": (84.5, None),
+        "PTC_MR": (63.6, None),
+        "PROTEINS": (76.4, None),
         "NCI1": (86.1, None),
     },
     "WWL (Togninalli et al. 2019)": {
-        "MUTAG": (87.3, None), "PTC_MR": (66.3, None), "PROTEINS": (74.3, None),
+        "MUTAG": (87.3, None),
+        "PTC_MR": (66.3, None),
+        "PROTEINS": (74.3, None),
         "NCI1": (85.8, None),
     },
-}  # fmt: skip
+}
 OTHERS_PROTOCOLS = (
     "PATCHY-SAN and DGCNN (2018): 10 folds, settings partly fixed for all sets; ± over folds "
     "(PATCHY-SAN) or over repetitions (DGCNN). GIN-0: 10 folds, and the number of epochs is the "

@@ -22,10 +22,14 @@ import treelens
 # Rows keep the names they were written with; these are the names used since.
 _OLD_FIELDS = {"form": "kernel", "radius": "weight_radius"}
 _OLD_KERNELS = {
-    "exponential": "wwl", "metric": "laplacian", "tanimoto-exponential": "tanimoto-rbf",
-    "assignment": "wl-oa", "subtree": "wl-subtree", "subtree-cosine": "wl-subtree-cosine",
+    "exponential": "wwl",
+    "metric": "laplacian",
+    "tanimoto-exponential": "tanimoto-rbf",
+    "assignment": "wl-oa",
+    "subtree": "wl-subtree",
+    "subtree-cosine": "wl-subtree-cosine",
     "linear": "wwl-linear",
-}  # fmt: skip
+}
 
 
 class RowFile:
@@ -162,8 +166,10 @@ def source_of_library() -> dict[str, str | None]:
         )
         return found.stdout.strip() if found.returncode == 0 else None
 
-    commit, tag = git("rev-parse", "HEAD"), git("describe", "--tags", "--match", "defaults-*",
-                                                "--abbrev=0")  # fmt: skip
+    commit, tag = (
+        git("rev-parse", "HEAD"),
+        git("describe", "--tags", "--match", "defaults-*", "--abbrev=0"),
+    )
     if commit and git("diff", "--quiet", "HEAD", "--", "src") is None:
         commit += "+changes"
     if tag and git("diff", "--quiet", tag, "--", "src") is None:

@@ -56,8 +56,11 @@ TASK_LEARNERS: dict[str, dict[str, Any]] = {
 }
 _PAPER = GRIDS["paper"]
 PAPER_GRID: dict[str, Any] = {
-    "depth": _PAPER.depths, "weight_radius": _PAPER.radii, "gamma": _PAPER.gammas, "C": _PAPER.Cs,
-}  # fmt: skip
+    "depth": _PAPER.depths,
+    "weight_radius": _PAPER.radii,
+    "gamma": _PAPER.gammas,
+    "C": _PAPER.Cs,
+}
 _LONG_ENOUGH = 0.5  # seconds; what takes less is timed three times
 
 
@@ -137,10 +140,20 @@ def time_steps(n_graphs: int, depth: int, solver: str, fold: int) -> dict[str, A
     """What 500 steps cost, on single pairs or on all of them, with the paper's numbers."""
     features, y = made_features(n_graphs, depth, fold)
     options = {
-        "margins": (1.0, 0.5), "sigma": 0.1, "balance": False, "radius": RADIUS, "tol": 0.0,
-        "step_size": STEP_SIZE, "solver": solver, "random_state": fold,
-        "n_steps": N_STEPS, "halvings": 0, "average": False, "n_checks": 0, "max_iter": N_STEPS,
-    }  # fmt: skip
+        "margins": (1.0, 0.5),
+        "sigma": 0.1,
+        "balance": False,
+        "radius": RADIUS,
+        "tol": 0.0,
+        "step_size": STEP_SIZE,
+        "solver": solver,
+        "random_state": fold,
+        "n_steps": N_STEPS,
+        "halvings": 0,
+        "average": False,
+        "n_checks": 0,
+        "max_iter": N_STEPS,
+    }
     seconds, learned = cpu_seconds(lambda: learn_weights(features, y, **options))
     return {"seconds": seconds, "n_iter": learned.n_iter, "n_patterns": features.n_patterns}
 
@@ -154,19 +167,24 @@ def time_to_quality(n_graphs: int, depth: int, solver: str, fold: int) -> dict[s
         best = learn_weights(features, y, radius=RADIUS, tol=1e-6, max_iter=1000)
         margins = best.margins  # given, so that no run has to find them again
         fixed = {
-            "radius": RADIUS, "random_state": fold, "sigma": margins.sigma, "b": margins.b,
+            "radius": RADIUS,
+            "random_state": fold,
+            "sigma": margins.sigma,
+            "b": margins.b,
             "margins": (margins.alpha1, margins.alpha2),
-        }  # fmt: skip
+        }
         target = best.history[-1] * (1.0 + QUALITY)
         options = _shortest_run(features, y, solver, target, fixed)
     seconds = None
     if options is not None:
         seconds, _ = cpu_seconds(lambda: learn_weights(features, y, **options))
     return {
-        "seconds": seconds, "n_patterns": features.n_patterns,
+        "seconds": seconds,
+        "n_patterns": features.n_patterns,
         "n_iter": None if options is None else options.get("n_steps", options.get("max_iter")),
-        "start": float(best.history[0]), "optimum": float(best.history[-1]),
-    }  # fmt: skip
+        "start": float(best.history[0]),
+        "optimum": float(best.history[-1]),
+    }
 
 
 def _shortest_run(
@@ -210,9 +228,11 @@ def time_task(graphs: GraphCollection, y: np.ndarray, solver: str, fold: int) ->
     histograms = PatternHistograms.from_colors(*vocabulary).select_depths(1, TASK_DEPTH)
     features = PairFeatures.from_histograms(histograms)
     return {
-        "seconds": seconds, "accuracy": accuracy, "n_iter": kernel.learner_.n_iter_,
+        "seconds": seconds,
+        "accuracy": accuracy,
+        "n_iter": kernel.learner_.n_iter_,
         "objective": _objective(features, y[train], kernel.learner_.result_),
-    }  # fmt: skip
+    }
 
 
 def _classify(
@@ -235,14 +255,23 @@ def time_grid(graphs: GraphCollection, y: np.ndarray, solver: str, fold: int) ->
 
 
 def _choose(
-    graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str,
+    graphs: GraphCollection,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    solver: str,
     grid: dict[str, Any],
-) -> tuple[float, dict[str, Any]]:  # fmt: skip
+) -> tuple[float, dict[str, Any]]:
     model = GraphSVC(
-        "wwl", **grid, include_depth_zero=False, edge_labels=False,
+        "wwl",
+        **grid,
+        include_depth_zero=False,
+        edge_labels=False,
         learner=study_learner(random_state=0, **TASK_LEARNERS[solver]),
-        cv=StratifiedKFold(5, shuffle=True, random_state=0), random_state=0, progress=False,
-    )  # fmt: skip
+        cv=StratifiedKFold(5, shuffle=True, random_state=0),
+        random_state=0,
+        progress=False,
+    )
     model.fit(graphs[train], y[train])
     wanted = ("depth", "weight_radius", "gamma", "C")
     return float(model.score(graphs[test], y[test])), {k: model.best_params_[k] for k in wanted}
@@ -256,8 +285,10 @@ TITLES = {
     "quasi-newton": "quasi-Newton (default)",
 }
 _STYLES = {
-    "stochastic": ("#0072b2", "o"), "batch": ("#d55e00", "s"), "quasi-newton": ("#009e73", "^"),
-}  # fmt: skip
+    "stochastic": ("#0072b2", "o"),
+    "batch": ("#d55e00", "s"),
+    "quasi-newton": ("#009e73", "^"),
+}
 
 
 def curve(rows: Rows, experiment: str, solver: str, over: str) -> dict[int, float | None]:
@@ -294,8 +325,16 @@ def runtime_parts(out: Path) -> list[str]:
         for solver in TITLES
         if any(r["solver"] == solver for r in found)
     ]
-    header = ["data set", "graphs", "solver", "one setting", "excess", "accuracy %",
-              "paper's grid", "the paper"]  # fmt: skip
+    header = [
+        "data set",
+        "graphs",
+        "solver",
+        "one setting",
+        "excess",
+        "accuracy %",
+        "paper's grid",
+        "the paper",
+    ]
     return [
         "## Table 3: running time",
         "CPU seconds of one thread, compilation left out; the paper's times are of another program "
@@ -323,10 +362,15 @@ def _task_line(name: str, solver: str, rows: Rows) -> list[Any]:
     excess = float(np.mean([r["objective"] / lowest[r["fold"]] - 1.0 for r in task]))
     seconds = [float(np.mean([r["seconds"] for r in x])) if x else None for x in (task, choice)]
     return [
-        name, task[0]["n_graphs"], TITLES[solver], seconds_text(seconds[0]),
-        f"{100 * excess:.3f} %", f"{100 * np.mean([r['accuracy'] for r in task]):.1f}",
-        seconds_text(seconds[1]), seconds_text(PAPER_SECONDS.get(solver, {}).get(name)),
-    ]  # fmt: skip
+        name,
+        task[0]["n_graphs"],
+        TITLES[solver],
+        seconds_text(seconds[0]),
+        f"{100 * excess:.3f} %",
+        f"{100 * np.mean([r['accuracy'] for r in task]):.1f}",
+        seconds_text(seconds[1]),
+        seconds_text(PAPER_SECONDS.get(solver, {}).get(name)),
+    ]
 
 
 def draw_runtime(folder: Path, rows: Rows) -> list[Path]:
@@ -343,13 +387,20 @@ def draw_runtime(folder: Path, rows: Rows) -> list[Path]:
                 found = curve(rows, experiment, solver, over)
                 reached = {x: seconds for x, seconds in found.items() if seconds is not None}
                 if reached:
-                    panel.plot(list(reached), list(reached.values()), marker=mark, color=color,
-                               ms=5, label=TITLES[solver])  # fmt: skip
+                    panel.plot(
+                        list(reached),
+                        list(reached.values()),
+                        marker=mark,
+                        color=color,
+                        ms=5,
+                        label=TITLES[solver],
+                    )
             panel.set(yscale="log", title=title)
             panel.grid(alpha=0.25)
         panels[0].set_ylabel("CPU seconds, one thread")
     axes[1, 0].set_xlabel("number of graphs N (H = 2)")
     axes[1, 1].set_xlabel("depth H (N = 100)")
-    figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
-                  frameon=False)  # fmt: skip
+    figure.legend(
+        *axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
     return save_figure(figure, folder, "runtime")

@@ -96,9 +96,11 @@ def _keys(quick: bool) -> Iterator[tuple[Any, ...]]:
 def made(dataset: int, protect_pattern: bool) -> tuple[GraphCollection, np.ndarray]:
     """The graphs and classes of one data set."""
     return make_synthetic(
-        noise_nodes=(3, 6), noise_edges=(1, 1), random_state=dataset,
+        noise_nodes=(3, 6),
+        noise_edges=(1, 1),
+        random_state=dataset,
         protect_pattern=protect_pattern,
-    )  # fmt: skip
+    )
 
 
 def fit_one(
@@ -108,10 +110,16 @@ def fit_one(
     graphs, y = made(dataset, protect_pattern)
     spec = METHODS[method]
     model = GraphSVC(
-        kernel="wwl", depth=DEPTH, weight_radius=spec.radii, gamma=spec.gammas, C=spec.Cs,
+        kernel="wwl",
+        depth=DEPTH,
+        weight_radius=spec.radii,
+        gamma=spec.gammas,
+        C=spec.Cs,
         learner=study_learner(random_state=dataset, **spec.learner) if spec.learner else None,
-        include_depth_zero=include_depth_zero, random_state=dataset, progress=False,
-    )  # fmt: skip
+        include_depth_zero=include_depth_zero,
+        random_state=dataset,
+        progress=False,
+    )
     train = _members(graphs, TRAINING_SUBSTRUCTURES)
     return model.fit(graphs[train], y[train])
 
@@ -139,7 +147,7 @@ def run_one(
         "inner_score": model.best_params_["score"],
         "pattern": pattern_standing(model.patterns_) if learned else None,
         "seed": dataset,
-    }  # fmt: skip
+    }
 
 
 def _members(graphs: Any, substructures: tuple[int, ...]) -> np.ndarray:
@@ -235,16 +243,21 @@ def synthetic_parts(out: Path) -> list[str]:
     found = summarize(rows)
     bare, free = found["without_depth_zero"], found["unprotected"]
     lines = [
-        [title, _cell(bare if m in _IN_THE_PAPERS_GRID else found, m), _cell(free, m),
-         PAPER_SYNTHETIC.get(m, "")]
+        [
+            title,
+            _cell(bare if m in _IN_THE_PAPERS_GRID else found, m),
+            _cell(free, m),
+            PAPER_SYNTHETIC.get(m, ""),
+        ]
         for m, title in _TITLES.items()
         if m in found or m in bare or m in free
-    ]  # fmt: skip
+    ]
     table = markdown_table(["method", "noise spares the pattern", "noise anywhere", "paper"], lines)
     scores = {
-        (r["method"], r["dataset"]): r["accuracy"] for r in rows
+        (r["method"], r["dataset"]): r["accuracy"]
+        for r in rows
         if r["protect_pattern"] and r["include_depth_zero"]
-    }  # fmt: skip
+    }
     gains = np.array([scores["learned_wwl", k] - scores["wwl", k] for m, k in scores if m == "wwl"])
     ranks = found["ranks"]
     text = (

@@ -78,8 +78,10 @@ def browser():
     if place is None:
         pytest.skip("needs a browser: install Debian's chromium package")
     with playwright.sync_playwright() as driver:
-        words = ("headless no-sandbox disable-gpu no-first-run disable-background-networking "
-                 "disable-component-update disable-sync disable-quic")  # fmt: skip
+        words = (
+            "headless no-sandbox disable-gpu no-first-run disable-background-networking "
+            "disable-component-update disable-sync disable-quic"
+        )
         options = [f"--{word}" for word in words.split()]
         found = driver.chromium.launch(executable_path=place, args=options)
         yield found

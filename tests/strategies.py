@@ -32,14 +32,16 @@ def collections(
     ``directed=None`` draws either kind.
     """
     directed = draw(st.booleans()) if directed is None else directed
-    sizes = draw(st.lists(st.integers(min_nodes, max_nodes), min_size=min_graphs,
-                          max_size=max_graphs))  # fmt: skip
+    sizes = draw(
+        st.lists(st.integers(min_nodes, max_nodes), min_size=min_graphs, max_size=max_graphs)
+    )
     edges: list[tuple[int, int]] = []
     base = 0
     for size in sizes:
         nodes = range(base, base + size)
-        possible = list(product(nodes, nodes) if directed else
-                        combinations_with_replacement(nodes, 2))  # fmt: skip
+        possible = list(
+            product(nodes, nodes) if directed else combinations_with_replacement(nodes, 2)
+        )
         if possible:
             edges += draw(st.lists(st.sampled_from(possible), unique=True, max_size=10))
         base += size
@@ -47,9 +49,12 @@ def collections(
     edge_alphabet = EDGE_LABELS if edge_labels else EDGE_LABELS[:1]
     bonds = draw(st.lists(st.sampled_from(edge_alphabet), min_size=len(edges), max_size=len(edges)))
     return build_collection(
-        sizes, np.array(edges, dtype=int).reshape(-1, 2), labels, bonds if edge_labels else None,
+        sizes,
+        np.array(edges, dtype=int).reshape(-1, 2),
+        labels,
+        bonds if edge_labels else None,
         directed=directed,
-    )  # fmt: skip
+    )
 
 
 def random_collection(
@@ -69,9 +74,12 @@ def random_collection(
         edges.append(np.argwhere(joined) + base)
     edges = np.concatenate(edges)
     return build_collection(
-        sizes, edges, rng.choice(list(labels), sizes.sum()).tolist(),
-        rng.choice(list(EDGE_LABELS), len(edges)).tolist(), directed=directed,
-    )  # fmt: skip
+        sizes,
+        edges,
+        rng.choice(list(labels), sizes.sum()).tolist(),
+        rng.choice(list(EDGE_LABELS), len(edges)).tolist(),
+        directed=directed,
+    )
 
 
 def histograms_of(graphs: GraphCollection, depth: int = 2) -> PatternHistograms:

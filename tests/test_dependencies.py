@@ -16,9 +16,13 @@ import treelens
 SOURCE = Path(treelens.__file__).parent
 # Where the name to import is not the name to install.
 INSTALLED_AS = {
-    "sklearn": "scikit-learn", "PIL": "pillow", "lazy_loader": "lazy-loader",
-    "dask.distributed": "distributed", "cupy": "cupy-cuda12x", "cupyx": "cupy-cuda12x",
-}  # fmt: skip
+    "sklearn": "scikit-learn",
+    "PIL": "pillow",
+    "lazy_loader": "lazy-loader",
+    "dask.distributed": "distributed",
+    "cupy": "cupy-cuda12x",
+    "cupyx": "cupy-cuda12x",
+}
 BEHIND_NUMBA = {"numba-cuda"}  # what numba.cuda is made of
 OPTIONAL = ("chem", "draw", "networkx", "gpu", "distributed", "excel", "serve")
 

@@ -31,12 +31,23 @@ def test_what_is_not_finite_is_nothing(value: float, kind: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(np.int8(-3), -3), (np.uint64(2**64 - 1), 2**64 - 1), (np.float64(0.1), 0.1),
-     (np.float32(0.1), float(np.float32(0.1))), (np.bool_(True), True), (np.str_("C"), "C"),
-     (np.array(7), 7), (np.array(["a", None], dtype=object), ["a", None]),
-     (np.array([[1.5, np.nan], [2.0, np.inf]]), [[1.5, None], [2.0, None]]),
-     (np.zeros((0, 3)), []), (range(3), [0, 1, 2]), (True, True), (None, None), (-0.0, -0.0)],
-)  # fmt: skip
+    [
+        (np.int8(-3), -3),
+        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.float64(0.1), 0.1),
+        (np.float32(0.1), float(np.float32(0.1))),
+        (np.bool_(True), True),
+        (np.str_("C"), "C"),
+        (np.array(7), 7),
+        (np.array(["a", None], dtype=object), ["a", None]),
+        (np.array([[1.5, np.nan], [2.0, np.inf]]), [[1.5, None], [2.0, None]]),
+        (np.zeros((0, 3)), []),
+        (range(3), [0, 1, 2]),
+        (True, True),
+        (None, None),
+        (-0.0, -0.0),
+    ],
+)
 def test_values_and_their_kinds(value: Any, expected: Any) -> None:
     assert exactly(plain(value)) == exactly(expected)
 

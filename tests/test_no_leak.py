@@ -84,9 +84,14 @@ def test_the_inner_validation_sees_through_permuted_labels(data):
 def search_on(graphs: tl.GraphCollection, codes: np.ndarray, splits: list) -> KernelSearch:
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
     return KernelSearch(
-        partial(histograms.select_depths, 0), codes, splits, tl.PairwiseWeights(random_state=0),
-        sample_weight=np.ones(len(codes)), score=SCORES["accuracy"], final=True,
-    )  # fmt: skip
+        partial(histograms.select_depths, 0),
+        codes,
+        splits,
+        tl.PairwiseWeights(random_state=0),
+        sample_weight=np.ones(len(codes)),
+        score=SCORES["accuracy"],
+        final=True,
+    )
 
 
 def test_graphs_beside_the_splits_change_nothing(data):

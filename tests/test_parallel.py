@@ -96,9 +96,15 @@ def test_threads_are_limited_here_alone() -> None:
 # --- the progress bar ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("show", "terminal", "shown"), [
-    (False, True, False), (None, False, False), (None, True, True), (True, False, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("show", "terminal", "shown"),
+    [
+        (False, True, False),
+        (None, False, False),
+        (None, True, True),
+        (True, False, True),
+    ],
+)
 def test_what_was_finished_stands_on_standard_error(show, terminal, shown, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then draws as on a terminal

@@ -29,8 +29,14 @@ def checkout(tmp_path) -> Path:
     (tmp_path / "src" / "treelens").mkdir(parents=True)
     (tmp_path / "src" / "treelens" / "__init__.py").write_text('__version__ = "1.2.3"\n')
     (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 1.2.3\n")
-    changes = ["# Changes", "## Unreleased", "## 1.2.3 (2026-01-31)", "- New.",
-               "## 1.2.2 (2025-01-31)", "- Old.\n"]  # fmt: skip
+    changes = [
+        "# Changes",
+        "## Unreleased",
+        "## 1.2.3 (2026-01-31)",
+        "- New.",
+        "## 1.2.2 (2025-01-31)",
+        "- Old.\n",
+    ]
     (tmp_path / "CHANGELOG.md").write_text("\n\n".join(changes))
     return tmp_path
 

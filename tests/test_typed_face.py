@@ -88,11 +88,20 @@ def errors_in(program: str, folder: Path) -> list[tuple[int, str]]:
     script = folder / "script.py"
     script.write_text(program, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", f"--cache-dir={folder / 'cache'}",
-         "--ignore-missing-imports", str(script)],
-        capture_output=True, text=True, check=False,
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file=",
+            f"--cache-dir={folder / 'cache'}",
+            "--ignore-missing-imports",
+            str(script),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "MYPYPATH": str(Path(tl.__file__).parents[1])},
-    )  # fmt: skip
+    )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = re.findall(r"script\.py:(\d+): error: .*\[([a-z-]+)\]", done.stdout)
     assert len(found) == done.stdout.count(": error:"), done.stdout

@@ -50,6 +50,14 @@ else:
     from sklearn.utils.metaestimators import available_if
 
 __all__ = [
-    "BaseEstimator", "ClassifierMixin", "HasMethods", "Interval", "RegressorMixin", "StrOptions",
-    "TransformerMixin", "available_if", "check_sample_weight", "is_pandas_na",
-]  # fmt: skip
+    "BaseEstimator",
+    "ClassifierMixin",
+    "HasMethods",
+    "Interval",
+    "RegressorMixin",
+    "StrOptions",
+    "TransformerMixin",
+    "available_if",
+    "check_sample_weight",
+    "is_pandas_na",
+]

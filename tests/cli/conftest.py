@@ -18,8 +18,18 @@ ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in r
 AMINES = [f"{'C' * n}N" for n in range(2, 12)] + [f"{'C' * n}C(C)N" for n in range(1, 11)]
 MOLECULES = [(s, "alcohol") for s in ALCOHOLS] + [(s, "amine") for s in AMINES]
 # The smallest search there is: the tests are about the command, not the model.
-QUICK = ["--method", "svc", "--depth", "1", "--weight-radius", "0", "--kernel", "wwl-linear",
-         "--jobs", "1"]  # fmt: skip
+QUICK = [
+    "--method",
+    "svc",
+    "--depth",
+    "1",
+    "--weight-radius",
+    "0",
+    "--kernel",
+    "wwl-linear",
+    "--jobs",
+    "1",
+]
 # The same for the usual method.
 SMALL = ["--depth", "1", "--jobs", "1"]
 FORMULA = '=HYPERLINK("http://example.org","x")'
@@ -60,8 +70,12 @@ def tiny_tu(folder: Path, n: int = 8) -> Path:
         owner += [graph + 1] * 3
         labels += [graph % 3, 9 if positive else 8, graph % 3]
         classes.append(positive)
-    files = {"A": [f"{u}, {v}" for u, v in edges], "graph_indicator": owner,
-             "node_labels": labels, "graph_labels": classes}  # fmt: skip
+    files = {
+        "A": [f"{u}, {v}" for u, v in edges],
+        "graph_indicator": owner,
+        "node_labels": labels,
+        "graph_labels": classes,
+    }
     folder.mkdir()
     for part, lines in files.items():
         (folder / f"{folder.name}_{part}.txt").write_text("\n".join(map(str, lines)) + "\n")

@@ -29,16 +29,32 @@ def fit(path, tmp_path, *more):
         (MOLECULES, LABELLED, ["--target", "lable"], ["no column 'lable'", "mean 'label'?"]),
         ([("C", "C", 1)], "a_smiles,b_smiles,label", [], ["--smiles COLUMN", "'a_smiles', 'b_sm"]),
         ([("C", 1)], "formula,outcome", ["--smiles", "formula"], ["--target COLUMN", "'outcome'"]),
-        ([(s, 5 + 7 * k) for k, (s, _) in enumerate(MOLECULES)], LABELLED, [],
-         ["40 different values", "--task regression"]),
-        ([*MOLECULES, ("CCF", ""), ("CCCF", "NA")], LABELLED, ["--missing", "error"],
-         ["missing in 2 of 42 rows", "row 41 (line 42)", "--missing skip"]),
-        ([(s if k % 10 > 2 else "C(C(", c) for k, (s, c) in enumerate(MOLECULES)], LABELLED, [],
-         ["12 of 40 rows (30 %)", "row 1 (line 2) 'C(C('", "--max-invalid 0.31"]),
-        ([*MOLECULES, *MOLECULES[:4]], LABELLED, ["--duplicates", "error"],
-         ["4 rows repeat", "--duplicates"]),
+        (
+            [(s, 5 + 7 * k) for k, (s, _) in enumerate(MOLECULES)],
+            LABELLED,
+            [],
+            ["40 different values", "--task regression"],
+        ),
+        (
+            [*MOLECULES, ("CCF", ""), ("CCCF", "NA")],
+            LABELLED,
+            ["--missing", "error"],
+            ["missing in 2 of 42 rows", "row 41 (line 42)", "--missing skip"],
+        ),
+        (
+            [(s if k % 10 > 2 else "C(C(", c) for k, (s, c) in enumerate(MOLECULES)],
+            LABELLED,
+            [],
+            ["12 of 40 rows (30 %)", "row 1 (line 2) 'C(C('", "--max-invalid 0.31"],
+        ),
+        (
+            [*MOLECULES, *MOLECULES[:4]],
+            LABELLED,
+            ["--duplicates", "error"],
+            ["4 rows repeat", "--duplicates"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_tables_that_cannot_be_learned_from(rows, header, options, words, tmp_path):
     refused(fit(write_csv(tmp_path / "x.csv", rows, header), tmp_path, *options), *words)
 
@@ -69,8 +85,11 @@ def test_errors_as_json_and_a_traceback_with_debug_only(molecules):
 
 
 def test_a_place_that_cannot_be_written_is_found_before_the_work(molecules, tmp_path):
-    for out, words in [(tmp_path / "no" / "m.treelens", "does not exist. Create it"),
-                       (tmp_path, "is a folder"), ("/dev/full", "is a device")]:  # fmt: skip
+    for out, words in [
+        (tmp_path / "no" / "m.treelens", "does not exist. Create it"),
+        (tmp_path, "is a folder"),
+        ("/dev/full", "is a device"),
+    ]:
         done = run("fit", molecules, "--out", out, *QUICK)
         assert done.code == 1
         assert words in done.err

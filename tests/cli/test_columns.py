@@ -87,8 +87,17 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(measured: Path) -> Path:
     out = measured.with_name("model.treelens")
-    done = ok("fit", measured, "--covariates", "temperature,lab", "--out", out, *SMALL,
-              "--descriptors", "no")  # fmt: skip
+    done = ok(
+        "fit",
+        measured,
+        "--covariates",
+        "temperature,lab",
+        "--out",
+        out,
+        *SMALL,
+        "--descriptors",
+        "no",
+    )
     assert "from temperature, lab." in done.out
     assert "40 rows repeat the molecule of another row: 40 of them under other cov" in done.err
     assert "They were kept" not in done.err  # at another temperature it is another measurement
@@ -112,8 +121,18 @@ def test_every_command_uses_covariates(measured: Path, model: Path):
     structure = table["prediction"] - table["from_covariates"]
     assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-9)
     assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-9)
-    done = ok("evaluate", measured, "--covariates", "temperature,lab", "--models", "gp",
-              "--folds", "3", "--json", *SMALL)  # fmt: skip
+    done = ok(
+        "evaluate",
+        measured,
+        "--covariates",
+        "temperature,lab",
+        "--models",
+        "gp",
+        "--folds",
+        "3",
+        "--json",
+        *SMALL,
+    )
     assert {row["model"] for row in done.data["models"]} == {"gp+covariates", "gp"}
     (test,) = done.data["tests"]
     assert (test["model"], test["against"]) == ("gp+covariates", "gp")
@@ -128,11 +147,14 @@ def test_descriptors_are_covariates(measured: Path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--covariates", "pressure"], "has no column 'pressure'"),
-     (["--covariates", "value", "--target", "value"], "what is to be predicted"),
-     (["--covariates", "smiles"], "is the molecules"), (["--descriptors", "mordred"], "mordred"),
-     (["--covariates", "lab", *QUICK], "option of --method gp")],
-)  # fmt: skip
+    [
+        (["--covariates", "pressure"], "has no column 'pressure'"),
+        (["--covariates", "value", "--target", "value"], "what is to be predicted"),
+        (["--covariates", "smiles"], "is the molecules"),
+        (["--descriptors", "mordred"], "mordred"),
+        (["--covariates", "lab", *QUICK], "option of --method gp"),
+    ],
+)
 def test_what_cannot_be_a_covariate(measured: Path, options: list[str], message: str):
     refused(run("fit", measured, "--out", measured.with_name("no.treelens"), *options), message)
     assert not measured.with_name("no.treelens").exists()
@@ -179,8 +201,10 @@ def test_fit_uses_limits_and_measured_values_are_scored(tmp_path):
 
 
 def test_limits_by_a_column_of_qualifiers(tmp_path):
-    rows = [(s, c.strip(">"), "'>'" if c[0] == ">" else "'='")
-            for s, c in zip(SMILES, CELLS, strict=True)]  # fmt: skip
+    rows = [
+        (s, c.strip(">"), "'>'" if c[0] == ">" else "'='")
+        for s, c in zip(SMILES, CELLS, strict=True)
+    ]
     data = write_csv(tmp_path / "x.csv", rows, "smiles,value,relation")
     args, asked = ["fit", data, "--out", tmp_path / "m", *SMALL], ["--qualifier", "relation"]
     found = ok(*args, "--target", "value", *asked, "--json").data

@@ -19,8 +19,16 @@ def numbers(tmp_path: Path) -> Path:
 
 
 def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
-    done = ok("evaluate", ringed, *FAST, "--split", "scaffold", "--models",
-              "gp,gp_uniform,ecfp_gp", "--json")  # fmt: skip
+    done = ok(
+        "evaluate",
+        ringed,
+        *FAST,
+        "--split",
+        "scaffold",
+        "--models",
+        "gp,gp_uniform,ecfp_gp",
+        "--json",
+    )
     found = done.data
     names = ["gp", "gp_uniform", "ecfp_gp"]
     assert [row["model"] for row in found["models"]] == names
@@ -38,11 +46,27 @@ def test_classes_have_all_the_scores_and_baselines_stand_beside(ringed):
 
 def test_the_table_for_people_fits_80_columns(ringed, tmp_path, monkeypatch):
     monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
-    done = ok("evaluate", ringed, *FAST, "--covariates", "lab", "--models",
-              "gp_uniform,ecfp_gp", "--score", "mcc")  # fmt: skip
-    for words in ("ROC AUC", "PR AUC", "MCC", "frequent", "62.5 %",
-                  "Differences of MCC, positive is better", "about the class 'other' (62.5 %",
-                  "split by random"):  # fmt: skip
+    done = ok(
+        "evaluate",
+        ringed,
+        *FAST,
+        "--covariates",
+        "lab",
+        "--models",
+        "gp_uniform,ecfp_gp",
+        "--score",
+        "mcc",
+    )
+    for words in (
+        "ROC AUC",
+        "PR AUC",
+        "MCC",
+        "frequent",
+        "62.5 %",
+        "Differences of MCC, positive is better",
+        "about the class 'other' (62.5 %",
+        "split by random",
+    ):
         assert words in done.out, words
     lines = done.out.splitlines()
     scores, test = (line.split() for line in lines if line.startswith("  gp_uniform+covariates "))
@@ -74,8 +98,9 @@ def test_the_published_kernels_are_still_there(molecules):
     assert [row["model"] for row in done.data["models"]] == ["wl_oa", "wwl", "learned_wl_oa"]
     assert done.data["majority"] == 0.5
     assert [(t["model"], t["against"]) for t in done.data["tests"]] == [
-        ("wwl", "wl_oa"), ("learned_wl_oa", "wl_oa"),
-    ]  # fmt: skip
+        ("wwl", "wl_oa"),
+        ("learned_wl_oa", "wl_oa"),
+    ]
     refused(run("evaluate", molecules, "--models", "wl_oa", "--folds", 30), "Use 20 folds")
     refused(run("evaluate", molecules, "--depth", "1,2"), "--depth 1,2: expected")
 
@@ -90,8 +115,13 @@ def test_one_test_part_has_no_spread_and_no_p_value(tmp_path):
 
 
 def test_what_cannot_be_asked_for(ringed, tmp_path):
-    for option, value in (("--split", "best"), ("--score", "rmse"), ("--positive", "base"),
-                          ("--threshold", "high"), ("--models", "magic")):  # fmt: skip
+    for option, value in (
+        ("--split", "best"),
+        ("--score", "rmse"),
+        ("--positive", "base"),
+        ("--threshold", "high"),
+        ("--models", "magic"),
+    ):
         refused(run("evaluate", ringed, option, value), value)
     folder = tiny_tu(tmp_path / "TINY")
     refused(run("evaluate", folder, "--split", "time=x", *FAST), "has no columns")
@@ -109,9 +139,12 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
 
 @pytest.mark.parametrize(
     ("difference", "error", "shown"),
-    [(3e-17, 1e-17, ["none", ""]), (0.1, None, ["+0.1", ""]),
-     (0.0012345, 0.0123, ["+0.001 ± 0.012", "0.500"])],
-)  # fmt: skip
+    [
+        (3e-17, 1e-17, ["none", ""]),
+        (0.1, None, ["+0.1", ""]),
+        (0.0012345, 0.0123, ["+0.001 ± 0.012", "0.500"]),
+    ],
+)
 def test_equal_predictions_have_no_difference(difference, error, shown):
     """Of the same model under two names: not +0.000 ± 0."""
     test = {"difference": difference, "standard_error": error, "p_holm": 0.5}

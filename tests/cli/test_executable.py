@@ -88,29 +88,39 @@ for n in range(20):
 
 def started(program, *arguments, on_interrupt=signal.SIG_DFL, **more):
     return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], text=True,
+        [sys.executable, "-c", program, *map(str, arguments)],
+        text=True,
         # A test run in the background ignores Ctrl-C, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt), **more,
-    )  # fmt: skip
+        preexec_fn=lambda: signal.signal(signal.SIGINT, on_interrupt),
+        **more,
+    )
 
 
 @pytest.mark.parametrize(
     ("place", "number"),
     [
-        ("graphs/molecules.py", signal.SIGINT), ("graphs/descriptors.py", signal.SIGINT),
-        ("gp/fitting.py", signal.SIGINT), ("gp/fitting.py", signal.SIGTERM),
+        ("graphs/molecules.py", signal.SIGINT),
+        ("graphs/descriptors.py", signal.SIGINT),
+        ("gp/fitting.py", signal.SIGINT),
+        ("gp/fitting.py", signal.SIGTERM),
     ],
-)  # fmt: skip
+)
 def test_stopped_in_the_middle_of_a_fit(place, number, tmp_path):
     rng = np.random.default_rng(0)
     rows = [("".join(rng.choice(["C", "N", "O", "CC(C)", "S"], 30)), i % 2) for i in range(600)]
     data = write_csv(tmp_path / "many.csv", rows)
     process = started(
-        STOPPED_IN, place, int(number), "fit", data, "--out", tmp_path / "model.treelens",
+        STOPPED_IN,
+        place,
+        int(number),
+        "fit",
+        data,
+        "--out",
+        tmp_path / "model.treelens",
         # a program in the background ignores SIGINT, but not SIGTERM
         on_interrupt=signal.SIG_IGN if number == signal.SIGTERM else signal.SIG_DFL,
         stderr=subprocess.PIPE,
-    )  # fmt: skip
+    )
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert errors.endswith("Stopped.\n")
@@ -136,8 +146,15 @@ def test_a_disk_that_is_full(molecules, tmp_path):
 
     out = tmp_path / "out"
     out.mkdir()
-    done = execute("fit", molecules, "--out", out / "model.treelens", *QUICK, "--json",
-                   preexec_fn=no_more_than_2000_bytes)  # fmt: skip
+    done = execute(
+        "fit",
+        molecules,
+        "--out",
+        out / "model.treelens",
+        *QUICK,
+        "--json",
+        preexec_fn=no_more_than_2000_bytes,
+    )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: ")
@@ -159,8 +176,12 @@ def test_a_full_device_behind_standard_output(model, molecules):
 def test_a_reader_that_has_seen_enough(model):
     done = subprocess.run(
         f"'{EXECUTABLE}' patterns '{model}' --json | head -n 1; exit ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.stdout == "{\n"
     assert done.stderr == ""
     assert done.returncode == 0

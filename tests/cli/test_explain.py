@@ -11,8 +11,10 @@ from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, refused, run, write_csv
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from treelens.cli import console
 
-SMILES = [*("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
-          *("C" * k + "c1ccccc1O" for k in range(1, 9))]  # fmt: skip
+SMILES = [
+    *("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
+    *("C" * k + "c1ccccc1O" for k in range(1, 9)),
+]
 
 
 def test_patterns(model, tmp_path):
@@ -36,13 +38,30 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path, model):
     rows = [(f"m{k}", s, 1.5**k) for k, s in enumerate([*ALCOHOLS, *AMINES, "OCC"])]
     data = write_csv(tmp_path / "x.csv", rows, "Compound ID,Structure,IC50 (nM)")
     svc, model = model, tmp_path / "m.treelens"
-    ok("fit", data, "--target", "IC50 (nM)", "--transform", "log10", "--standardize", "-o",
-       model, *SMALL)  # fmt: skip
+    ok(
+        "fit",
+        data,
+        "--target",
+        "IC50 (nM)",
+        "--transform",
+        "log10",
+        "--standardize",
+        "-o",
+        model,
+        *SMALL,
+    )
     text = " ".join(run("info", model).out.split())
-    for words in ("kind GraphRegressor", "predicts log10 of 'IC50 (nM)'", "file x.csv",
-                  "molecules in column Structure", "rows named by Compound ID", "rows 41",
-                  "standardize=('fragment', 'uncharge', 'tautomer')", "noise",
-                  "graphs 40"):  # fmt: skip
+    for words in (
+        "kind GraphRegressor",
+        "predicts log10 of 'IC50 (nM)'",
+        "file x.csv",
+        "molecules in column Structure",
+        "rows named by Compound ID",
+        "rows 41",
+        "standardize=('fragment', 'uncharge', 'tautomer')",
+        "noise",
+        "graphs 40",
+    ):
         assert words in text, words
     assert "SMILES, names and values kept" in text
     found = run("info", model, "--json").data
@@ -135,8 +154,19 @@ def files(tmp_path_factory):
     write_csv(folder / "known.csv", rows, "id,smiles,value")
     rows = [(f"P{k}", benzene(*p), k) for k, p in enumerate([*rest, known[0]])]
     write_csv(folder / "pool.csv", rows, "id,smiles,price")
-    ok("fit", folder / "known.csv", "--target", "value", "--task", "regression",
-       "-o", folder / "m.treelens", *SMALL, "--fragments", 0)  # fmt: skip
+    ok(
+        "fit",
+        folder / "known.csv",
+        "--target",
+        "value",
+        "--task",
+        "regression",
+        "-o",
+        folder / "m.treelens",
+        *SMALL,
+        "--fragments",
+        0,
+    )
     return folder
 
 
@@ -229,8 +259,20 @@ def test_advice_fits_80_columns_and_marks_pairs_that_differ_the_other_way(
 
 def test_a_model_without_its_molecules_asks_for_them(files):
     model = files / "bare.treelens"
-    ok("fit", files / "known.csv", "--target", "value", "--task", "regression", "-o", model,
-       *SMALL, "--fragments", 0, "--no-training-data")  # fmt: skip
+    ok(
+        "fit",
+        files / "known.csv",
+        "--target",
+        "value",
+        "--task",
+        "regression",
+        "-o",
+        model,
+        *SMALL,
+        "--fragments",
+        0,
+        "--no-training-data",
+    )
     assert "left out" in run("info", model, "--json").data["training_data"]
     assert "nearest_name" not in run("predict", model, LEAD, "--json").data["predictions"][0]
     known = run("predict", files / "m.treelens", LEAD, "--json").data["predictions"][0]

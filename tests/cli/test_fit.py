@@ -25,12 +25,25 @@ from treelens.estimators import fit_summary
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
 NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]
 # One in ten is rare, and no structure tells it apart.
-RARE = [(f"{'C' * (1 + n % 20)}{'ONS'[n // 20]}", "hit" if n % 10 == 3 else "miss")
-        for n in range(60)]  # fmt: skip
+RARE = [
+    (f"{'C' * (1 + n % 20)}{'ONS'[n // 20]}", "hit" if n % 10 == 3 else "miss") for n in range(60)
+]
 # Words that only the authors of the program understand.
-JARGON = ("evidence", "nats", "came to rest", "leans", "less without", "NLPD", "trees",
-          "hydrogens=", "onverged", "graphs", "unknown making", "labels+edges",
-          "weights of branches")  # fmt: skip
+JARGON = (
+    "evidence",
+    "nats",
+    "came to rest",
+    "leans",
+    "less without",
+    "NLPD",
+    "trees",
+    "hydrogens=",
+    "onverged",
+    "graphs",
+    "unknown making",
+    "labels+edges",
+    "weights of branches",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +58,16 @@ def test_numbers(numbers, tmp_path):
     done = ok("fit", numbers, "--out", tmp_path / "m", *SMALL)
     assert "the target is 'value'" in done.err
     assert "fitting a regression; --task classification" in done.err
-    for words in ("40 molecules", "value from 0.74 to 6.44", "RMSE", "R2", "90 % interval",
-                  "optimistic", "beyond those above it", "mean with it"):  # fmt: skip
+    for words in (
+        "40 molecules",
+        "value from 0.74 to 6.44",
+        "RMSE",
+        "R2",
+        "90 % interval",
+        "optimistic",
+        "beyond those above it",
+        "mean with it",
+    ):
         assert words in done.out, words
     assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
     model = tl.load(tmp_path / "m")
@@ -75,8 +96,20 @@ def test_the_task_can_be_chosen(tmp_path):
     assert run(*args, "--task", "regression").data["task"] == "regression"
     rows = [(s, y, 0.37 * i) for i, (s, y) in enumerate(MOLECULES)]
     both = write_csv(tmp_path / "both.csv", rows, "smiles,label,size")
-    refused(run("fit", both, "--target", "label,size", "--out", tmp_path / "two.treelens", *SMALL,
-                "--threshold", "0.3"), "'size' has numbers")  # fmt: skip
+    refused(
+        run(
+            "fit",
+            both,
+            "--target",
+            "label,size",
+            "--out",
+            tmp_path / "two.treelens",
+            *SMALL,
+            "--threshold",
+            "0.3",
+        ),
+        "'size' has numbers",
+    )
     assert not list(tmp_path.glob("two*"))  # not even the model of the classes
     write_csv(data, [(s, f"{7 * i}.0") for i, (s, _) in enumerate(MOLECULES)])
     assert run(*args).data["data"]["values"]["largest"] == 273.0
@@ -96,8 +129,14 @@ def test_the_seed_settles_everything(options, molecules, tmp_path):
 @pytest.mark.parametrize("options", [SMALL, QUICK], ids=["gp", "svc"])
 def test_classes(options, molecules, tmp_path):
     done = ok("fit", molecules, "--out", tmp_path / "m", *options)
-    for words in ("alcohol (20), amine (20)", "most frequent class", "50.0 %", "100.0 %",
-                  "primary aliphatic amine", "Time: "):  # fmt: skip
+    for words in (
+        "alcohol (20), amine (20)",
+        "most frequent class",
+        "50.0 %",
+        "100.0 %",
+        "primary aliphatic amine",
+        "Time: ",
+    ):
         assert words in done.out, words
     assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
     assert "\x1b" not in done.out + done.err
@@ -127,8 +166,15 @@ def test_recall_and_precision_are_those_of_the_class_that_effects_speak_of(tmp_p
 
 
 def test_a_tuned_threshold_is_printed_with_the_accuracy_without_it(tmp_path):
-    args = ["fit", write_csv(tmp_path / "x.csv", RARE), "-o", tmp_path / "m", *SMALL,
-            "--threshold", "recall=0.9"]  # fmt: skip
+    args = [
+        "fit",
+        write_csv(tmp_path / "x.csv", RARE),
+        "-o",
+        tmp_path / "m",
+        *SMALL,
+        "--threshold",
+        "recall=0.9",
+    ]
     found = run(*args, "--json").data["leave_one_out"]["threshold"]
     model = tl.load(tmp_path / "m")
     assert found["class"] == "hit"
@@ -141,8 +187,21 @@ def test_a_tuned_threshold_is_printed_with_the_accuracy_without_it(tmp_path):
 
 
 def test_scores_of_a_support_vector_machine(molecules, tmp_path):
-    found = run("fit", molecules, "--out", tmp_path / "m", "--method", "svc", "--depth", 1,
-                "--kernel", "tanimoto", "--weight-radius", "0,2", "--json").data  # fmt: skip
+    found = run(
+        "fit",
+        molecules,
+        "--out",
+        tmp_path / "m",
+        "--method",
+        "svc",
+        "--depth",
+        1,
+        "--kernel",
+        "tanimoto",
+        "--weight-radius",
+        "0,2",
+        "--json",
+    ).data
     assert found["scores"]["majority"] == 0.5
     assert found["scores"]["uniform"]["mean"] > 0.9
     assert isinstance(tl.load(tmp_path / "m"), tl.GraphSVC)
@@ -160,8 +219,11 @@ def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
     assert "effect" not in run(*args, "--fragments", 0).out
     monkeypatch.setattr(fit_summary, "_MOST_SEARCHED", 39)
     assert "a while with 40 molecules" in run(*args).out
-    three = [(f"{'C' * n}{atom}", name) for n in range(2, 12)
-             for atom, name in (("O", "alcohol"), ("N", "amine"), ("S", "thiol"))]  # fmt: skip
+    three = [
+        (f"{'C' * n}{atom}", name)
+        for n in range(2, 12)
+        for atom, name in (("O", "alcohol"), ("N", "amine"), ("S", "thiol"))
+    ]
     args[1] = write_csv(tmp_path / "x.csv", three)
     assert "a while with 3 classes" in run(*args).out
     assert "thiol, CS, for thiol" in run(*args, "--fragments", 3).out
@@ -204,11 +266,24 @@ def test_a_tu_folder_goes_all_the_way(options, tmp_path):
 
 
 def test_molecules_are_read_as_the_options_say(tmp_path):
-    rows = [(f"{'C' * n}{end}", kind) for n in range(1, 11) for end, kind in
-            (("N", "no"), ("C(=O)O", "no"), ("[NH3+]", "yes"), ("C(=O)[O-]", "yes"))]  # fmt: skip
+    rows = [
+        (f"{'C' * n}{end}", kind)
+        for n in range(1, 11)
+        for end, kind in (("N", "no"), ("C(=O)O", "no"), ("[NH3+]", "yes"), ("C(=O)[O-]", "yes"))
+    ]
     data = write_csv(tmp_path / "x.csv", rows)
-    done = run("fit", data, "--atom-label", "element+charge", "--standardize-steps", "fragment",
-               "-o", tmp_path / "m", *QUICK, "--json")  # fmt: skip
+    done = run(
+        "fit",
+        data,
+        "--atom-label",
+        "element+charge",
+        "--standardize-steps",
+        "fragment",
+        "-o",
+        tmp_path / "m",
+        *QUICK,
+        "--json",
+    )
     recipe = done.data["recipe"]
     assert (recipe["atom_label"], recipe["standardize"]) == ("element+charge", ["fragment"])
     assert run("predict", tmp_path / "m", data, "--target", "label", "--json").data["accuracy"] == 1
@@ -219,20 +294,24 @@ def test_molecules_are_read_as_the_options_say(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [(["--kernel", "wwl-linear"], "--kernel is an option of --method svc"),
-     (["--weight-radius", "0"], "--weight-radius is an option of --method svc"),
-     (["--scoring", "accuracy"], "--scoring is an option of --method svc"),
-     (["--depth", "1,2"], "--depth 1,2"), (["--depth", "21"], "--depth 21"),
-     (["--weights", "best"], "'best' is not one of"),
-     (["--jobs", "0"], "n_jobs"), (["--covariates", ","], "--covariates"),
-     (["--method", "svc", "--weights", "depths"], "--weights is an option of --method gp"),
-     (["--method", "svc", "--covariates", "x"], "--covariates is an option of --method gp"),
-     (["--method", "svc", "--threshold", "0.3"], "--threshold is an option of"),
-     (["--method", "svc", "--task", "regression"], "classes only"),
-     (["--method", "svc", "--kernel", "best"], "--kernel best"),
-     (["--method", "svc", "--weight-radius", "nan"], "--weight-radius nan: expected"),
-     (["--threshold", "high"], "got 'high'")],
-)  # fmt: skip
+    [
+        (["--kernel", "wwl-linear"], "--kernel is an option of --method svc"),
+        (["--weight-radius", "0"], "--weight-radius is an option of --method svc"),
+        (["--scoring", "accuracy"], "--scoring is an option of --method svc"),
+        (["--depth", "1,2"], "--depth 1,2"),
+        (["--depth", "21"], "--depth 21"),
+        (["--weights", "best"], "'best' is not one of"),
+        (["--jobs", "0"], "n_jobs"),
+        (["--covariates", ","], "--covariates"),
+        (["--method", "svc", "--weights", "depths"], "--weights is an option of --method gp"),
+        (["--method", "svc", "--covariates", "x"], "--covariates is an option of --method gp"),
+        (["--method", "svc", "--threshold", "0.3"], "--threshold is an option of"),
+        (["--method", "svc", "--task", "regression"], "classes only"),
+        (["--method", "svc", "--kernel", "best"], "--kernel best"),
+        (["--method", "svc", "--weight-radius", "nan"], "--weight-radius nan: expected"),
+        (["--threshold", "high"], "got 'high'"),
+    ],
+)
 def test_options_that_do_not_fit_are_refused(given, words, molecules, tmp_path):
     refused(run("fit", molecules, "--out", tmp_path / "m", *given), words)
     assert not (tmp_path / "m").exists()

@@ -49,8 +49,14 @@ def test_ctrl_c_before_a_command_began_has_its_exit_code(monkeypatch):
 
 def test_kinds_of_data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, kind in (("x.csv.gz", "table"), ("x.TSV", "table"), ("x.xlsx", "table"),
-                       ("x.sdf.gz", "sdf"), ("x.zip", "tu"), ("X_A.txt", "tu")):  # fmt: skip
+    for name, kind in (
+        ("x.csv.gz", "table"),
+        ("x.TSV", "table"),
+        ("x.xlsx", "table"),
+        ("x.sdf.gz", "sdf"),
+        ("x.zip", "tu"),
+        ("X_A.txt", "tu"),
+    ):
         (tmp_path / name).write_text("")
         assert kind_of(name) == kind
     assert kind_of(str(tmp_path)) == "tu"

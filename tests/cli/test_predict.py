@@ -25,10 +25,15 @@ from cli.conftest import (
 from treelens.cli.main import app
 
 ROWS = [
-    (f"m{k}", s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3),
-     round(2.0 * 1.5 ** s.count("C"), 2), "amine" if "N" in s else "alcohol")
+    (
+        f"m{k}",
+        s,
+        round(0.37 * s.count("C") + 2.0 * s.count("N"), 3),
+        round(2.0 * 1.5 ** s.count("C"), 2),
+        "amine" if "N" in s else "alcohol",
+    )
     for k, s in enumerate(ALCOHOLS + AMINES)
-]  # fmt: skip
+]
 HEADER = "id,smiles,logP,IC50 (nM),kind"
 TARGETS = ("logP", "IC50 (nM)", "kind")
 NEW = [("n1", "CCCCO"), ("n2", "no smiles"), ("n3", "CCCN"), ("n4", "")]
@@ -53,8 +58,18 @@ def models(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def charged(folder: Path, models: list[Path]) -> Path:
     """A model that reads molecules in another way than the others."""
-    ok("fit", folder / "train.csv", "--target", "IC50 (nM)", "-o", folder / "c.treelens",
-       "--atom-label", "element+charge", "--standardize", *SMALL)  # fmt: skip
+    ok(
+        "fit",
+        folder / "train.csv",
+        "--target",
+        "IC50 (nM)",
+        "-o",
+        folder / "c.treelens",
+        "--atom-label",
+        "element+charge",
+        "--standardize",
+        *SMALL,
+    )
     return folder / "c.treelens"
 
 
@@ -76,9 +91,17 @@ def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
     assert "2 of 4 rows could not be read" in done.err
     table = predicted(tmp_path / "p.csv", model, new)
     assert list(table.columns) == [
-        "row", "id", "smiles", "class", "probability", "decision", "probability alcohol",
-        "probability amine", "out_of_vocabulary", "problem",
-    ]  # fmt: skip
+        "row",
+        "id",
+        "smiles",
+        "class",
+        "probability",
+        "decision",
+        "probability alcohol",
+        "probability amine",
+        "out_of_vocabulary",
+        "problem",
+    ]
     assert table["class"].tolist()[::2] == ["alcohol", "amine"]
     assert table.iloc[[1, 3], 3:9].isna().all(axis=None)
     assert table["problem"].isna().tolist() == [True, False, True, False]
@@ -102,8 +125,9 @@ def test_scores_where_the_truth_is_known(kind, models, model, folder, tmp_path):
     assert "39 of 39 scored molecules are training molecules" in done.err
     said = [row for k, row in enumerate(found["predictions"]) if k != 5]
     if which == 2:
-        assert found["accuracy"] == np.mean([r["class"] == t for r, t in
-                                             zip(said, truth, strict=True)])  # fmt: skip
+        assert found["accuracy"] == np.mean(
+            [r["class"] == t for r, t in zip(said, truth, strict=True)]
+        )
         assert (found["positive"], found["roc_auc"]) == ("amine", 1.0)
         return
     scale = np.log10 if kind == "log10" else (lambda x: x)
@@ -129,8 +153,11 @@ def test_truths_of_another_kind(models, model, folder, tmp_path):
 
 
 def test_columns_that_name_the_rows(model, folder, tmp_path):
-    for ids, expected in (("kind,id", ["kind", "id"]), ("none", []),
-                          ("all", ["id", "logP", "IC50 (nM)", "kind"])):  # fmt: skip
+    for ids, expected in (
+        ("kind,id", ["kind", "id"]),
+        ("none", []),
+        ("all", ["id", "logP", "IC50 (nM)", "kind"]),
+    ):
         table = predicted(tmp_path / "p.csv", model, folder / "train.csv", "--id", ids)
         assert table.columns[1 : 2 + len(expected)].tolist() == [*expected, "smiles"]
     refused(run("predict", model, folder / "train.csv", "--id", "number"), "no column 'number'")
@@ -146,8 +173,11 @@ def test_one_smiles_and_standard_input(models):
     expected = tl.load(models[1]).predict(["CCO", "CCCN"])
     found = run("predict", models[1], "CCO", "--json").data
     assert found["predictions"][0]["prediction"] == pytest.approx(expected[0])
-    for text in ("CCO first\nCCCN second\n", "name,smiles\nfirst,CCO\nsecond,CCCN\n",
-                 "SMILES\nCCO\nCCCN\n"):  # fmt: skip
+    for text in (
+        "CCO first\nCCCN second\n",
+        "name,smiles\nfirst,CCO\nsecond,CCCN\n",
+        "SMILES\nCCO\nCCCN\n",
+    ):
         done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input=text)
         assert done.exit_code == 0, done.stderr
         table = pd.read_csv(io.StringIO(done.stdout))

@@ -77,9 +77,10 @@ def test_a_file_is_opened_once_and_its_molecules_are_parsed_once(data, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("options", "where", "n_fit"), [(SMALL, PatternForest, 1), (QUICK, PatternVocabulary, 0)],
+    ("options", "where", "n_fit"),
+    [(SMALL, PatternForest, 1), (QUICK, PatternVocabulary, 0)],
     ids=["gp", "svc"],
-)  # fmt: skip
+)
 def test_every_graph_is_refined_once(molecules, tmp_path, options, where, n_fit, monkeypatch):
     """By predict, and by fragments after a fit of a Gaussian process."""
     counts, model = Counts(), tmp_path / "m.treelens"
@@ -113,8 +114,11 @@ def test_no_command_prints_warnings_of_rdkit(tmp_path, capfd):
     ):
         done = subprocess.run(
             [sys.executable, "-m", "treelens", *map(str, words)],
-            capture_output=True, text=True, timeout=600, cwd=tmp_path,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=600,
+            cwd=tmp_path,
+        )
         assert done.returncode == 0, done.stderr
         assert all(line.startswith(OURS) for line in done.stderr.splitlines()), done.stderr
     ok("predict", tmp_path / "m.treelens", tmp_path / "x.csv")

@@ -119,11 +119,25 @@ def test_the_page_escapes_what_it_shows(advice, tmp_path):
 # --- matched pairs ------------------------------------------------------------------------------
 
 SMILES = [
-    "Fc1ccccc1", "Clc1ccccc1", "c1ccccc1", "COc1ccc(F)cc1", "COc1ccc(Cl)cc1", "Oc1ccc(Cl)cc1",
-    "CC(=O)Nc1ccc(F)cc1", "CC(=O)N(C)c1ccc(F)cc1", "C[C@H](N)C(=O)O", "C[C@H](N)C(=O)OC",
-    "c1ccc2[nH]ccc2c1", "Cn1ccc2ccccc12", "C1CCNCC1", "CN1CCNCC1", "[O-][N+](=O)c1ccccc1", "CCO",
-    "F[C@@H](Cl)Br", "O[C@H]1CCC[C@@H]1N",
-]  # fmt: skip
+    "Fc1ccccc1",
+    "Clc1ccccc1",
+    "c1ccccc1",
+    "COc1ccc(F)cc1",
+    "COc1ccc(Cl)cc1",
+    "Oc1ccc(Cl)cc1",
+    "CC(=O)Nc1ccc(F)cc1",
+    "CC(=O)N(C)c1ccc(F)cc1",
+    "C[C@H](N)C(=O)O",
+    "C[C@H](N)C(=O)OC",
+    "c1ccc2[nH]ccc2c1",
+    "Cn1ccc2ccccc12",
+    "C1CCNCC1",
+    "CN1CCNCC1",
+    "[O-][N+](=O)c1ccccc1",
+    "CCO",
+    "F[C@@H](Cl)Br",
+    "O[C@H]1CCC[C@@H]1N",
+]
 
 
 def canonical(smiles):

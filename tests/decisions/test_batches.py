@@ -16,7 +16,7 @@ from treelens.decisions.suggest import (
     rows_where,
     shortlisted_batch,
 )
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 
 SEQUENTIAL = ("expected_improvement", "ucb", "uncertainty")
 
@@ -81,9 +81,16 @@ def test_the_boundary_of_classes_stays_and_uncertainty_is_near_it(rng):
 def test_thompson_draws_maxima_as_often_as_they_occur():
     rng = np.random.default_rng(5)
     mean, covariance, _ = joint(rng, 8)
-    often = np.bincount(
-        [choose_batch(mean, covariance, 0.1, 1, Aim("thompson", None), rng).positions[0]
-         for _ in range(3000)], minlength=8) / 3000  # fmt: skip
+    often = (
+        np.bincount(
+            [
+                choose_batch(mean, covariance, 0.1, 1, Aim("thompson", None), rng).positions[0]
+                for _ in range(3000)
+            ],
+            minlength=8,
+        )
+        / 3000
+    )
     samples = np.random.default_rng(6).multivariate_normal(mean, covariance, 20000)
     expected = np.bincount(samples.argmax(axis=1), minlength=8) / 20000
     np.testing.assert_allclose(often, expected, atol=0.035)
@@ -117,10 +124,14 @@ def test_a_shortlist_gives_the_batch_of_all(rng, strategy):
 
 # --- conditions on columns ----------------------------------------------------------------------
 
-TABLE = pd.DataFrame({
-    "MW": [120.0, 480.0, 510.0, np.nan], "logP": [1.0, 5.5, 2.0, 3.0],
-    "kind": ["a", "b", "a", "b"], "Assay type": ["x", "x", "y", "y"],
-})  # fmt: skip
+TABLE = pd.DataFrame(
+    {
+        "MW": [120.0, 480.0, 510.0, np.nan],
+        "logP": [1.0, 5.5, 2.0, 3.0],
+        "kind": ["a", "b", "a", "b"],
+        "Assay type": ["x", "x", "y", "y"],
+    }
+)
 COLUMNS = {name: TABLE[name].to_numpy() for name in TABLE}
 
 
@@ -147,14 +158,38 @@ def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
     assert rows_where("not MW < 500", COLUMNS.get).tolist() == [False, False, True, False]
 
 
-@pytest.mark.parametrize("condition", [
-    "__import__('os').system('true') == 0", "@pd.compat.os.system('true')", "MW.__class__ == 1",
-    "(lambda: 1)() == 1", "[x for x in (1,)] == 1", "MW < 500; logP < 5", "MW[0] < 5",
-    "f'{MW}' == 'a'", "(MW := 3) < 5", "MW ** 99999999 > 1", "MW in kind", "MW is kind", "MW",
-    "MW + 1", "", "kind < 5", "kind == 5", "kind + 1 < 5", "1 < 2", "kind and MW < 5",
-    "nothing < 5", "((" * 200 + "MW < 5" + "))" * 200, "MW < 5 and " * 200 + "MW < 5", "True",
-    "1 < 2j", "MW < 1 / 0", "-" * 900 + "MW < 5",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "__import__('os').system('true') == 0",
+        "@pd.compat.os.system('true')",
+        "MW.__class__ == 1",
+        "(lambda: 1)() == 1",
+        "[x for x in (1,)] == 1",
+        "MW < 500; logP < 5",
+        "MW[0] < 5",
+        "f'{MW}' == 'a'",
+        "(MW := 3) < 5",
+        "MW ** 99999999 > 1",
+        "MW in kind",
+        "MW is kind",
+        "MW",
+        "MW + 1",
+        "",
+        "kind < 5",
+        "kind == 5",
+        "kind + 1 < 5",
+        "1 < 2",
+        "kind and MW < 5",
+        "nothing < 5",
+        "((" * 200 + "MW < 5" + "))" * 200,
+        "MW < 5 and " * 200 + "MW < 5",
+        "True",
+        "1 < 2j",
+        "MW < 1 / 0",
+        "-" * 900 + "MW < 5",
+    ],
+)
 def test_whatever_is_no_comparison_of_columns_is_refused(condition):
     with pytest.raises(GraphDataError):
         rows_where(condition, {**COLUMNS, "pd": np.zeros(4)}.get)

@@ -109,10 +109,11 @@ def test_graphs_with_other_unseen_patterns_are_not_taken_for_copies():
 def test_conditions_by_descriptors_are_rdkits(model, pool):
     found = tl.suggest(model, pool, 50, "greedy", where="MW < 150 and HBD >= 1")
     expected = {
-        k for k, s in enumerate(pool)
+        k
+        for k, s in enumerate(pool)
         if Descriptors.MolWt(MolFromSmiles(s)) < 150
         and Descriptors.NumHDonors(MolFromSmiles(s)) >= 1
-    }  # fmt: skip
+    }
     assert 0 < len(expected) < len(pool)
     assert set(found["index"]) == expected
 
@@ -205,12 +206,16 @@ def test_several_classes_need_a_wanted_one(molecules, pool):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"n": 0}, "whole number"), ({"n": 2.5}, "whole number"), ({"n_best": 0}, "whole number"),
-        ({"strategy": "best"}, "strategy"), ({"wanted": "active"}, "wanted"),
-        ({"where": "MW > 5000"}, "No candidate of"), ({"where": "price < 3"}, "column"),
+        ({"n": 0}, "whole number"),
+        ({"n": 2.5}, "whole number"),
+        ({"n_best": 0}, "whole number"),
+        ({"strategy": "best"}, "strategy"),
+        ({"wanted": "active"}, "wanted"),
+        ({"where": "MW > 5000"}, "No candidate of"),
+        ({"where": "price < 3"}, "column"),
         ({"model": tl.GraphSVC()}, "GraphRegressor"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings_are_refused(model, pool, bad, message):
     with pytest.raises(ValueError, match=message):
         tl.suggest(**{"model": model, "pool": pool, **bad})

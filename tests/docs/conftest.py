@@ -110,8 +110,11 @@ def _treelens(words: list[str], place: str) -> str:
     # More threads of OpenMP wait for each other busily: minutes where other programs run.
     done = subprocess.run(
         [EXECUTABLE, *words],
-        capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, f"{place}\n{done.stdout}\n{done.stderr}"
     return done.stderr + done.stdout
 
@@ -160,8 +163,13 @@ def write_small_data(folder: Path) -> None:
     rows += [(smiles.replace("O", "N"), "amine") for smiles in alcohols]
     table = ["smiles,label", *(",".join(row) for row in rows)]
     (folder / "molecules.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
-    new = ["smiles,label", "CCCCCCCCCCCCO,alcohol", "OCC(C)C,alcohol", "NC(C)(C)C,amine",
-           "NCC(C)C,amine"]  # fmt: skip
+    new = [
+        "smiles,label",
+        "CCCCCCCCCCCCO,alcohol",
+        "OCC(C)C,alcohol",
+        "NC(C)(C)C,amine",
+        "NCC(C)C,amine",
+    ]
     (folder / "new.csv").write_text("\n".join(new) + "\n", encoding="utf-8")
     graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
     write_tu(folder / "MINE.zip", graphs, y)
@@ -175,12 +183,15 @@ def write_tu(
     """A TU archive of graphs without edge labels."""
     starts = graphs.node_offsets[:-1] + 1
     parts = {
-        "A": [f"{u + start}, {v + start}" for graph, start in zip(graphs, starts, strict=True)
-              for u, v in graph.edges],
+        "A": [
+            f"{u + start}, {v + start}"
+            for graph, start in zip(graphs, starts, strict=True)
+            for u, v in graph.edges
+        ],
         "graph_indicator": np.repeat(np.arange(len(graphs)) + 1, graphs.sizes).tolist(),
         "graph_labels": y.tolist(),
         "node_labels": [label for graph in graphs for label in graph.node_labels],
-    }  # fmt: skip
+    }
     if attributes is not None:
         parts["node_attributes"] = [", ".join(map(str, row)) for row in attributes.tolist()]
     with zipfile.ZipFile(path, "w") as file:

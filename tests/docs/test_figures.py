@@ -56,17 +56,21 @@ def test_chemprop_in_the_readme():
         "(treelens on these: #, # and #)"
     )
     errors = [
-        [r["rmse"] for r in rows_of(RESULTS, "compare_numbers")
-         if (r["set"], r["method"], r["kind"]) == (name, method, "random") and r["split"] < 5]
+        [
+            r["rmse"]
+            for r in rows_of(RESULTS, "compare_numbers")
+            if (r["set"], r["method"], r["kind"]) == (name, method, "random") and r["split"] < 5
+        ]
         for method in ("chemprop", "chemprop_ensemble", "auto")
         for name in ("FreeSolv", "ESOL", "Lipophilicity")
-    ]  # fmt: skip
+    ]
     assert {len(values) for values in errors} == {5}
     assert quoted("README.md", text) == tuple(f"{np.mean(values):.3f}" for values in errors)
     rows = [
-        r for r in rows_of(RESULTS, "compare_numbers")
+        r
+        for r in rows_of(RESULTS, "compare_numbers")
         if (r["set"], r["kind"]) == ("Lipophilicity", "scaffold")
-    ]  # fmt: skip
+    ]
     behind, _, p = difference(rows, "auto", "chemprop_ensemble", "rmse")
     found = quoted("README.md", "its five networks are ahead by # (p = #)")
     assert found == (f"{behind:.3f}", f"{p:.2f}")
@@ -112,8 +116,9 @@ def test_fragments_in_the_guide():
     )
     shares = [
         100 * counts["crippen"][name, method]
-        for method in (NO_DESCRIPTORS, "fragments") for name in ("ESOL", "Lipophilicity")
-    ]  # fmt: skip
+        for method in (NO_DESCRIPTORS, "fragments")
+        for name in ("ESOL", "Lipophilicity")
+    ]
     stable = [100 * share for share in counts["stable"].values()]
     expected = [*shares, min(stable), max(stable)]
     assert quoted("docs/guide/fragments.md", text) == tuple(f"{x:.0f}" for x in expected)
@@ -125,8 +130,10 @@ def test_the_million_in_the_page_on_many_graphs():
     text = "a million molecules took # minutes to fit and # minutes to predict on two cores, with #"
     memory = max(fit["largest_process_gb"], predict["largest_process_gb"])
     assert quoted("docs/scaling.md", text) == (
-        f"{fit['seconds'] / 60:.1f}", f"{predict['seconds'] / 60:.1f}", f"{memory:.1f}",
-    )  # fmt: skip
+        f"{fit['seconds'] / 60:.1f}",
+        f"{predict['seconds'] / 60:.1f}",
+        f"{memory:.1f}",
+    )
     kind = ("HIV", "default fit")
     (row,) = [r for r in rows_of(RESULTS, "device") if (r["set"], r["what"]) == kind]
     text = f"{row['n']:,} molecules of HIV takes [{row['seconds']:.0f} s]"

@@ -1,4 +1,4 @@
-"""Pages and examples run as they stand, links lead somewhere, rooms keep their budgets of lines."""
+"""Pages and examples run as they stand, links lead somewhere, the structure keeps its limits."""
 
 import os
 import re
@@ -13,10 +13,14 @@ from docs.conftest import ROOT, blocks, dead_links
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
 LANDING = ROOT / "docs" / "index.md"
 OTHERS = [
-    ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", LANDING,
-    ROOT / "docs" / "paper.md", ROOT / "docs" / "scaling.md",
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    LANDING,
+    ROOT / "docs" / "paper.md",
+    ROOT / "docs" / "scaling.md",
     *sorted((ROOT / "docs" / "results").glob("*.md")),
-]  # fmt: skip
+]
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
@@ -80,19 +84,24 @@ def test_an_example_runs(example, tmp_path):
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore:.*non-interactive:UserWarning", "-c", check],
-        capture_output=True, text=True, timeout=300, cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "Agg", "TREELENS_DATA": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
 
-def test_every_room_keeps_its_budget_and_one_above_it_is_noticed(monkeypatch, capsys):
+def test_the_measures_of_the_structure_keep_their_limits(monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
-    house = __import__("benchmarks.house", fromlist=["house"])
-    lines = {room: sum(map(house.lines_of, files)) for room, files in house.rooms().items()}
-    assert house.over_budget(house.read_budgets(), lines) == []
-    monkeypatch.setattr(house, "read_budgets", lambda: {"gp": 1})
-    assert house.check() == 1
-    assert "gp has" in capsys.readouterr().out
+    structure = __import__("benchmarks.structure", fromlist=["structure"])
+    limits, found = structure.read_limits(), structure.measures()
+    assert set(structure.TITLES) <= set(limits)
+    assert structure.above(limits, found) == []
+    monkeypatch.setattr(structure, "esol_table", lambda: None)
+    monkeypatch.setattr(structure, "read_limits", lambda: {**limits, "statements": 10})
+    assert structure.check() == 1
+    assert "statements is" in capsys.readouterr().out

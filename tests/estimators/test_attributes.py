@@ -11,16 +11,25 @@ import pytest
 from sklearn.base import clone
 
 import treelens as tl
+from treelens.errors import GraphDataError
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks
-from treelens.graphs.errors import GraphDataError
 
 KINDS = {
     "classes": tl.GraphClassifier(depth=1, weights="depths", n_jobs=1),
     "numbers": tl.GraphRegressor(depth=1, weights="branches", n_jobs=1),
-    "svc": tl.GraphSVC("wwl", depth=1, gamma=1.0, C=10.0, weight_radius=0, n_jobs=1, cv=2,
-                       random_state=0, progress=False),
-}  # fmt: skip
+    "svc": tl.GraphSVC(
+        "wwl",
+        depth=1,
+        gamma=1.0,
+        C=10.0,
+        weight_radius=0,
+        n_jobs=1,
+        cv=2,
+        random_state=0,
+        progress=False,
+    ),
+}
 KERNELS = [tl.WLSubtree(2), tl.WLOptimalAssignment(2), tl.WassersteinWL(2)]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.errors import GraphDataError
 from treelens.gp.executors import SerialExecutor
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
-from treelens.graphs.errors import GraphDataError
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]
@@ -70,8 +70,11 @@ def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
 
 def test_blocks_of_a_table_are_learned_on_its_scale(tmp_path):
     pytest.importorskip("rdkit")
-    rows = [f"{'C' * n}{end},{10 ** (0.1 * n + 0.3 * k)}" for n in range(1, 21)
-            for k, end in enumerate("ON")]  # fmt: skip
+    rows = [
+        f"{'C' * n}{end},{10 ** (0.1 * n + 0.3 * k)}"
+        for n in range(1, 21)
+        for k, end in enumerate("ON")
+    ]
     path = tmp_path / "assay.csv"
     path.write_text("\n".join(["smiles,IC50", *rows]) + "\n")
     table = tl.read_table(path, target="IC50", transform="log10")
@@ -141,7 +144,7 @@ def test_blocks_are_predicted_one_at_a_time(data, models):
     assert most_held <= 1  # of the blocks before
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.InvalidMoleculesWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.InvalidMoleculesWarning")
 def test_molecules_of_a_file_are_predicted_in_blocks(tmp_path):
     pytest.importorskip("rdkit")
     model = tl.GraphClassifier(depth=1, random_state=0).fit(SMILES * 3, [0, 1] * 15)

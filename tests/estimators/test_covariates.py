@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 
 SMILES = ["C" * n + end for n in range(1, 13) for end in ("O", "N")]
 VALUES = np.arange(24.0)

@@ -6,9 +6,9 @@ import pytest
 
 import treelens as tl
 from strategies import random_collection, renumbered
+from treelens.errors import GraphDataError
 from treelens.explain.contributions import spread_over_graph
 from treelens.explain.draw import draw_graph
-from treelens.graphs.errors import GraphDataError
 
 CHAIN = [("a", "b"), ("b", "c")]  # a -> b -> c
 COLLIDER = [("a", "b"), ("c", "b")]  # a -> b <- c
@@ -91,8 +91,11 @@ def test_shares_of_directed_edges_are_those_without_direction_and_drawings_have_
         found = []
         for graph in (directed, undirected):
             one = tl.as_graph_collection([graph])
-            found.append(spread_over_graph(
-                shares, depths, one.neighbor_offsets, one.neighbors, one.directions))  # fmt: skip
+            found.append(
+                spread_over_graph(
+                    shares, depths, one.neighbor_offsets, one.neighbors, one.directions
+                )
+            )
         np.testing.assert_allclose(found[0][0], found[1][0])
         place = {edge: k for k, edge in enumerate(undirected.edges)}
         order = [place[min(edge), max(edge)] for edge in directed.edges]

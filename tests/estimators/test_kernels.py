@@ -27,7 +27,7 @@ from treelens import (
     as_graph_collection,
     make_synthetic,
 )
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 
 KERNELS = [WLSubtree, WLOptimalAssignment, WassersteinWL]
 NORMALIZE = [None, "cosine", "tanimoto"]
@@ -191,8 +191,9 @@ def test_distances_with_weights_by_definition(some_graphs):
         def weight(h, color):
             return metric.weights_[starts.level_offsets[h] + color]
 
-        return np.array([[naive.histogram_sum(a, b, combine, weight) for b in nodes]
-                         for a in nodes])  # fmt: skip
+        return np.array(
+            [[naive.histogram_sum(a, b, combine, weight) for b in nodes] for a in nodes]
+        )
 
     half_l1 = 0.5 * all_pairs(lambda a, b: abs(a - b))
     np.testing.assert_allclose(metric.distance(some_graphs), half_l1, atol=ATOL)
@@ -229,8 +230,9 @@ def test_distances_are_those_of_the_learner_objective_and_there_is_a_metric(b):
     margins, distances = model.learner_.result_.margins, model.distance(graphs)
     losses = [
         hinge(distances[i, j], bool(y[i] == y[j]), margins)[0]
-        for i in range(len(y)) for j in range(len(y))
-    ]  # fmt: skip
+        for i in range(len(y))
+        for j in range(len(y))
+    ]
     assert np.mean(losses) == pytest.approx(model.learner_.history_[-1], rel=1e-6)
     assert distances.min() < b - 1.0, "some pair is more similar than any with uniform weights"
     kernel, from_distances = model.transform(graphs), np.exp(-model.gamma * distances)
@@ -260,10 +262,16 @@ def test_distance_written_into_a_memory_map(kernel, some_graphs, tmp_path):
 
 @pytest.mark.parametrize(
     "model",
-    [WLSubtree(2), WLSubtree(2, include_depth_zero=False), WLOptimalAssignment(2), *WALKS[:1],
-     ShortestPath(ordered=False), RandomWalk(3, decay=0.3)],
+    [
+        WLSubtree(2),
+        WLSubtree(2, include_depth_zero=False),
+        WLOptimalAssignment(2),
+        *WALKS[:1],
+        ShortestPath(ordered=False),
+        RandomWalk(3, decay=0.3),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 @either_weights
 def test_the_kernel_is_that_of_its_features(model, weighted, rng):
     train, new = random_collection(rng, 20), random_collection(rng, 9)
@@ -291,12 +299,22 @@ def test_output_as_a_table_of_pandas(kernel, some_graphs):
 @every_kernel
 @pytest.mark.parametrize(
     "parameters",
-    [{"depth": -1}, {"depth": 1.5}, {"depth": 0, "include_depth_zero": False},
-     {"normalize": "length"}, {"weights": "learned"}, {"weights": [1.0, 2.0]},
-     {"weights": [-1.0] * 5}, {"weights": [np.nan] * 5}, {"weights": [np.inf] * 5},
-     {"n_jobs": 1.5}, {"n_jobs": 0}, {"attributes": "maybe"}],
+    [
+        {"depth": -1},
+        {"depth": 1.5},
+        {"depth": 0, "include_depth_zero": False},
+        {"normalize": "length"},
+        {"weights": "learned"},
+        {"weights": [1.0, 2.0]},
+        {"weights": [-1.0] * 5},
+        {"weights": [np.nan] * 5},
+        {"weights": [np.inf] * 5},
+        {"n_jobs": 1.5},
+        {"n_jobs": 0},
+        {"attributes": "maybe"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_parameters_out_of_range(kernel, parameters):
     graphs = [([(0, 1)], {0: "C", 1: "N"}), ([(0, 1)], {0: "C", 1: "C"})]
     with pytest.raises(ValueError, match=next(iter(parameters))):

@@ -82,8 +82,9 @@ def test_limits_are_learned_from_but_not_scored(fitted):
     assert left_out.rmse == expected["rmse"]
     assert left_out.coverage == expected["coverage"]
     clipped = tl.GraphRegressor(**SETTINGS).fit(graphs[:50], values[:50])
-    error, other = (np.sqrt(np.mean((m.predict(graphs[50:]) - truth[50:]) ** 2))
-                    for m in (model, clipped))  # fmt: skip
+    error, other = (
+        np.sqrt(np.mean((m.predict(graphs[50:]) - truth[50:]) ** 2)) for m in (model, clipped)
+    )
     assert error < other
     assert model.predict(graphs[:50][limits[:50] == 1]).max() > values.max()
     # A limit that holds is no error, one that does not is as wrong as it is far off.

@@ -11,8 +11,15 @@ import treelens as tl
 from treelens import Graph, GraphSVC
 from treelens.models.predictions import choose_threshold
 
-SETTINGS = {"kernel": "wwl", "depth": 1, "weight_radius": 0, "gamma": [1.0, 3.0], "C": [1.0, 10.0],
-            "cv": 3, "random_state": 0}  # fmt: skip
+SETTINGS = {
+    "kernel": "wwl",
+    "depth": 1,
+    "weight_radius": 0,
+    "gamma": [1.0, 3.0],
+    "C": [1.0, 10.0],
+    "cv": 3,
+    "random_state": 0,
+}
 
 
 def rare_data(counts, seed=0):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 
 pytest.importorskip("rdkit")
 
@@ -68,13 +68,19 @@ def test_no_class_flips_between_graphs_and_raw_molecules(either, tmp_path):
 def test_graphs_of_another_recipe_are_refused_by_every_method(either, settings):
     others = smiles_to_collection(SMILES, **settings)
     methods = [
-        lambda: either.predict(others), lambda: either.decision_function(others),
-        lambda: either.score(others, Y), lambda: either.explain(others[0]),
-        lambda: either.predict(list(others)), lambda: either.explain(others[:1]),
-    ]  # fmt: skip
+        lambda: either.predict(others),
+        lambda: either.decision_function(others),
+        lambda: either.score(others, Y),
+        lambda: either.explain(others[0]),
+        lambda: either.predict(list(others)),
+        lambda: either.explain(others[:1]),
+    ]
     if isinstance(either, tl.GraphSVC):
-        methods += [lambda: either.predict_proba(others), lambda: either.out_of_vocabulary(others),
-                    lambda: either.summary(others, Y)]  # fmt: skip
+        methods += [
+            lambda: either.predict_proba(others),
+            lambda: either.out_of_vocabulary(others),
+            lambda: either.summary(others, Y),
+        ]
     else:
         methods += [lambda: either.predict(tl.CollectionBlocks(others))]
     for method in methods:

@@ -11,9 +11,19 @@ from treelens.gp.posterior import ExactPosterior, left_out_groups
 pytest.importorskip("rdkit")
 
 RINGS = [
-    "c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccsc1", "c1ccoc1", "C1CCOC1", "C1CCCC1",
-    "c1ccc2ccccc2c1", "C1CC1", "c1cnccn1", "C1COCCN1",
-]  # fmt: skip
+    "c1ccccc1",
+    "C1CCCCC1",
+    "c1ccncc1",
+    "C1CCNCC1",
+    "c1ccsc1",
+    "c1ccoc1",
+    "C1CCOC1",
+    "C1CCCC1",
+    "c1ccc2ccccc2c1",
+    "C1CC1",
+    "c1cnccn1",
+    "C1COCCN1",
+]
 TAILS = ["C", "CC", "CO", "CN", "CCO"]
 SMILES = [tail + ring for ring in RINGS for tail in TAILS] + ["CCO", "CCCC", "CCN"]
 

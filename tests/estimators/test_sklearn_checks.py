@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import treelens as tl
 from treelens import GraphCollection, GraphSVC, PairwiseWeights
+from treelens.errors import NotGraphsError
 from treelens.graphs.build import build_collection
-from treelens.graphs.errors import NotGraphsError
 from treelens.patterns.histograms import PairFeatures
 
 

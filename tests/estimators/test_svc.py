@@ -16,16 +16,27 @@ from sklearn.svm import SVC
 import treelens as tl
 from strategies import random_collection
 from treelens import GraphSVC
+from treelens.errors import GraphDataError
 from treelens.estimators import svc
-from treelens.graphs.errors import GraphDataError
 from treelens.svm.search import radii_for
 from treelens.svm.solver import fit_calibration
 
-GRID = {"kernel": ["wwl", "tanimoto"], "depth": [1, 2], "weight_radius": [0.0, 1.0],
-        "gamma": [1.0, 10.0], "C": [1.0, 100.0]}  # fmt: skip
+GRID = {
+    "kernel": ["wwl", "tanimoto"],
+    "depth": [1, 2],
+    "weight_radius": [0.0, 1.0],
+    "gamma": [1.0, 10.0],
+    "C": [1.0, 100.0],
+}
 ONE_SPLIT = StratifiedShuffleSplit(1, test_size=0.5, random_state=0)
-FIXED = {"kernel": "wwl", "depth": 2, "weight_radius": 0.0, "gamma": 1.0, "C": 10.0,
-         "cv": ONE_SPLIT}  # fmt: skip
+FIXED = {
+    "kernel": "wwl",
+    "depth": 2,
+    "weight_radius": 0.0,
+    "gamma": 1.0,
+    "C": 10.0,
+    "cv": ONE_SPLIT,
+}
 
 
 def small(**changes: Any) -> GraphSVC:
@@ -138,9 +149,10 @@ def test_the_final_weights_are_learned_to_the_learners_own_tolerance(data, learn
     assert model.learner_.converged_
     assert model.learner_.gaps_[-1] <= 1e-6
     kernel = tl.WassersteinWL(
-        model.best_params_["depth"], include_depth_zero=True,
+        model.best_params_["depth"],
+        include_depth_zero=True,
         weights=clone(learner).set_params(radius=3.0),
-    ).fit(graphs, y)  # fmt: skip
+    ).fit(graphs, y)
     np.testing.assert_allclose(model.weights_, kernel.weights_, atol=1e-6)
 
 
@@ -202,14 +214,33 @@ def test_same_seed_same_model_for_any_number_of_threads(model, data):
 
 
 BAD_PARAMETERS = [
-    ("kernel", "expo"), ("kernel", ["tanimoto", "expo"]), ("kernel", []),
-    ("depth", -1), ("depth", 1.5), ("depth", []), ("depth", [1, -1]), ("depth", [1, 2.5]),
-    ("weight_radius", -1.0), ("weight_radius", [np.nan]), ("weight_radius", [np.inf]),
-    ("gamma", 0.0), ("gamma", [1.0, 0.0]), ("C", [0.0]), ("C", [1.0, "two"]), ("C", np.nan),
-    ("include_depth_zero", "no"), ("edge_labels", "maybe"), ("learner", "mine"),
-    ("cv", 1), ("cv", "five"), ("scoring", "f1"), ("class_weight", "even"), ("n_jobs", 1.5),
-    ("random_state", "seed"), ("progress", "yes"),
-]  # fmt: skip
+    ("kernel", "expo"),
+    ("kernel", ["tanimoto", "expo"]),
+    ("kernel", []),
+    ("depth", -1),
+    ("depth", 1.5),
+    ("depth", []),
+    ("depth", [1, -1]),
+    ("depth", [1, 2.5]),
+    ("weight_radius", -1.0),
+    ("weight_radius", [np.nan]),
+    ("weight_radius", [np.inf]),
+    ("gamma", 0.0),
+    ("gamma", [1.0, 0.0]),
+    ("C", [0.0]),
+    ("C", [1.0, "two"]),
+    ("C", np.nan),
+    ("include_depth_zero", "no"),
+    ("edge_labels", "maybe"),
+    ("learner", "mine"),
+    ("cv", 1),
+    ("cv", "five"),
+    ("scoring", "f1"),
+    ("class_weight", "even"),
+    ("n_jobs", 1.5),
+    ("random_state", "seed"),
+    ("progress", "yes"),
+]
 
 
 @pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS, ids=str)
@@ -220,8 +251,11 @@ def test_bad_parameters_are_named(name, value, data):
 
 def test_what_is_no_class_is_refused(data):
     graphs, y = data
-    for wrong, message in ((None, "call fit"), (y[:-1], "64 graphs"),
-                           (np.linspace(0, 1, 64), "GraphRegressor")):  # fmt: skip
+    for wrong, message in (
+        (None, "call fit"),
+        (y[:-1], "64 graphs"),
+        (np.linspace(0, 1, 64), "GraphRegressor"),
+    ):
         with pytest.raises(ValueError, match=message):
             small().fit(graphs, wrong)
     with pytest.raises(GraphDataError, match="0 graphs"):

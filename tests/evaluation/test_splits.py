@@ -8,6 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import treelens as tl
 from graphs.test_molecule_table import write
+from treelens.errors import GraphDataError
 from treelens.evaluation.splits import (
     ClusterKFold,
     DistinctKFold,
@@ -21,7 +22,6 @@ from treelens.evaluation.splits import (
     time_splits,
 )
 from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import smiles_to_collection
 from treelens.kernels.fingerprints import fingerprint_counts
 
@@ -177,8 +177,11 @@ ENDS = ["C", "CC", "CC(=O)O", "CCC(=O)O", "N", "CN", "C(=O)O", "CCC"]
 
 @pytest.fixture
 def ringed(tmp_path: Path) -> Path:
-    rows = [(ring + tail, "acid" if "=O" in tail else "other", 2000 + 3 * k % 8, "ab"[k % 2])
-            for ring in RINGED for k, tail in enumerate(ENDS)]  # fmt: skip
+    rows = [
+        (ring + tail, "acid" if "=O" in tail else "other", 2000 + 3 * k % 8, "ab"[k % 2])
+        for ring in RINGED
+        for k, tail in enumerate(ENDS)
+    ]
     return write(tmp_path / "rings.csv", rows, "smiles,label,year,lab")
 
 
@@ -246,11 +249,17 @@ def test_a_molecule_with_merged_rows_on_both_sides_is_trained_on_alone(sides, tm
 
 @pytest.mark.parametrize(
     ("split", "folds", "words"),
-    [("best", 2, "expected random, scaffold"), ("time=", 2, "expected random"),
-     ("time=yeer", 2, "Did you mean 'year'"), ("column=same", 2, "one value only"),
-     ("time=gaps", 2, "empty in 1 rows, the first row 4"), ("random", 30, "Use 20 folds"),
-     ("random", 16, "has 15 members"), ("scaffold", 9, "5 scaffolds for 9 folds")],
-)  # fmt: skip
+    [
+        ("best", 2, "expected random, scaffold"),
+        ("time=", 2, "expected random"),
+        ("time=yeer", 2, "Did you mean 'year'"),
+        ("column=same", 2, "one value only"),
+        ("time=gaps", 2, "empty in 1 rows, the first row 4"),
+        ("random", 30, "Use 20 folds"),
+        ("random", 16, "has 15 members"),
+        ("scaffold", 9, "5 scaffolds for 9 folds"),
+    ],
+)
 def test_splits_that_cannot_be(split, folds, words, ringed):
     lines = ringed.read_text().splitlines()
     more = [f"{line},x,{'' if k == 3 else k}" for k, line in enumerate(lines[1:])]

@@ -97,9 +97,13 @@ def test_models_are_copied_and_every_split_has_its_scores():
     splits = [(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(3))]
     model, told = Named(), []
     found = cross_validate(
-        {"b": model}, np.arange(12), y, splits, positive="b",
+        {"b": model},
+        np.arange(12),
+        y,
+        splits,
+        positive="b",
         progress=lambda name, seconds: told.append(name),
-    )  # fmt: skip
+    )
     assert not hasattr(model, "classes_")
     assert found["b"]["scores"]["accuracy"] == pytest.approx([1 / 2, 1 / 3])
     assert found["b"]["scores"]["recall"] == [1.0, 1.0]

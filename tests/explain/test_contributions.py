@@ -224,13 +224,21 @@ def test_content_by_hand_and_order(first_depth):
     table = pattern_table(
         PatternForest.of_vocabulary(vocabulary), histograms, weights, codes, classes
     )
-    keys = list(zip(-table["weight"], -table["support"], table["depth"], table["pattern"],
-                    strict=True))  # fmt: skip
+    keys = list(
+        zip(-table["weight"], -table["support"], table["depth"], table["pattern"], strict=True)
+    )
     assert keys == sorted(keys)
     assert list(table.columns) == [
-        "pattern", "tree", "depth", "weight", "support",
-        "frequency blue", "frequency green", "frequency red", "class",
-    ]  # fmt: skip
+        "pattern",
+        "tree",
+        "depth",
+        "weight",
+        "support",
+        "frequency blue",
+        "frequency green",
+        "frequency red",
+        "class",
+    ]
     start = vocabulary.level_offsets[first_depth]
     assert sorted(table.index) == list(range(start, vocabulary.n_patterns))
     for pattern_id, row in table.iterrows():

@@ -149,9 +149,18 @@ def test_compiled_sums_are_the_naive_ones(rng, model, minimum):
     found = np.empty(len(rows.indices))
     for k in range(3):
         _compiled.pattern_sums_of_rows(
-            k, 3, rows.offsets, rows.indices, rows.values, lists.offsets, lists.indices,
-            lists.values, minimum, factors, found,
-        )  # fmt: skip
+            k,
+            3,
+            rows.offsets,
+            rows.indices,
+            rows.values,
+            lists.offsets,
+            lists.indices,
+            lists.values,
+            minimum,
+            factors,
+            found,
+        )
     rows_of = [
         dict(zip(rows.indices[a:b].tolist(), rows.values[a:b].tolist(), strict=True))
         for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)

@@ -170,9 +170,11 @@ def test_all_scores_at_once_are_those_of_one_by_one():
         size = seen.balls(roots, 1).nnz / len(roots)
         alike = abs(own.mean) / np.hypot(own.mean, own.error * np.sqrt(own.n_graphs))
         expected = (
-            min(abs(own.mean), abs(beyond)) / size * alike
+            min(abs(own.mean), abs(beyond))
+            / size
+            * alike
             * np.sqrt(len(nodes) / own.n_graphs * min(own.n_graphs, 60))
-        )  # fmt: skip
+        )
         sure = abs(beyond) > 2 * error and beyond * own.mean > 0
         assert score == pytest.approx(np.sign(own.mean) * expected if sure else 0.0)
 

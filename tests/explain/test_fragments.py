@@ -46,9 +46,20 @@ def test_the_planted_group_is_first_and_named(table):
     assert (first["support toxic"], first["support safe"]) == (10, 0)
     assert len(first["examples"]) == 3
     assert set(table) == {
-        "name", "smarts", "pattern", "depth", "effect", "error", "conditional_effect",
-        "conditional_error", "total", "support", "support safe", "support toxic", "examples",
-    }  # fmt: skip
+        "name",
+        "smarts",
+        "pattern",
+        "depth",
+        "effect",
+        "error",
+        "conditional_effect",
+        "conditional_error",
+        "total",
+        "support",
+        "support safe",
+        "support toxic",
+        "examples",
+    }
     assert (table["depth"] >= 1).all()
     assert (table["support"] == table["support safe"] + table["support toxic"]).all()
     assert table.index.tolist() == list(range(1, len(table) + 1))
@@ -150,9 +161,10 @@ def test_ring_atoms_are_not_written_as_chiral():
     smiles = [f"{t}C1CCCCC1" for t in TAILS] + [f"{t}CCCCC" for t in TAILS]
     model = tl.GraphRegressor(depth=1).fit(smiles, np.repeat([1.0, 0.0], 10))
     texts = [
-        *model.fragments_["pattern"], *model.patterns_["pattern"],
+        *model.fragments_["pattern"],
+        *model.patterns_["pattern"],
         *model.explain(smiles[0]).pattern_contributions["pattern"],
-    ]  # fmt: skip
+    ]
     assert not any("@" in text for text in texts)
     assert any("CH2;R" in text for text in texts)
 

@@ -13,6 +13,7 @@ import pytest
 import treelens as tl
 from explain.test_fragment_search import seen_of
 from treelens.cli.main import demo_data
+from treelens.errors import DegreeLabelsWarning
 from treelens.explain.fragment_search import find_candidates
 from treelens.explain.smarts import (
     GROUPS,
@@ -21,7 +22,6 @@ from treelens.explain.smarts import (
     group_name,
     pattern_smarts,
 )
-from treelens.graphs.errors import DegreeLabelsWarning
 from treelens.graphs.molecules import molecule_of, smiles_to_collection
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -33,11 +33,33 @@ DEPTH = 4
 # A single atom, salts, dummies (one of them aromatic), isotopes, hydrogens as atoms, ions, metals
 # with dative bonds either way, a quadruple bond.
 ODDITIES = [
-    "C", "[Na+].[Cl-]", "[H][H]", "[2H]C([2H])[2H]", "[13CH3]C", "*C", "[*+]CC", "*1ccccc1",
-    "C[*:1]", "[NH4+].[Cl-]", "C[N+](C)(C)C", "[O-][N+](=O)c1ccccc1", "c1cc[se]c1", "C#N",
-    "[NH3]->[Fe](Cl)Cl", "[Fe]<-[NH3]", "Cl[Pt](Cl)(<-[NH3])<-[NH3]", "C[Hg]C", "[Re]$[Re]",
-    "C1CC1", "C1CCCCC1", "C12C3C4C1C5C2C3C45", "CC(C)(C)C", "[O-]S(=O)(=O)[O-]", "[Fe+2]", "O",
-]  # fmt: skip
+    "C",
+    "[Na+].[Cl-]",
+    "[H][H]",
+    "[2H]C([2H])[2H]",
+    "[13CH3]C",
+    "*C",
+    "[*+]CC",
+    "*1ccccc1",
+    "C[*:1]",
+    "[NH4+].[Cl-]",
+    "C[N+](C)(C)C",
+    "[O-][N+](=O)c1ccccc1",
+    "c1cc[se]c1",
+    "C#N",
+    "[NH3]->[Fe](Cl)Cl",
+    "[Fe]<-[NH3]",
+    "Cl[Pt](Cl)(<-[NH3])<-[NH3]",
+    "C[Hg]C",
+    "[Re]$[Re]",
+    "C1CC1",
+    "C1CCCCC1",
+    "C12C3C4C1C5C2C3C45",
+    "CC(C)(C)C",
+    "[O-]S(=O)(=O)[O-]",
+    "[Fe+2]",
+    "O",
+]
 
 
 def atoms_matched(molecules, smarts):
@@ -251,10 +273,16 @@ def test_a_name_leaves_out_no_atom_but_carbon(smiles, atoms, name):
     assert name_of(atoms, [smiles]) == name
 
 
-@pytest.mark.parametrize(("n_amines", "n_amides", "name"), [
-    (19, 1, "tertiary aliphatic amine"), (9, 1, ""), (2, 2, ""),
-    (594, 6, "tertiary aliphatic amine"), (558, 42, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n_amines", "n_amides", "name"),
+    [
+        (19, 1, "tertiary aliphatic amine"),
+        (9, 1, ""),
+        (2, 2, ""),
+        (594, 6, "tertiary aliphatic amine"),
+        (558, 42, ""),
+    ],
+)
 def test_a_name_must_fit_95_percent_of_the_occurrences(n_amines, n_amides, name):
     molecules = ["CN(C)C"] * n_amines + ["CN(C)C=O"] * n_amides
     assert name_of([0, 1, 2, 3], np.random.default_rng(0).permutation(molecules).tolist()) == name

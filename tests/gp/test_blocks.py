@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.errors import InvalidMoleculesWarning
 from treelens.gp.executors import (
     DaskExecutor,
     JoblibExecutor,
@@ -18,7 +19,6 @@ from treelens.gp.executors import (
 )
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
-from treelens.graphs.errors import InvalidMoleculesWarning
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
 

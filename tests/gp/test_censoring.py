@@ -54,9 +54,12 @@ def test_one_limit_is_exact(limit, sign):
 
 @settings(max_examples=60)
 @given(
-    st.integers(0, 2**32 - 1), st.integers(1, 40), st.floats(-6, 3), st.floats(-8, 8),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 40),
+    st.floats(-6, 3),
+    st.floats(-8, 8),
     st.floats(0, 0.9999),
-)  # fmt: skip
+)
 def test_extremes_stay_finite_and_converge(seed, n, log_noise, log_limit, correlation):
     """Far limits on either side, little noise, nearly equal graphs."""
     rng = np.random.default_rng(seed)
@@ -72,8 +75,10 @@ def test_extremes_stay_finite_and_converge(seed, n, log_noise, log_limit, correl
         np.testing.assert_allclose(
             precision * spread, spread / sites.variance, rtol=0.01, atol=1e-3
         )
-        assert (np.abs(mean * precision - sites.mean / sites.variance) * np.sqrt(spread)
-                <= 0.01 * (1 + np.abs(mean) * precision * np.sqrt(spread))).all()  # fmt: skip
+        assert (
+            np.abs(mean * precision - sites.mean / sites.variance) * np.sqrt(spread)
+            <= 0.01 * (1 + np.abs(mean) * precision * np.sqrt(spread))
+        ).all()
     assert np.isfinite(_log_z(limits, np.zeros(n), covariance, sites))
 
 

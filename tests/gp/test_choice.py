@@ -89,8 +89,11 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
     parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)[:1]
     values = data.targets.values.copy()
     values[parts[0].compared] += 5.0
-    other = TrainingData(data.forest, data.histograms, Targets(
-        values, data.targets.offset, data.targets.scale, data.targets.weights))  # fmt: skip
+    other = TrainingData(
+        data.forest,
+        data.histograms,
+        Targets(values, data.targets.offset, data.targets.scale, data.targets.weights),
+    )
     one, two = (all_candidates(d, parts, [0, 1, 2]) for d in (data, other))
     for a, b in zip(one, two, strict=True):
         assert (a.weights, a.depth) == (b.weights, b.depth)
@@ -127,9 +130,14 @@ def test_single_labels_are_taken_only_where_they_are_clearly_ahead(data):
 
 @pytest.mark.parametrize(
     ("gains", "expected"),
-    [((0.0, 0.0), "uniform"), ((0.5, 0.5), "depths"), ((0.5, 0.9), "branches"),
-     ((-0.5, 0.4), "branches"), ((0.02, 0.02), "uniform")],
-)  # fmt: skip
+    [
+        ((0.0, 0.0), "uniform"),
+        ((0.5, 0.5), "depths"),
+        ((0.5, 0.9), "branches"),
+        ((-0.5, 0.4), "branches"),
+        ((0.02, 0.02), "uniform"),
+    ],
+)
 def test_a_richer_candidate_needs_a_gain_beyond_its_standard_error(gains, expected):
     noise = np.random.default_rng(0).normal(size=(3, 400))
     base = -np.ones(400)
@@ -141,9 +149,14 @@ def test_a_richer_candidate_needs_a_gain_beyond_its_standard_error(gains, expect
 
 @pytest.mark.parametrize(
     ("density", "error", "expected"),
-    [(0.5, -0.5, "depths"), (0.5, 0.5, "uniform"), (0.0, -0.5, "depths"), (-0.5, -0.5, "uniform"),
-     (0.0, 0.0, "uniform")],
-)  # fmt: skip
+    [
+        (0.5, -0.5, "depths"),
+        (0.5, 0.5, "uniform"),
+        (0.0, -0.5, "depths"),
+        (-0.5, -0.5, "uniform"),
+        (0.0, 0.0, "uniform"),
+    ],
+)
 def test_of_numbers_neither_density_nor_squared_error_may_get_worse(density, error, expected):
     noise = np.random.default_rng(0).normal(size=400)
     noise -= noise.mean()

@@ -7,9 +7,9 @@ from scipy.stats import multivariate_normal
 
 import treelens as tl
 from strategies import random_collection
+from treelens.errors import GraphDataError
 from treelens.gp.censoring import most_likely_noise
 from treelens.graphs.convert import NOISE
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecule_table import noise_of_means
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from treelens import as_graph_collection
+from treelens.errors import GraphDataError
 from treelens.gp.covariates import CovariateColumn, CovariateTable, with_covariates
-from treelens.graphs.errors import GraphDataError
 
 ONE = ([(0, 1)], {0: "C", 1: "O"})
 
@@ -74,10 +74,16 @@ def test_a_new_value_that_is_no_number_is_named_by_its_place(wrong, words):
 @pytest.mark.parametrize(
     "given",
     [
-        {"t": [1, 2]}, pd.DataFrame({"t": [1, 2]}), np.array([[1], [2]]), [1, 2],
-        ["old"], ("old",), np.array(["old"]), pd.Index(["old"]),
+        {"t": [1, 2]},
+        pd.DataFrame({"t": [1, 2]}),
+        np.array([[1], [2]]),
+        [1, 2],
+        ["old"],
+        ("old",),
+        np.array(["old"]),
+        pd.Index(["old"]),
     ],
-)  # fmt: skip
+)
 def test_tables_and_names_of_any_kind(given):
     graphs, names = with_covariates(_graphs(old=[1, 2]), given)
     assert CovariateTable.fit(graphs, names).encode(graphs).tolist() == [[-1.0], [1.0]]
@@ -86,11 +92,15 @@ def test_tables_and_names_of_any_kind(given):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"rdkit": [1, 2]}, "column"), ({"smiles": [1, 2]}, "column"), ({"t": 5.0}, "no table"),
-        ({"t": np.ones((2, 2))}, "no table"), ({"t": [1, 2, 3]}, "3 rows for 2 graphs"),
-        ([1, 2, 3], "3 rows for 2 graphs"), (np.ones((2, 2, 2)), "no table"),
+        ({"rdkit": [1, 2]}, "column"),
+        ({"smiles": [1, 2]}, "column"),
+        ({"t": 5.0}, "no table"),
+        ({"t": np.ones((2, 2))}, "no table"),
+        ({"t": [1, 2, 3]}, "3 rows for 2 graphs"),
+        ([1, 2, 3], "3 rows for 2 graphs"),
+        (np.ones((2, 2, 2)), "no table"),
     ],
-)  # fmt: skip
+)
 def test_tables_that_cannot_be_are_named(given, message):
     with pytest.raises(GraphDataError, match=message):
         with_covariates(as_graph_collection([ONE, ONE]), given)

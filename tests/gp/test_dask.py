@@ -12,10 +12,10 @@ from sklearn.base import clone
 
 import treelens as tl
 from treelens import GraphSVC
+from treelens.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.gp import executors as gp_blocks
 from treelens.gp.executors import DaskExecutor, fit_distributed
 from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 
 distributed = pytest.importorskip("distributed")
 

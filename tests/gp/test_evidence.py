@@ -28,16 +28,23 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
     pattern, graph = np.nonzero(counts.T)
     histograms = PatternHistograms(
         np.concatenate([[0], np.cumsum((counts > 0).sum(axis=0))]).astype(np.int64),
-        graph.astype(np.int32), counts.T[pattern, graph].astype(np.int32),
-        offsets.astype(np.int64), np.arange(3), np.full(n, 10), np.zeros((n, 3), dtype=np.int64),
+        graph.astype(np.int32),
+        counts.T[pattern, graph].astype(np.int32),
+        offsets.astype(np.int64),
+        np.arange(3),
+        np.full(n, 10),
+        np.zeros((n, 3), dtype=np.int64),
         np.ones(3),
-    )  # fmt: skip
+    )
     targets = rng.normal(size=(n, n_columns))
     problem = EvidenceProblem(
         PairFeatures.of_counts(histograms),
         PatternHierarchy(offsets, parents, np.arange(3), np.ones(3), sum(sizes)),
-        targets - targets.mean(axis=0), rng.uniform(0.5, 2.0, size=n), strength, n_jobs,
-    )  # fmt: skip
+        targets - targets.mean(axis=0),
+        rng.uniform(0.5, 2.0, size=n),
+        strength,
+        n_jobs,
+    )
     return problem, counts
 
 
@@ -61,10 +68,15 @@ def test_patterns_of_no_graph_change_nothing():
     pattern, graph = np.nonzero(without.T)
     offsets = np.concatenate([[0], np.cumsum((without > 0).sum(axis=0))]).astype(np.int64)
     histograms = PatternHistograms(
-        offsets, graph.astype(np.int32), without.T[pattern, graph].astype(np.int32),
-        problem.hierarchy.level_offsets.astype(np.int64), np.arange(3), np.full(len(counts), 10),
-        np.zeros((len(counts), 3), dtype=np.int64), np.ones(3),
-    )  # fmt: skip
+        offsets,
+        graph.astype(np.int32),
+        without.T[pattern, graph].astype(np.int32),
+        problem.hierarchy.level_offsets.astype(np.int64),
+        np.arange(3),
+        np.full(len(counts), 10),
+        np.zeros((len(counts), 3), dtype=np.int64),
+        np.ones(3),
+    )
     whole = replace(problem, features=PairFeatures.of_counts(histograms))
     part = replace(
         problem,
@@ -75,8 +87,9 @@ def test_patterns_of_no_graph_change_nothing():
     many = few.spread(kept)
     np.testing.assert_allclose(whole.weights(many)[kept], part.weights(few))
     (value, gradient), (expected, slopes) = (
-        Evidence(part)(few, "branches"), Evidence(whole)(many, "branches")
-    )  # fmt: skip
+        Evidence(part)(few, "branches"),
+        Evidence(whole)(many, "branches"),
+    )
     assert value == pytest.approx(expected, rel=1e-12)
     n_fixed = N_SCALES + problem.hierarchy.n_groups
     np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])

@@ -130,9 +130,13 @@ def test_scores_of_classes(rng):
 
 @pytest.mark.parametrize(
     ("n", "shift", "chosen", "words"),
-    [(200, 1.0, "branches", "better than uniform"), (200, -1.0, "uniform", "worse than uniform"),
-     (200, 0.0, "depths", "about equally well"), (10, 1.0, "branches", "too few")],
-)  # fmt: skip
+    [
+        (200, 1.0, "branches", "better than uniform"),
+        (200, -1.0, "uniform", "worse than uniform"),
+        (200, 0.0, "depths", "about equally well"),
+        (10, 1.0, "branches", "too few"),
+    ],
+)
 def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
     scores = rng.normal(size=(3, n)) - 2.0
     scores[2] = scores[0] + shift + 0.1 * rng.normal(size=n)

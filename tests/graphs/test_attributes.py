@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from graphs.test_convert import FakeIgraph, FakeTensor, assert_is_path
 from graphs.test_tudataset import write_set
 from treelens import GraphCollection, as_graph_collection, read_tudataset
+from treelens.errors import GraphDataError
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import check_attributes
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.tudataset import number_table
 
 
@@ -31,16 +31,25 @@ def random_graphs(rng, n_graphs=6, directed=False) -> GraphCollection:
     numbers = rng.normal(size=(n_nodes, 2))
     numbers[rng.random((n_nodes, 2)) < 0.2] = np.nan
     return build_collection(
-        sizes, np.array(edges).reshape(-1, 2), rng.integers(0, 3, n_nodes),
-        node_attributes=numbers, attribute_names=("x", "y"), directed=directed,
-        edge_attributes=rng.normal(size=(len(edges), 1)), edge_attribute_names=("weight",),
-    )  # fmt: skip
+        sizes,
+        np.array(edges).reshape(-1, 2),
+        rng.integers(0, 3, n_nodes),
+        node_attributes=numbers,
+        attribute_names=("x", "y"),
+        directed=directed,
+        edge_attributes=rng.normal(size=(len(edges), 1)),
+        edge_attribute_names=("weight",),
+    )
 
 
 def assert_same(one: GraphCollection, other: GraphCollection) -> None:
     for name in (
-        "node_offsets", "neighbor_offsets", "neighbors", "node_attributes", "edge_attributes",
-    ):  # fmt: skip
+        "node_offsets",
+        "neighbor_offsets",
+        "neighbors",
+        "node_attributes",
+        "edge_attributes",
+    ):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.attribute_names == other.attribute_names
     assert one.edge_attribute_names == other.edge_attribute_names
@@ -100,8 +109,10 @@ GOOD = {"sizes": [2], "edges": np.array([[0, 1]]), "node_labels": ["a", "b"]}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"node_attributes": [[1.0], [np.inf]], "attribute_names": ["q"]},
-         r"Graph 0: the node attribute 'q' has the value inf"),
+        (
+            {"node_attributes": [[1.0], [np.inf]], "attribute_names": ["q"]},
+            r"Graph 0: the node attribute 'q' has the value inf",
+        ),
         ({"edge_attributes": [[-np.inf]], "edge_attribute_names": ["q"]}, "edge attribute 'q'"),
         ({"node_attributes": [[1.0]], "attribute_names": ["q"]}, r"have the shape \(2, 1\)"),
         ({"node_attributes": [[1.0], [2.0]]}, "give each a name"),
@@ -109,7 +120,7 @@ GOOD = {"sizes": [2], "edges": np.array([[0, 1]]), "node_labels": ["a", "b"]}
         ({"node_attributes": [["x"], ["y"]], "attribute_names": ["q"]}, "numbers"),
         ({"edge_attributes": [[1.0], [2.0]], "edge_attribute_names": ["q"]}, "2 .* for 1 edges"),
     ],
-)  # fmt: skip
+)
 def test_attributes_that_do_not_fit(change, words) -> None:
     with pytest.raises(GraphDataError, match=words):
         build_collection(**GOOD, **change)
@@ -141,9 +152,10 @@ def path_with(nodes, edges=({}, {})) -> nx.Graph:
 def test_networkx_by_name() -> None:
     nodes = [{"x": 1, "pos": (0.5, 2.0), "word": "no"}, {"x": None, "pos": (1.5, 3.0)}, {"x": 2.5}]
     graphs = as_graph_collection(
-        [path_with(nodes, ({"weight": 2.0}, {}))], node_attributes=["pos", "x"],
+        [path_with(nodes, ({"weight": 2.0}, {}))],
+        node_attributes=["pos", "x"],
         edge_attributes=["weight"],
-    )  # fmt: skip
+    )
     assert graphs.attribute_names == ("pos 1", "pos 2", "x")
     np.testing.assert_array_equal(
         graphs.node_attributes, [[0.5, 2, 1], [1.5, 3, np.nan], [np.nan, np.nan, 2.5]]
@@ -207,10 +219,13 @@ def test_igraph() -> None:
 def test_geometric() -> None:
     index = FakeTensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     graph = SimpleNamespace(
-        edge_index=index, num_nodes=3, x=FakeTensor([[0.5, 1], [2, 3], [4, 5]]),
-        pos=np.arange(9.0).reshape(3, 3), edge_attr=FakeTensor([0.5, 0.5, 1, 2]),
+        edge_index=index,
+        num_nodes=3,
+        x=FakeTensor([[0.5, 1], [2, 3], [4, 5]]),
+        pos=np.arange(9.0).reshape(3, 3),
+        edge_attr=FakeTensor([0.5, 0.5, 1, 2]),
         node_labels=[1, 2, 1],
-    )  # fmt: skip
+    )
     graphs = as_graph_collection([graph], node_attributes="all", edge_attributes=["edge_attr"])
     assert graphs.attribute_names == ("x 1", "x 2", "pos 1", "pos 2", "pos 3")
     np.testing.assert_array_equal(graphs.node_attributes[:, :2], graph.x.values)
@@ -257,19 +272,26 @@ def test_tuples_and_matrices() -> None:
         as_graph_collection([(pairs, labels)], node_attributes=[array, array])
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.DegreeLabelsWarning")
 def test_tu_files(tmp_path) -> None:
-    parts = {"A": "1, 2\n2, 1\n", "graph_indicator": "1\n1\n2\n", "graph_labels": "1\n2\n",
-             "node_labels": None, "edge_labels": None}  # fmt: skip
+    parts = {
+        "A": "1, 2\n2, 1\n",
+        "graph_indicator": "1\n1\n2\n",
+        "graph_labels": "1\n2\n",
+        "node_labels": None,
+        "edge_labels": None,
+    }
     values = {"node_attributes": " 0.1, 2\n-3e-2,nan\n 4, 5.\n", "edge_attributes": "1\n2\n"}
     graphs, _ = read_tudataset(write_set(tmp_path, **parts, **values))
     assert graphs.attribute_names == ("attribute 1", "attribute 2")
     np.testing.assert_array_equal(graphs.node_attributes, [[0.1, 2], [-0.03, np.nan], [4, 5]])
     assert graphs[0].edge_attributes == {"attribute 1": (1.5,)}
     for text, words in (
-        ("1, 2\n3\n4, 5\n", "line 2: expected 2"), ("1\n2\ninf\n", "line 3: .*'inf'"),
-        ("1\n\n2\n", "line 2"), ("1\n2\n", r"has 2 lines, .* has 3"),
-    ):  # fmt: skip
+        ("1, 2\n3\n4, 5\n", "line 2: expected 2"),
+        ("1\n2\ninf\n", "line 3: .*'inf'"),
+        ("1\n\n2\n", "line 2"),
+        ("1\n2\n", r"has 2 lines, .* has 3"),
+    ):
         with pytest.raises(GraphDataError, match=f"node_attributes.txt,? {words}"):
             read_tudataset(write_set(tmp_path, **parts, node_attributes=text))
 

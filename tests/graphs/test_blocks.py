@@ -8,9 +8,9 @@ import pytest
 import treelens as tl
 from graphs.test_molecule_table import write
 from strategies import make_random_graphs
+from treelens.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
 from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks, loaded, parts_of
 from treelens.graphs.convert import as_single_graph, holds_blocks
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
 
 GRAPHS = make_random_graphs(7, random_state=0)
 Y = np.arange(7)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.errors import GraphDataError
 from treelens.graphs.chem import (
     ATOM_PARTS,
     FINE_PARTS,
@@ -16,7 +17,6 @@ from treelens.graphs.chem import (
     parsed_smiles,
     smiles_parser,
 )
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import usual_trees
@@ -24,9 +24,17 @@ from treelens.patterns.forest import usual_trees
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 SMILES = [
-    "C[C@H](N)C(=O)[O-]", "c1cc[nH]c1", "[13CH3]C1CCC1", "C[N+](C)(C)C", "[2H]O[2H]", "[Fe+2]",
-    "C[C@@H](O)[C@H](F)Cl", "*c1ccccc1", "O=S(=O)(O)c1ccc2ccccc2c1", "[C-]#[O+]",
-]  # fmt: skip
+    "C[C@H](N)C(=O)[O-]",
+    "c1cc[nH]c1",
+    "[13CH3]C1CCC1",
+    "C[N+](C)(C)C",
+    "[2H]O[2H]",
+    "[Fe+2]",
+    "C[C@@H](O)[C@H](F)Cl",
+    "*c1ccccc1",
+    "O=S(=O)(O)c1ccc2ccccc2c1",
+    "[C-]#[O+]",
+]
 
 
 def naive_label(atom, parts) -> str:
@@ -87,9 +95,19 @@ def test_sides_of_double_bonds() -> None:
 
 def test_molecules_that_were_just_read_are_those_that_rdkit_parses() -> None:
     texts = [
-        "C[C@H](O)F", "F/C=C/F", "CC(O)F", "CC=NO", "[C@@H](C)(C)C", "CN(=O)=O", "[H]OCC", "[2H]CO",
-        "C[Pt](Cl)(N)N", "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O", "CC |^1:0|", "c1cc[nH]c1",
-    ]  # fmt: skip
+        "C[C@H](O)F",
+        "F/C=C/F",
+        "CC(O)F",
+        "CC=NO",
+        "[C@@H](C)(C)C",
+        "CN(=O)=O",
+        "[H]OCC",
+        "[2H]CO",
+        "C[Pt](Cl)(N)N",
+        "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O",
+        "CC |^1:0|",
+        "c1cc[nH]c1",
+    ]
 
     def facts(molecule) -> list[object]:
         parts = [*molecule.GetAtoms(), *molecule.GetBonds()]
@@ -168,10 +186,11 @@ def test_contributions_add_up_to_the_descriptors_of_rdkit() -> None:
         # of the surface, a part belongs to hydrogens that are no atoms
         hydrogens = rdMolDescriptors._CalcLabuteASAContribs(molecule)[1]
         for name, whole in (
-            ("crippen logP", Crippen.MolLogP(molecule)), ("crippen MR", Crippen.MolMR(molecule)),
+            ("crippen logP", Crippen.MolLogP(molecule)),
+            ("crippen MR", Crippen.MolMR(molecule)),
             ("tpsa", rdMolDescriptors.CalcTPSA(molecule)),
             ("labute", rdMolDescriptors.CalcLabuteASA(molecule) - hydrogens),
-        ):  # fmt: skip
+        ):
             assert sum(graph.node_attributes[name]) == pytest.approx(whole)
 
 
@@ -205,8 +224,10 @@ def test_new_molecules_get_the_same_attributes(tmp_path) -> None:
 
 
 def numbers(molecule) -> dict:
-    return {"z": [atom.GetAtomicNum() for atom in molecule.GetAtoms()], "none": np.full(
-        molecule.GetNumAtoms(), np.nan)}  # fmt: skip
+    return {
+        "z": [atom.GetAtomicNum() for atom in molecule.GetAtoms()],
+        "none": np.full(molecule.GetNumAtoms(), np.nan),
+    }
 
 
 def test_a_function_of_the_molecule() -> None:
@@ -252,9 +273,10 @@ def test_every_step() -> None:
     assert graphs.graph_data["smiles_given"].tolist() == list(FORMS)
     assert graphs.recipe.standardize == STEPS
     assert changes_in_words(graphs.graph_data["standardized"]) == {
-        "reduced to the largest fragment": 2, "neutralised": 2,
+        "reduced to the largest fragment": 2,
+        "neutralised": 2,
         "turned into the canonical tautomer": 1,
-    }  # fmt: skip
+    }
     graphs = smiles_to_collection(list(FORMS), standardize="fragment")
     assert graphs.graph_data["smiles"][0] == "CC(=O)[O-]"
     assert graphs.recipe.standardize == ("fragment",)

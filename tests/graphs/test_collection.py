@@ -12,9 +12,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
 
 from treelens import Graph, GraphCollection
+from treelens.errors import GraphDataError
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import encode_labels
-from treelens.graphs.errors import GraphDataError
 
 
 def example() -> GraphCollection:
@@ -42,9 +42,17 @@ def test_items_are_plain_graphs() -> None:
 
 
 KEYS = [
-    slice(1, 3), slice(None, None, -1), slice(3, 1), slice(0, 4, 2), [3, 0, 0], np.array([-1, 1]),
-    np.array([True, False, False, True]), [True, False, True, False], [], range(2),
-]  # fmt: skip
+    slice(1, 3),
+    slice(None, None, -1),
+    slice(3, 1),
+    slice(0, 4, 2),
+    [3, 0, 0],
+    np.array([-1, 1]),
+    np.array([True, False, False, True]),
+    [True, False, True, False],
+    [],
+    range(2),
+]
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -61,10 +69,18 @@ def test_picking_agrees_with_a_list_of_graphs(key) -> None:
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [(4, "there are 4 graphs"), (-5, "there are 4 graphs"), ([0, 9], "index 9 is out of bounds"),
-     ([-9, 0], "index -9 is out of bounds"), ([True, False], "boolean"), ([0.5], "integer"),
-     ("path", "one axis"), (np.zeros((2, 2), int), "one axis"), ((0, 1), "one axis")],
-)  # fmt: skip
+    [
+        (4, "there are 4 graphs"),
+        (-5, "there are 4 graphs"),
+        ([0, 9], "index 9 is out of bounds"),
+        ([-9, 0], "index -9 is out of bounds"),
+        ([True, False], "boolean"),
+        ([0.5], "integer"),
+        ("path", "one axis"),
+        (np.zeros((2, 2), int), "one axis"),
+        ((0, 1), "one axis"),
+    ],
+)
 def test_bad_keys_are_errors(key, words) -> None:
     with pytest.raises(IndexError, match=words):
         example()[key]
@@ -100,17 +116,28 @@ def test_copies_and_pickles_are_the_same(copier) -> None:
 
 
 GOOD = {
-    "node_offsets": [0, 2, 5], "neighbor_offsets": [0, 1, 2, 3, 5, 6],
-    "neighbors": [1, 0, 1, 0, 2, 1], "node_codes": [0, 1, 0, 0, 1], "node_alphabet": ("a", "b"),
-    "edge_codes": [0, 0, 1, 1, 0, 0], "edge_alphabet": ("x", "y"),
-}  # fmt: skip
+    "node_offsets": [0, 2, 5],
+    "neighbor_offsets": [0, 1, 2, 3, 5, 6],
+    "neighbors": [1, 0, 1, 0, 2, 1],
+    "node_codes": [0, 1, 0, 0, 1],
+    "node_alphabet": ("a", "b"),
+    "edge_codes": [0, 0, 1, 1, 0, 0],
+    "edge_alphabet": ("x", "y"),
+}
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        *(({"neighbors": bad}, "neighbors of graph 1 must be nodes of that graph") for bad in
-          ([1, 0, 1, 0, 3, 1], [1, 0, 1, 0, 2, -1], [1, 0, 1, 2, 0, 1], [1, 0, 1, 2, 2, 1])),
+        *(
+            ({"neighbors": bad}, "neighbors of graph 1 must be nodes of that graph")
+            for bad in (
+                [1, 0, 1, 0, 3, 1],
+                [1, 0, 1, 0, 2, -1],
+                [1, 0, 1, 2, 0, 1],
+                [1, 0, 1, 2, 2, 1],
+            )
+        ),
         ({"neighbors": [1, 0, 1, 0, 2, 2**31]}, "neighbors must fit into int32"),
         ({"neighbors": [1.0, 0, 1, 0, 2, 1]}, "neighbors must be integers .*; got float64"),
         ({"neighbors": [[1, 0], [1, 0], [2, 1]]}, r"1 axes; got int64, shape \(3, 2\)"),
@@ -126,7 +153,7 @@ GOOD = {
         ({"directions": [0, 0, 1, 1, 0, 2]}, "directions must be"),
         ({"names": ["x"]}, r"names must have the shape \(2,\)"),
     ],
-)  # fmt: skip
+)
 def test_arrays_that_no_loop_could_follow_are_an_error(change, words) -> None:
     assert len(GraphCollection(**GOOD)) == 2
     with pytest.raises(GraphDataError, match=words):
@@ -153,11 +180,19 @@ def test_splitters_and_searches_pass_collections_on(mutag, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("labels", "expected"),
-    [(["b", "a", "b"], ("a", "b")), ([3, 1, 2, 3], (1, 2, 3)), ([(1, 2), (0, 5)], ((0, 5), (1, 2))),
-     ([True, False], (False, True)), ([1, "a", (2,)], (1, "a", (2,))), ([], ()),
-     ([2.5, 1.0], (1.0, 2.5)), (np.array([5, -1, 5]), (-1, 5)), (np.array(["x", "a"]), ("a", "x"))],
+    [
+        (["b", "a", "b"], ("a", "b")),
+        ([3, 1, 2, 3], (1, 2, 3)),
+        ([(1, 2), (0, 5)], ((0, 5), (1, 2))),
+        ([True, False], (False, True)),
+        ([1, "a", (2,)], (1, "a", (2,))),
+        ([], ()),
+        ([2.5, 1.0], (1.0, 2.5)),
+        (np.array([5, -1, 5]), (-1, 5)),
+        (np.array(["x", "a"]), ("a", "x")),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_codes_lead_back_to_the_labels(labels, expected) -> None:
     codes, alphabet = encode_labels(labels)
     assert [alphabet[code] for code in codes] == list(labels)

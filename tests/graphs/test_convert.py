@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from treelens import Graph, as_graph_collection
+from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.convert import as_single_graph, positive_code
-from treelens.graphs.errors import GraphDataError, NotGraphsError
 
 
 def labelled_path() -> nx.Graph:
@@ -219,11 +219,20 @@ def test_molecules_for_a_model_of_other_graphs_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("classes", "code"),
     [
-        ([0, 1], 1), ([-1, 1], 1), (["no", "yes"], 1), (["negative", "positive"], 1),
-        (["nontoxic", "toxic"], 1), (["high", "low"], 1), (["fluor", "influor el"], 1),
-        (["active", "inactive"], 0), (["Binder", "non-binder"], 0), (["hit", "no hit"], 0),
-        (["toxic", "untoxic"], 0), (["+", "-"], 0), (["?", "in"], 1),
+        ([0, 1], 1),
+        ([-1, 1], 1),
+        (["no", "yes"], 1),
+        (["negative", "positive"], 1),
+        (["nontoxic", "toxic"], 1),
+        (["high", "low"], 1),
+        (["fluor", "influor el"], 1),
+        (["active", "inactive"], 0),
+        (["Binder", "non-binder"], 0),
+        (["hit", "no hit"], 0),
+        (["toxic", "untoxic"], 0),
+        (["+", "-"], 0),
+        (["?", "in"], 1),
     ],
-)  # fmt: skip
+)
 def test_the_class_that_effects_and_suggestions_are_about(classes, code):
     assert positive_code(np.array(classes)) == code

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
+from treelens.errors import GraphDataError
 from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.targets import is_integer
 from treelens.graphs.tudataset import number_table
 
@@ -37,12 +37,48 @@ SMILES = ["CCO", "c1ccccc1O", "C[N+](=O)[O-]", "F/C=C/F", "[13CH4]", "C%12CC%12"
 
 # What parsers have stumbled over, or might.
 TOKENS = [
-    b"", b"\0", b"\n", b"\r", b"\n\n", b"_", b"1_0", b"01", b"-", b"+1", b"--1", b"1.0", b"1e3",
-    b"nan", b"True", b"9223372036854775807", b"9223372036854775808", b"9" * 5000, b",", b";",
-    b"-9223372036854775809", b"\t", b" ", b'"', b'""', b"'", b"\xff\xfe", b"\xef\xbb\xbf",
-    b"\xed\xa0\x80", b"\xd9\xa1", b"\x0b", b"\x0c", b"\x1a", b"\xe2\x80\xa8", b"(", b"[", b"%(",
-    b"$$$$\n", b"M  END\n", b"V3000", b"999",
-]  # fmt: skip
+    b"",
+    b"\0",
+    b"\n",
+    b"\r",
+    b"\n\n",
+    b"_",
+    b"1_0",
+    b"01",
+    b"-",
+    b"+1",
+    b"--1",
+    b"1.0",
+    b"1e3",
+    b"nan",
+    b"True",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"9" * 5000,
+    b",",
+    b";",
+    b"-9223372036854775809",
+    b"\t",
+    b" ",
+    b'"',
+    b'""',
+    b"'",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"\xd9\xa1",
+    b"\x0b",
+    b"\x0c",
+    b"\x1a",
+    b"\xe2\x80\xa8",
+    b"(",
+    b"[",
+    b"%(",
+    b"$$$$\n",
+    b"M  END\n",
+    b"V3000",
+    b"999",
+]
 
 
 def changed(data: bytes, rng: random.Random) -> bytes:
@@ -137,8 +173,11 @@ def try_sdf(folder: Path, rng: random.Random) -> list[GraphCollection]:
 def try_smiles(folder: Path, rng: random.Random) -> list[GraphCollection]:
     texts = [rng.choice(SMILES), changed(rng.choice(SMILES).encode(), rng)]
     errors = rng.choice(["surrogateescape", "replace"])  # half of them leave lone surrogates
-    return [as_graph_collection([x.decode("utf-8", errors) if isinstance(x, bytes) else x
-                                 for x in texts])]  # fmt: skip
+    return [
+        as_graph_collection(
+            [x.decode("utf-8", errors) if isinstance(x, bytes) else x for x in texts]
+        )
+    ]
 
 
 ATTEMPTS = [try_text_files, try_archive, try_headers, try_table, try_sdf, try_smiles]

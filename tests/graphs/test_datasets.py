@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from treelens import load_dataset
+from treelens.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs import datasets
 from treelens.graphs.datasets import DATASETS
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 
 FILES = {
     "MINI_A.txt": b"1, 2\n",
@@ -72,7 +72,7 @@ def assert_is_mini(graphs, y) -> None:
     assert y.tolist() == [1, 2]
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.IgnoredDataWarning")
 @pytest.mark.parametrize("place", ["tu/MINI", "MINI", ".", "tu/MINI.zip", "MINI.zip"])
 def test_folders_and_zips(tmp_path, monkeypatch, place) -> None:
     data = tmp_path / "data"
@@ -197,7 +197,7 @@ def test_verify_tells_the_state_of_every_file(tmp_path) -> None:
     assert (listed["NCI1"]["n_graphs"], listed["MOLS"]["path"]) == (4110, None)
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.IgnoredDataWarning")
 @pytest.mark.parametrize("name", list(datasets.DATASETS))
 def test_the_pins_fit_the_real_files(data_folder, name) -> None:
     rows = datasets.verify_dataset(name, folder=data_folder)

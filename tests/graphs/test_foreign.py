@@ -17,7 +17,7 @@ from graphs.test_convert import (
     data,
 )
 from treelens import as_graph_collection
-from treelens.graphs.errors import (
+from treelens.errors import (
     DegreeLabelsWarning,
     GraphDataError,
     IgnoredDataWarning,
@@ -59,14 +59,19 @@ def test_networkx_directed_and_multigraphs_follow_the_rule() -> None:
     assert graphs[1].edges == ((0, 1), (1, 0), (1, 2), (2, 1), (2, 2))  # both ways
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.IgnoredDataWarning")
 @pytest.mark.parametrize(
     "edges",
-    [{("u", "v"), ("v", "u"), ("v", "w"), ("w", "v")}, [("u", "v"), ("v", "w")],
-     [("u", "v", 1.0), ("v", "w", 0.5)], {("u", "v"): 1.0, ("v", "w"): 2.0},
-     {"u": ["v"], "v": ["u", "w"], "w": []}, {"u": {"v": 1}, "v": {"w": 1}}],
+    [
+        {("u", "v"), ("v", "u"), ("v", "w"), ("w", "v")},
+        [("u", "v"), ("v", "w")],
+        [("u", "v", 1.0), ("v", "w", 0.5)],
+        {("u", "v"): 1.0, ("v", "w"): 2.0},
+        {"u": ["v"], "v": ["u", "w"], "w": []},
+        {"u": {"v": 1}, "v": {"w": 1}},
+    ],
     ids=["set", "list", "triples", "pair dict", "dict of lists", "dict of dicts"],
-)  # fmt: skip
+)
 def test_grakel_edges_in_every_form(edges) -> None:
     assert_is_path(as_graph_collection([(edges, NODE_LABELS, EDGE_LABELS)])[0])
     assert_is_path(as_graph_collection([[edges, NODE_LABELS, EDGE_LABELS]])[0])
@@ -116,11 +121,15 @@ def test_graphs_that_grakel_has_read(mutag, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("x", "labels"),
-    [([[1, 0], [0, 1], [1, 0]], (0, 1, 0)), ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (0, 1, 0)),
-     ([[6], [7], [6]], (6, 7, 6)), ([6.0, 7.0, 6.0], (6, 7, 6)),
-     ([[6, 1], [7, 0], [6, 1]], ((6, 1), (7, 0), (6, 1)))],
+    [
+        ([[1, 0], [0, 1], [1, 0]], (0, 1, 0)),
+        ([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (0, 1, 0)),
+        ([[6], [7], [6]], (6, 7, 6)),
+        ([6.0, 7.0, 6.0], (6, 7, 6)),
+        ([[6, 1], [7, 0], [6, 1]], ((6, 1), (7, 0), (6, 1))),
+    ],
     ids=["one-hot", "one-hot floats", "one column", "flat", "two columns"],
-)  # fmt: skip
+)
 def test_geometric_features_become_labels(x, labels) -> None:
     graphs = as_graph_collection([data(x=FakeTensor(x), edge_attr=FakeTensor([1, 1, 2, 2]))])
     assert_is_path(graphs[0], labels)
@@ -165,16 +174,19 @@ def test_sparse_adjacency_matrices_stay_sparse() -> None:
         assert (graphs.n_nodes, graphs.n_edges) == (n_nodes, n_nodes - 1)
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.IgnoredDataWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.IgnoredDataWarning")
 def test_sparse_and_dense_adjacency_agree() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         dense = rng.integers(-1, 2, (6, 6)) * (rng.random((6, 6)) < 0.4)
         stored = coo_array(dense)
         twice = coo_array(  # zeros stored, and entries that cancel each other
-            (np.concatenate([stored.data, [0, 1, -1]]),
-             (np.append(stored.row, [0, 5, 5]), np.append(stored.col, [0, 0, 0]))), shape=(6, 6)
-        )  # fmt: skip
+            (
+                np.concatenate([stored.data, [0, 1, -1]]),
+                (np.append(stored.row, [0, 5, 5]), np.append(stored.col, [0, 0, 0])),
+            ),
+            shape=(6, 6),
+        )
         labels = dict.fromkeys(range(6), "a")
         expected = as_graph_collection([(dense, labels)])[0]
         assert as_graph_collection([(stored.tocsr(), labels)])[0] == expected
@@ -214,7 +226,7 @@ IGNORED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.DegreeLabelsWarning")
 @pytest.mark.parametrize(("graph", "words"), IGNORED.values(), ids=IGNORED)
 def test_what_is_ignored_is_named_in_one_warning(graph, words) -> None:
     with pytest.warns(IgnoredDataWarning, match=words) as caught:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.errors import GraphDataError
 from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
 from treelens.graphs.convert import transform_named
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column
 
 pytest.importorskip("rdkit")
@@ -18,8 +18,9 @@ pytest.importorskip("rdkit")
 ALCOHOLS = [f"{'C' * n}O" for n in range(2, 12)] + [f"{'C' * n}C(C)O" for n in range(1, 11)]
 AMINES = [s.replace("O", "N") for s in ALCOHOLS]
 MOLECULES = [(s, "alcohol") for s in ALCOHOLS] + [(s, "amine") for s in AMINES]
-VALUES = [round(2.0 * 1.5 ** s.count("C") * (4.0 if "N" in s else 1.0), 2) for s in
-          ALCOHOLS + AMINES]  # fmt: skip
+VALUES = [
+    round(2.0 * 1.5 ** s.count("C") * (4.0 if "N" in s else 1.0), 2) for s in ALCOHOLS + AMINES
+]
 HEADER = ["Compound ID", "Structure", "IC50 (nM)", "Class", "comment"]
 
 
@@ -66,15 +67,23 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
             messy, target="IC50 (nM)", transform="log10", standardize=True, max_invalid=0.1
         )
     expected = [
-        "column 'Structure'", "2 of 42 molecules", "2 of 44 rows", "1 of 40 values",
-        "row 6 (line 7), row 7 (line 8)", "regression", "row 42 (line 43, CMP-042): 99999",
+        "column 'Structure'",
+        "2 of 42 molecules",
+        "2 of 44 rows",
+        "1 of 40 values",
+        "row 6 (line 7), row 7 (line 8)",
+        "regression",
+        "row 42 (line 43, CMP-042): 99999",
         "2 rows repeat",
-    ]  # fmt: skip
+    ]
     for note, words in zip(table.notes, expected, strict=True):
         assert words in note
     counts = table.record.counts
-    lost = ("rows without a readable molecule", "rows without a label, left out",
-            "rows of repeated molecules (merge)")  # fmt: skip
+    lost = (
+        "rows without a readable molecule",
+        "rows without a label, left out",
+        "rows of repeated molecules (merge)",
+    )
     assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 38
     assert table.graphs.recipe.table == table.record
     assert (table.smiles, table.unit, table.task) == ("Structure", "nM", "regression")
@@ -90,11 +99,15 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
-    [(["SMILES", "canonical_smiles"], "SMILES"), (["SMI", "x"], "SMI"),
-     (["x", "Canonical SMILES", "Isomeric SMILES"], "Canonical SMILES"),
-     (["Structure", "x"], "Structure"), (["Molecule", "Mol"], "Mol"),
-     (["my_smiles_column", "x"], "my_smiles_column")],
-)  # fmt: skip
+    [
+        (["SMILES", "canonical_smiles"], "SMILES"),
+        (["SMI", "x"], "SMI"),
+        (["x", "Canonical SMILES", "Isomeric SMILES"], "Canonical SMILES"),
+        (["Structure", "x"], "Structure"),
+        (["Molecule", "Mol"], "Mol"),
+        (["my_smiles_column", "x"], "my_smiles_column"),
+    ],
+)
 def test_columns_of_smiles(columns, expected):
     table = Table("x.csv", columns, [["CCO"] * len(columns)], None)
     assert smiles_column(table, None, None, []) == expected
@@ -114,9 +127,14 @@ def test_columns_of_ids_and_targets():
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
-    [("value,label", "label"), ("target,value", "value"), ("y,target", "target"),
-     ("Y,other", "Y"), ("class,activity", "class")],
-)  # fmt: skip
+    [
+        ("value,label", "label"),
+        ("target,value", "value"),
+        ("y,target", "target"),
+        ("Y,other", "Y"),
+        ("class,activity", "class"),
+    ],
+)
 def test_the_target_is_found_by_its_name(columns, expected, tmp_path):
     data = write(tmp_path / "x.csv", [(s, c, c) for s, c in MOLECULES], f"smiles,{columns}")
     table = tl.read_table(data, target="auto")
@@ -126,16 +144,19 @@ def test_the_target_is_found_by_its_name(columns, expected, tmp_path):
 
 @pytest.mark.parametrize(
     ("asked", "words"),
-    [({"target": "lable"}, "Did you mean 'label'"), ({"smiles": "x", "target": "label"}, "smiles"),
-     ({"names": "number", "target": "label"}, "names"),
-     ({"covariates": ["heat"], "target": "label"}, "covariates"),
-     ({"covariates": ["label"], "target": "label"}, "to be predicted"),
-     ({"target": "label", "task": "guess"}, "task must be one of"),
-     ({"target": "label", "duplicates": "drop"}, "duplicates must be one of"),
-     ({"target": "label", "transform": "log10"}, "should hold numbers"),
-     ({"target": "label", "transform": "log2"}, "transform must be one of"),
-     ({"target": "label", "descriptors": "mine"}, "descriptors must be")],
-)  # fmt: skip
+    [
+        ({"target": "lable"}, "Did you mean 'label'"),
+        ({"smiles": "x", "target": "label"}, "smiles"),
+        ({"names": "number", "target": "label"}, "names"),
+        ({"covariates": ["heat"], "target": "label"}, "covariates"),
+        ({"covariates": ["label"], "target": "label"}, "to be predicted"),
+        ({"target": "label", "task": "guess"}, "task must be one of"),
+        ({"target": "label", "duplicates": "drop"}, "duplicates must be one of"),
+        ({"target": "label", "transform": "log10"}, "should hold numbers"),
+        ({"target": "label", "transform": "log2"}, "transform must be one of"),
+        ({"target": "label", "descriptors": "mine"}, "descriptors must be"),
+    ],
+)
 def test_what_cannot_be_asked_for(asked, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         tl.read_table(write(tmp_path / "x.csv", MOLECULES), **asked)
@@ -152,11 +173,13 @@ def numbers_in(tmp_path: Path, cells: list[str], **asked) -> tl.MoleculeTable:
 
 @pytest.mark.parametrize(
     ("first", "more", "expected", "kind"),
-    [("0,25", "{},25", [0.25, 1.25, 2.25], "decimal commas"),
-     ("1,240,000", "{},240", [1_240_000, 1_240, 2_240], "thousands"),
-     ("12.5", "{},240", [12.5, 1240.0, 2240.0], "thousands"),
-     ("0,240", "{},240", [0.24, 1.24, 2.24], "decimal commas")],
-)  # fmt: skip
+    [
+        ("0,25", "{},25", [0.25, 1.25, 2.25], "decimal commas"),
+        ("1,240,000", "{},240", [1_240_000, 1_240, 2_240], "thousands"),
+        ("12.5", "{},240", [12.5, 1240.0, 2240.0], "thousands"),
+        ("0,240", "{},240", [0.24, 1.24, 2.24], "decimal commas"),
+    ],
+)
 def test_commas_in_numbers(first, more, expected, kind, tmp_path):
     table = numbers_in(tmp_path, [first, *(more.format(i) for i in range(1, 20))])
     assert table.y[:3].tolist() == expected
@@ -188,15 +211,20 @@ def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
 
 @pytest.mark.parametrize(
     ("cells", "asked", "words"),
-    [(["a"] * 20, {}, "one class only"), (["1.5"] * 20, {"task": "regression"}, "one value only"),
-     ([f"n{i}" for i in range(40)], {}, "identifier"),
-     ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
-     (["a"] * 20 + ["b"], {}, "appears once, in row 21"), (["1.5", "2.5"], {}, "too few"),
-     (["a", "b"] * 20, {"task": "regression"}, r"row 1 \(line 2\) holds 'a'"),
-     ([*"12", "0", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
-     ([*"12", "-2.5", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
-     ([""] * 5, {}, "None is left"), (["a", "b", ""] * 9, {"on_missing": "raise"}, "missing in 9")],
-)  # fmt: skip
+    [
+        (["a"] * 20, {}, "one class only"),
+        (["1.5"] * 20, {"task": "regression"}, "one value only"),
+        ([f"n{i}" for i in range(40)], {}, "identifier"),
+        ([f"{i}.5" for i in range(40)], {"task": "classification"}, "measurement"),
+        (["a"] * 20 + ["b"], {}, "appears once, in row 21"),
+        (["1.5", "2.5"], {}, "too few"),
+        (["a", "b"] * 20, {"task": "regression"}, r"row 1 \(line 2\) holds 'a'"),
+        ([*"12", "0", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
+        ([*"12", "-2.5", *"45678"], {"transform": "log10"}, "above 0.*row 3"),
+        ([""] * 5, {}, "None is left"),
+        (["a", "b", ""] * 9, {"on_missing": "raise"}, "missing in 9"),
+    ],
+)
 def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):
     with pytest.raises(GraphDataError, match=words):
         numbers_in(tmp_path, cells, **asked)
@@ -317,10 +345,17 @@ def test_stereoisomers_are_repeats_unless_labels_tell_them_apart(tmp_path):
 
 @pytest.mark.parametrize(
     ("smiles", "words"),
-    [("", "an empty cell"), ("C(C", "cannot parse"), ("C\ud800", "cannot parse"),
-     ("CN(C)(C)C", "Explicit valence for atom # 1 N, 4"), ("c1cccc1", "Can't kekulize mol"),
-     ("CCO CCN", "a blank"), ("InChI=1S/CH4/h1H4", "an InChI"), ("CCO", UNREADABLE)],
-)  # fmt: skip
+    [
+        ("", "an empty cell"),
+        ("C(C", "cannot parse"),
+        ("C\ud800", "cannot parse"),
+        ("CN(C)(C)C", "Explicit valence for atom # 1 N, 4"),
+        ("c1cccc1", "Can't kekulize mol"),
+        ("CCO CCN", "a blank"),
+        ("InChI=1S/CH4/h1H4", "an InChI"),
+        ("CCO", UNREADABLE),
+    ],
+)
 def test_why_a_cell_holds_no_molecule(smiles, words):
     assert words in why_unreadable(smiles)
     assert reasons(None, [4]) == {4: UNREADABLE}

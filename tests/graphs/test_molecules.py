@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
+from treelens.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs import molecules
 from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.graphs.molecules import (
     molecule_of,
     molecules_to_collection,
@@ -25,9 +25,18 @@ from treelens.graphs.tables import read_sdf, read_text_table
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
 MOLECULES = [
-    "CCO", "c1ccccc1", "C#N", "CC(=O)[O-].[Na+]", "C", "[NH3]->[Cu]", "C1CC1C=O", "[2H]C",
-    "[H][H]", "O=C(O)c1ccccc1OC(C)=O", "[Cl].CC(C)NCC(O)COc1cccc2ccccc12",
-]  # fmt: skip
+    "CCO",
+    "c1ccccc1",
+    "C#N",
+    "CC(=O)[O-].[Na+]",
+    "C",
+    "[NH3]->[Cu]",
+    "C1CC1C=O",
+    "[2H]C",
+    "[H][H]",
+    "O=C(O)c1ccccc1OC(C)=O",
+    "[Cl].CC(C)NCC(O)COc1cccc2ccccc12",
+]
 
 
 def write(path: Path, text: str) -> Path:
@@ -101,13 +110,19 @@ TABLE = "smiles,label,id\nCCO,1,ethanol\nc1ccccc1,0,benzene\n"
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("x.csv", TABLE), ("x.csv.gz", TABLE), ("x.tsv", TABLE.replace(",", "\t")),
-     ("x.csv", TABLE.replace(",", ";")), ("x.csv", TABLE.replace("\n", "\r\n")),
-     ("x.csv", "\ufeff" + TABLE), ("x.csv", TABLE.replace("ethanol", '"ethanol, or\nalcohol"')),
-     ("x.csv", "\n" + TABLE.replace("\nc1", "\n\nc1") + "\n\n"),
-     ("x.txt", TABLE.replace("smiles,", " smiles ,").replace("CCO,", "CCO ,"))],
+    [
+        ("x.csv", TABLE),
+        ("x.csv.gz", TABLE),
+        ("x.tsv", TABLE.replace(",", "\t")),
+        ("x.csv", TABLE.replace(",", ";")),
+        ("x.csv", TABLE.replace("\n", "\r\n")),
+        ("x.csv", "\ufeff" + TABLE),
+        ("x.csv", TABLE.replace("ethanol", '"ethanol, or\nalcohol"')),
+        ("x.csv", "\n" + TABLE.replace("\nc1", "\n\nc1") + "\n\n"),
+        ("x.txt", TABLE.replace("smiles,", " smiles ,").replace("CCO,", "CCO ,")),
+    ],
     ids=["csv", "gz", "tsv", "semicolon", "CRLF", "BOM", "quoted", "blank lines", "spaces"],
-)  # fmt: skip
+)
 def test_tables_of_every_form(tmp_path, name, text) -> None:
     graphs, y = read_smiles(write(tmp_path / name, text), names="id")
     assert [graph.data["smiles"] for graph in graphs] == ["CCO", "c1ccccc1"]
@@ -120,14 +135,22 @@ def test_tables_of_every_form(tmp_path, name, text) -> None:
 
 @pytest.mark.parametrize(
     ("values", "expected", "kind"),
-    [(["1", "0"], [1, 0], "i"), (["-1", "+1"], [-1, 1], "i"), (["1.0", "0.0"], [1, 0], "i"),
-     (["0.5", "2"], [0.5, 2.0], "f"), (["yes", "no"], ["yes", "no"], "U"),
-     (["1", "toxic"], ["1", "toxic"], "U"), (["1", "01"], ["1", "01"], "U"),
-     (["1_0", "10"], ["1_0", "10"], "U"), (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
-     (["\u0661", "1"], ["\u0661", "1"], "U"), (["1e3", ".5"], [1000.0, 0.5], "f"),
-     (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U"),
-     *((signs, signs, "U") for signs in (["+", "-"], ["?", "no"], ["unknown", "0"]))],
-)  # fmt: skip
+    [
+        (["1", "0"], [1, 0], "i"),
+        (["-1", "+1"], [-1, 1], "i"),
+        (["1.0", "0.0"], [1, 0], "i"),
+        (["0.5", "2"], [0.5, 2.0], "f"),
+        (["yes", "no"], ["yes", "no"], "U"),
+        (["1", "toxic"], ["1", "toxic"], "U"),
+        (["1", "01"], ["1", "01"], "U"),
+        (["1_0", "10"], ["1_0", "10"], "U"),
+        (["1_0.5", "10.5"], ["1_0.5", "10.5"], "U"),
+        (["\u0661", "1"], ["\u0661", "1"], "U"),
+        (["1e3", ".5"], [1000.0, 0.5], "f"),
+        (["99999999999999999998", "99999999999999999999"], ["9" * 19 + "8", "9" * 20], "U"),
+        *((signs, signs, "U") for signs in (["+", "-"], ["?", "no"], ["unknown", "0"])),
+    ],
+)
 def test_kinds_of_target(tmp_path, values, expected, kind) -> None:
     rows = "".join(f"C,{value}\n" for value in values)
     _, y = read_smiles(write(tmp_path / "x.csv", "smiles,label\n" + rows))
@@ -336,10 +359,23 @@ def test_files_that_cannot_be_opened(tmp_path) -> None:
 # --- the same molecule, against canonical SMILES of every row -----------------------------------
 
 SPELLED = [
-    "CCO", "COC", "CC(=O)Oc1ccccc1C(=O)O", "C1CCCCC1", "C1CC1.C1CC1", "c1ccc2ccccc2c1",
-    "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "F/C=C/F", r"F/C=C\F", "[2H]C", "CC(C)C", "CCCC",
-    "C1CCCCC1C1CCCCC1", "[NH3+]CC(=O)[O-]", "NCC(=O)O",
-]  # fmt: skip
+    "CCO",
+    "COC",
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "C1CCCCC1",
+    "C1CC1.C1CC1",
+    "c1ccc2ccccc2c1",
+    "C[C@H](N)C(=O)O",
+    "C[C@@H](N)C(=O)O",
+    "F/C=C/F",
+    r"F/C=C\F",
+    "[2H]C",
+    "CC(C)C",
+    "CCCC",
+    "C1CCCCC1C1CCCCC1",
+    "[NH3+]CC(=O)[O-]",
+    "NCC(=O)O",
+]
 
 
 def naive_groups(smiles: list[str], stereo: bool) -> list[int]:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
+from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
-from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
 from treelens.report.predicted import with_label_names
 
@@ -71,11 +71,17 @@ def test_hydrogens_that_are_atoms_of_molecules_are_noticed() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda g: g[1:], lambda g: g[[2, 0]], lambda g: g[::-1], lambda g: g[:0], copy.deepcopy,
-        lambda g: pickle.loads(pickle.dumps(g)), lambda g: as_graph_collection(list(g)),
-        lambda g: as_single_graph(g[1]), lambda g: with_label_names(g, "MUTAG"),
+        lambda g: g[1:],
+        lambda g: g[[2, 0]],
+        lambda g: g[::-1],
+        lambda g: g[:0],
+        copy.deepcopy,
+        lambda g: pickle.loads(pickle.dumps(g)),
+        lambda g: as_graph_collection(list(g)),
+        lambda g: as_single_graph(g[1]),
+        lambda g: with_label_names(g, "MUTAG"),
     ],
-)  # fmt: skip
+)
 def test_it_travels_along(change) -> None:
     assert change(smiles_to_collection(SMILES, atom_label="element+charge")).recipe == CHARGED
 
@@ -93,10 +99,17 @@ def test_graphs_that_are_put_together_must_agree() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [None, CHARGED, replace(CHARGED, reader="rdkit"), replace(CHARGED, hydrogens=None),
-     GraphRecipe("networkx"), GraphRecipe("tudataset"), GraphRecipe()],
+    [
+        None,
+        CHARGED,
+        replace(CHARGED, reader="rdkit"),
+        replace(CHARGED, hydrogens=None),
+        GraphRecipe("networkx"),
+        GraphRecipe("tudataset"),
+        GraphRecipe(),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_agrees_with_charged_molecules(other) -> None:
     check_agreement(CHARGED, other)
     check_agreement(other, CHARGED)
@@ -104,11 +117,15 @@ def test_what_agrees_with_charged_molecules(other) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [PLAIN, replace(CHARGED, hydrogens=True), replace(CHARGED, bond_label="type"),
-     replace(CHARGED, standardize=("largest fragment",)),
-     replace(CHARGED, atom_label="function:charge_of")],
+    [
+        PLAIN,
+        replace(CHARGED, hydrogens=True),
+        replace(CHARGED, bond_label="type"),
+        replace(CHARGED, standardize=("largest fragment",)),
+        replace(CHARGED, atom_label="function:charge_of"),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_does_not(other) -> None:
     with pytest.raises(GraphDataError, match=re.escape(f"from {other}, the training graphs from")):
         check_agreement(CHARGED, other)
@@ -126,16 +143,27 @@ def test_two_functions_of_one_name_are_two() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"atom_label": "element+charge"}, {"hydrogens": True}, {"atom_label": charge_of},
-     {"atom_label": "element+aromatic", "hydrogens": True}, {"standardize": True}],
+    [
+        {},
+        {"atom_label": "element+charge"},
+        {"hydrogens": True},
+        {"atom_label": charge_of},
+        {"atom_label": "element+aromatic", "hydrogens": True},
+        {"standardize": True},
+    ],
     ids=["plain", "charges", "hydrogens", "a function", "aromatic with hydrogens", "standard"],
-)  # fmt: skip
+)
 def test_raw_molecules_of_every_kind_become_the_same_graphs(settings, tmp_path) -> None:
     graphs = smiles_to_collection(SMILES, **settings)
     plain = [Chem.MolFromSmiles(s) for s in SMILES]
     write_sdf(tmp_path / "m.sdf")
-    for raw in (SMILES, np.array(SMILES), plain, [Chem.AddHs(m) for m in plain],
-                tmp_path / "m.sdf"):  # fmt: skip
+    for raw in (
+        SMILES,
+        np.array(SMILES),
+        plain,
+        [Chem.AddHs(m) for m in plain],
+        tmp_path / "m.sdf",
+    ):
         again = as_graph_collection(raw, recipe=graphs.recipe)
         assert [g.node_labels for g in again] == [g.node_labels for g in graphs]
         assert [g.edges for g in again] == [g.edges for g in graphs]

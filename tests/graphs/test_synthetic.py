@@ -8,9 +8,9 @@ import pytest
 
 from naive.patterns import nested_colors
 from treelens import as_graph_collection
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import Graph
 from treelens.graphs.datasets import SUBSTRUCTURES, TRAINING_SUBSTRUCTURES, make_synthetic
-from treelens.graphs.errors import GraphDataError
 
 POSITIVE = (1, 2, 5, 6)
 NEGATIVE = (3, 4, 7, 8)

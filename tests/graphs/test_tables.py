@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from graphs.test_damaged_files import TU_FILES, zipped
 from graphs.test_tudataset import write_set
 from treelens import read_smiles, read_tudataset
+from treelens.errors import GraphDataError, MissingTargetsWarning
 from treelens.graphs import tables
 from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.errors import GraphDataError, MissingTargetsWarning
 from treelens.graphs.tables import read_table_blocks, read_text_table
 from treelens.graphs.targets import is_integer, is_number
 
@@ -156,10 +156,13 @@ def test_rows_without_a_target_can_be_left_out(tmp_path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize(
     ("name", "read"),
-    [*((name, read_smiles) for name in ("x.csv", "x.csv.gz", "x.sdf", "x.parquet")),
-     ("x.csv", lambda path: list(SmilesBlocks(path))), ("x.zip", read_tudataset),
-     ("X_A.txt", read_tudataset)],
-)  # fmt: skip
+    [
+        *((name, read_smiles) for name in ("x.csv", "x.csv.gz", "x.sdf", "x.parquet")),
+        ("x.csv", lambda path: list(SmilesBlocks(path))),
+        ("x.zip", read_tudataset),
+        ("X_A.txt", read_tudataset),
+    ],
+)
 def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> None:
     write_set(tmp_path, "X")
     (tmp_path / name).unlink(missing_ok=True)

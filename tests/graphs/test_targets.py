@@ -8,17 +8,22 @@ import pytest
 
 import treelens as tl
 from graphs.test_molecule_table import write
+from treelens.errors import GraphDataError
 from treelens.graphs.convert import LIMITS, check_classes
-from treelens.graphs.errors import GraphDataError
 from treelens.models.predictions import check_numbers
 
 
 @pytest.mark.parametrize(
     "y",
-    [["b", "a", "b"], np.array([7, -1, 7]), (True, False, True), pd.Series([2.0, 1.0, 2.0]),
-     np.ma.array([2, 1, 2])],
+    [
+        ["b", "a", "b"],
+        np.array([7, -1, 7]),
+        (True, False, True),
+        pd.Series([2.0, 1.0, 2.0]),
+        np.ma.array([2, 1, 2]),
+    ],
     ids=["texts", "integers", "booleans", "a series", "nothing masked"],
-)  # fmt: skip
+)
 def test_codes_are_positions_among_the_classes_in_order(y):
     classes, codes = check_classes(y, 3)
     assert codes.tolist() == [1, 0, 1]
@@ -36,10 +41,15 @@ def test_a_class_that_is_missing_is_named_by_its_place(nothing):
 
 @pytest.mark.parametrize(
     ("y", "words"),
-    [(None, r"call fit\(graphs, y\)"), ([[0, 1]], "one-dimensional"),
-     ([0, 1, 0], "There are 2 graphs"), ([5, 5], r"one class only \(5\)"),
-     ([0.25, 0.5], "GraphRegressor"), ({"a", "b"}, r"of shape \(\)")],
-)  # fmt: skip
+    [
+        (None, r"call fit\(graphs, y\)"),
+        ([[0, 1]], "one-dimensional"),
+        ([0, 1, 0], "There are 2 graphs"),
+        ([5, 5], r"one class only \(5\)"),
+        ([0.25, 0.5], "GraphRegressor"),
+        ({"a", "b"}, r"of shape \(\)"),
+    ],
+)
 def test_what_cannot_be_classes(y, words):
     with pytest.raises(GraphDataError, match=words):
         check_classes(y, 2)
@@ -47,12 +57,15 @@ def test_what_cannot_be_classes(y, words):
 
 @pytest.mark.parametrize(
     ("y", "words"),
-    [(np.array([1j, 2]), "complex"), ([1j, 2.0], "complex"),
-     (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
-     (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
-     (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs")],
+    [
+        (np.array([1j, 2]), "complex"),
+        ([1j, 2.0], "complex"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs"),
+    ],
     ids=["complex array", "complex list", "dates", "series", "masked"],
-)  # fmt: skip
+)
 def test_kinds_that_would_be_converted_in_silence(y, words):
     for check in (check_classes, check_numbers):
         with pytest.raises(GraphDataError, match=words):
@@ -86,10 +99,20 @@ def _cells(special=()):
 
 @pytest.mark.parametrize(
     ("text", "value", "sign"),
-    [(">10", 10.0, 1), ("> 10", 10.0, 1), (">=10.5", 10.5, 1), ("≥1e3", 1000.0, 1),
-     ("<0.5", 0.5, -1), ("≤ 0.5", 0.5, -1), ("<= -3", -3.0, -1), ("~3", 3.0, 0), ("=3", 3.0, 0),
-     ("≈ 3.5", 3.5, 0), ("<<0.01", 0.01, -1)],
-)  # fmt: skip
+    [
+        (">10", 10.0, 1),
+        ("> 10", 10.0, 1),
+        (">=10.5", 10.5, 1),
+        ("≥1e3", 1000.0, 1),
+        ("<0.5", 0.5, -1),
+        ("≤ 0.5", 0.5, -1),
+        ("<= -3", -3.0, -1),
+        ("~3", 3.0, 0),
+        ("=3", 3.0, 0),
+        ("≈ 3.5", 3.5, 0),
+        ("<<0.01", 0.01, -1),
+    ],
+)
 def test_qualifiers_beside_numbers(text, value, sign, tmp_path):
     table = _table(tmp_path, _cells([(4, text), (7, ">99")]))
     assert table.y[4] == value
@@ -114,8 +137,9 @@ def test_the_note_counts_limits(tmp_path):
 @pytest.mark.parametrize("quoted", ["{}", "'{}'"])
 def test_a_column_of_qualifiers(quoted, tmp_path):
     signs = ["=", ">", "<", "~", "", ">="] * 6
-    table = _table(tmp_path, _cells(), [quoted.format(s) if s else s for s in signs],
-                   qualifier="relation")  # fmt: skip
+    table = _table(
+        tmp_path, _cells(), [quoted.format(s) if s else s for s in signs], qualifier="relation"
+    )
     expected = [{">": 1, ">=": 1, "<": -1}.get(sign, 0) for sign in signs]
     assert table.limits.tolist() == expected
     plain = _table(tmp_path, _cells(), signs)
@@ -125,13 +149,20 @@ def test_a_column_of_qualifiers(quoted, tmp_path):
 
 @pytest.mark.parametrize(
     ("cells", "qualifiers", "asked", "words"),
-    [(_cells(), ["=", "about"] * 18, {"qualifier": "relation"}, r"row 2 .*'about'"),
-     (_cells([(0, "<3")]), [">", "="] * 18, {"qualifier": "relation"}, "'relation', but '<'"),
-     (["a", "b"] * 18, ["="] * 36, {"qualifier": "relation", "task": "classification"}, "classes"),
-     (_cells(), None, {"qualifier": "nothing"}, "nothing"),
-     ([f">{k}" for k in range(36)], None, {"task": "regression"}, "must be measured ones"),
-     ([">10", "<=10"] * 18, None, {}, "task='classification'")],
-)  # fmt: skip
+    [
+        (_cells(), ["=", "about"] * 18, {"qualifier": "relation"}, r"row 2 .*'about'"),
+        (_cells([(0, "<3")]), [">", "="] * 18, {"qualifier": "relation"}, "'relation', but '<'"),
+        (
+            ["a", "b"] * 18,
+            ["="] * 36,
+            {"qualifier": "relation", "task": "classification"},
+            "classes",
+        ),
+        (_cells(), None, {"qualifier": "nothing"}, "nothing"),
+        ([f">{k}" for k in range(36)], None, {"task": "regression"}, "must be measured ones"),
+        ([">10", "<=10"] * 18, None, {}, "task='classification'"),
+    ],
+)
 def test_what_is_wrong_with_qualifiers_is_named(cells, qualifiers, asked, words, tmp_path):
     with pytest.raises(GraphDataError, match=words):
         _table(tmp_path, cells, qualifiers, **asked)
@@ -145,9 +176,15 @@ def test_classes_keep_their_signs(tmp_path):
 
 @pytest.mark.parametrize(
     ("cells", "value", "sign"),
-    [(["5", "7", ">4"], 6.0, 0), ([">4", "<6", "5"], 5.0, 0), ([">10", ">20", ">15"], 20.0, 1),
-     (["<10", "<2"], 2.0, -1), ([">4", "<8"], 6.0, 0), (["5", ">5000"], 5.0, 0)],
-)  # fmt: skip
+    [
+        (["5", "7", ">4"], 6.0, 0),
+        ([">4", "<6", "5"], 5.0, 0),
+        ([">10", ">20", ">15"], 20.0, 1),
+        (["<10", "<2"], 2.0, -1),
+        ([">4", "<8"], 6.0, 0),
+        (["5", ">5000"], 5.0, 0),
+    ],
+)
 def test_repeated_molecules(cells, value, sign, tmp_path):
     """Measured values win; of limits alone the tightest counts."""
     molecules = ["OCCCCBr"] * len(cells) + MOLECULES

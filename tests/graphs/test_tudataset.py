@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from treelens import read_tudataset
-from treelens.graphs.errors import DamagedFileWarning, GraphDataError, IgnoredDataWarning
+from treelens.errors import DamagedFileWarning, GraphDataError, IgnoredDataWarning
 
 # Graph 1: a labelled path of three; graph 2: no nodes; graph 3: two nodes, no edge.
 GOOD = {
@@ -68,9 +68,12 @@ def test_forms_that_mean_the_same(tmp_path, changes) -> None:
 
 def test_nodes_of_a_graph_need_not_stand_together(tmp_path) -> None:
     folder = write_set(
-        tmp_path, graph_indicator="3\n1\n1\n3\n1\n", A="2, 3\n3, 5\n",
-        node_labels="6\n4\n5\n6\n4\n", edge_labels="0\n9\n",
-    )  # fmt: skip
+        tmp_path,
+        graph_indicator="3\n1\n1\n3\n1\n",
+        A="2, 3\n3, 5\n",
+        node_labels="6\n4\n5\n6\n4\n",
+        edge_labels="0\n9\n",
+    )
     assert_is_good(*read_tudataset(folder))
 
 
@@ -109,7 +112,7 @@ BAD = [
     ({"node_labels": "4\n5\n4\n6\n"}, r"has 4 lines.* has 5"),
     ({"edge_labels": "0\n0\n9\n"}, r"edge_labels.txt has 3 lines.* has 4"),
     ({"edge_labels": "0\n0\n9\n8\n"}, r"edge_labels.txt, .*Edge 1 - 2 of graph 0 .* 8 and 9"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("changes", "words"), BAD, ids=[words[:45] for _, words in BAD])
@@ -147,7 +150,7 @@ def long_with(part: str, old: str, new: str) -> dict[str, str | None]:
         (LONG | {"node_labels": "12\n" * 299 + "1"}, "node_labels.txt ends within a line"),
     ],
     ids=["digit", "line", "class", "cut off"],
-)  # fmt: skip
+)
 def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> None:
     with pytest.warns(DamagedFileWarning, match=words) as caught:
         graphs, _ = read_tudataset(write_set(tmp_path, **files))

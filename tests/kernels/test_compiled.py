@@ -63,15 +63,32 @@ def test_sum_rows(minimum, n_dense, step, upper, offset, rng) -> None:
     out = np.full((len(left_scale), 8), np.nan)
     for first in range(step):
         _compiled.sum_rows(
-            first, len(out), step, 0, upper, *left.rows, *right.lists, right.dense_of_pattern,
-            right.dense, minimum, left_scale, scale, right.lists[0][:-1].copy(), out, offset,
-        )  # fmt: skip
+            first,
+            len(out),
+            step,
+            0,
+            upper,
+            *left.rows,
+            *right.lists,
+            right.dense_of_pattern,
+            right.dense,
+            minimum,
+            left_scale,
+            scale,
+            right.lists[0][:-1].copy(),
+            out,
+            offset,
+        )
     expected = np.array(
         naive.sum_rows(
-            left.dicts, right.dicts, set(range(n_dense)), minimum, left_scale.tolist(),
+            left.dicts,
+            right.dicts,
+            set(range(n_dense)),
+            minimum,
+            left_scale.tolist(),
             scale.tolist(),
         )
-    )  # fmt: skip
+    )
     if not np.isnan(offset):
         expected = np.maximum(0.0, offset - expected)
     if upper:
@@ -88,8 +105,19 @@ def test_gather_rows(minimum, n_dense, n, rng) -> None:
     found, lanes = np.zeros(12), np.empty((2, _compiled.LANES))
     for first, last in ((0, 3), (3, n)):  # in blocks of rows
         _compiled.gather_rows(
-            first, last, 1, first, slopes[first:last], *side.rows, *side.lists,
-            side.dense_of_pattern, side.dense, minimum, side.lists[0][:-1].copy(), lanes, found,
-        )  # fmt: skip
+            first,
+            last,
+            1,
+            first,
+            slopes[first:last],
+            *side.rows,
+            *side.lists,
+            side.dense_of_pattern,
+            side.dense,
+            minimum,
+            side.lists[0][:-1].copy(),
+            lanes,
+            found,
+        )
     expected = naive.gather_rows(side.table, slopes, minimum)
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)

@@ -83,8 +83,12 @@ def refined(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_each_graph_once(name: str, refined: list[int], tmp_path: Any) -> None:
     model = MAKERS[name]().fit(GRAPHS, Y)
     assert sum(refined) == len(GRAPHS)
-    for ask in (model.predict, model.predict_proba, model.decision_function,
-                model.out_of_vocabulary):  # fmt: skip
+    for ask in (
+        model.predict,
+        model.predict_proba,
+        model.decision_function,
+        model.out_of_vocabulary,
+    ):
         refined.clear()
         ask(NEW)
         assert sum(refined) == len(NEW), ask
@@ -166,9 +170,22 @@ def test_auto_leaves_common_classes_alone(rare):
 
 
 @pytest.mark.parametrize(
-    "asked", ["best", "recall", "recall=", "recall=0", "recall=1.5", "cost=0", "cost=inf", "x=0.5",
-              1.5, 0, None, "nan"]
-)  # fmt: skip
+    "asked",
+    [
+        "best",
+        "recall",
+        "recall=",
+        "recall=0",
+        "recall=1.5",
+        "cost=0",
+        "cost=inf",
+        "x=0.5",
+        1.5,
+        0,
+        None,
+        "nan",
+    ],
+)
 def test_what_is_no_threshold_is_refused(asked):
     with pytest.raises(ValueError, match="'auto', a number between 0 and 1"):
         parse_threshold(asked)

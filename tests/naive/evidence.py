@@ -24,11 +24,13 @@ def kernel_matrix(scales, weights, counts):
     own = [sum_of_minima(weights, counts, i, i) for i in range(n)]
     return np.array(
         [
-            [mixture(scales, sum_of_minima(weights, counts, i, j), own[i], own[j])
-             for j in range(n)]
+            [
+                mixture(scales, sum_of_minima(weights, counts, i, j), own[i], own[j])
+                for j in range(n)
+            ]
             for i in range(n)
         ]
-    )  # fmt: skip
+    )
 
 
 def weights_of(hierarchy, level_logits, deviations):
@@ -53,11 +55,14 @@ def gaussian_matrix(amplitude, length, table):
     """The kernel of covariates, value by value."""
     return np.array(
         [
-            [amplitude * math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True))
-                                  / (2 * length**2)) for y in table]
+            [
+                amplitude
+                * math.exp(-sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) / (2 * length**2))
+                for y in table
+            ]
             for x in table
         ]
-    )  # fmt: skip
+    )
 
 
 def objective(problem, parameters, counts, logit_spread, scale_spread, jitter, table=None):

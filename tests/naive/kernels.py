@@ -23,9 +23,13 @@ def pair_sum(
 
 
 def sum_rows(
-    left: list[dict], right: list[dict], dense: set[int], minimum: bool, left_scale: list,
+    left: list[dict],
+    right: list[dict],
+    dense: set[int],
+    minimum: bool,
+    left_scale: list,
     scale: list,
-) -> list[list[float]]:  # fmt: skip
+) -> list[list[float]]:
     return [
         [pair_sum(a, b, dense, minimum) * (left_scale[i] * scale[j]) for j, b in enumerate(right)]
         for i, a in enumerate(left)

@@ -71,8 +71,12 @@ def sequences(graph: Graph, max_length: int, edge_labels: bool = False) -> Count
 
 def product_adjacency(a: Graph, b: Graph, edge_labels: bool = False) -> np.ndarray:
     """Adjacency matrix over the node pairs with equal labels, in row-major order."""
-    pairs = [(u, v) for u in range(a.n_nodes) for v in range(b.n_nodes)
-             if a.node_labels[u] == b.node_labels[v]]  # fmt: skip
+    pairs = [
+        (u, v)
+        for u in range(a.n_nodes)
+        for v in range(b.n_nodes)
+        if a.node_labels[u] == b.node_labels[v]
+    ]
     place = {pair: k for k, pair in enumerate(pairs)}
     step_a, step_b = steps(a, edge_labels), steps(b, edge_labels)
     adjacency = np.zeros((len(pairs), len(pairs)))
@@ -113,7 +117,9 @@ def random_walk_kernel(
     max_length: int | None,
     edge_labels: bool = False,
 ) -> np.ndarray:
-    return np.array([
-        [power_series(product_adjacency(a, b, edge_labels), decay, max_length) for b in right]
-        for a in left
-    ])  # fmt: skip
+    return np.array(
+        [
+            [power_series(product_adjacency(a, b, edge_labels), decay, max_length) for b in right]
+            for a in left
+        ]
+    )

@@ -39,14 +39,23 @@ def generic_minimizer(objective: Any, start: np.ndarray, radius: float, offsets:
         return np.concatenate([np.zeros(a), -2 * (w[a:b] - 1), np.zeros(len(w) - b)])
 
     balls = [
-        {"type": "ineq", "args": ends, "jac": outside,
-         "fun": lambda w, a, b: radius**2 - ((w[a:b] - 1) ** 2).sum()}
+        {
+            "type": "ineq",
+            "args": ends,
+            "jac": outside,
+            "fun": lambda w, a, b: radius**2 - ((w[a:b] - 1) ** 2).sum(),
+        }
         for ends in pairwise(offsets)
-    ]  # fmt: skip
+    ]
     found = minimize(
-        objective, start, jac=True, method="SLSQP", bounds=[(0.0, None)] * len(start),
-        constraints=balls, options={"ftol": 1e-15, "maxiter": 2000},
-    )  # fmt: skip
+        objective,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, None)] * len(start),
+        constraints=balls,
+        options={"ftol": 1e-15, "maxiter": 2000},
+    )
     return found.x
 
 

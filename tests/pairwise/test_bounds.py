@@ -127,10 +127,18 @@ def twin_features(histograms, kind="wasserstein"):
 
 def learn(features, y, plan, **options):
     settings = {
-        "solver": "stochastic", "margins": (MARGINS.alpha1, MARGINS.alpha2),
-        "sigma": MARGINS.sigma, "balance": False, "radius": RADIUS, "n_steps": plan.n_steps,
-        "step_size": plan.step_size, "halvings": 0, "average": False, "n_checks": 0, **options,
-    }  # fmt: skip
+        "solver": "stochastic",
+        "margins": (MARGINS.alpha1, MARGINS.alpha2),
+        "sigma": MARGINS.sigma,
+        "balance": False,
+        "radius": RADIUS,
+        "n_steps": plan.n_steps,
+        "step_size": plan.step_size,
+        "halvings": 0,
+        "average": False,
+        "n_checks": 0,
+        **options,
+    }
     return learn_weights(features, y, **settings)
 
 

@@ -182,9 +182,11 @@ BAD_OF_SOLVERS = [
     (tl.QuasiNewton, {"max_iter": 0}),
     (tl.QuasiNewton, {"tol": -1.0}),
     (tl.ProjectedGradient, {"step_size": 0.0}),
-    *((tl.StochasticGradient, {name: -1})
-      for name in ("n_steps", "step_size", "halvings", "n_checks")),
-]  # fmt: skip
+    *(
+        (tl.StochasticGradient, {name: -1})
+        for name in ("n_steps", "step_size", "halvings", "n_checks")
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,12 @@ def all_pairs(features, labels, balance=True, n_jobs=1):
 def check_against_twin(features, labels, weights, balance):
     value, gradient = all_pairs(features, labels, balance).value_and_gradient(weights)
     expected = naive.objective(
-        naive.all_pair_features(features), labels, naive.ordered_pair_weights(labels, balance),
-        weights, MARGINS,
-    )  # fmt: skip
+        naive.all_pair_features(features),
+        labels,
+        naive.ordered_pair_weights(labels, balance),
+        weights,
+        MARGINS,
+    )
     assert value == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], atol=1e-15)
 

@@ -87,9 +87,17 @@ def test_stochastic_meets_them_too(small):
     features, labels = small
     fast = learn_weights(features, labels, radius=0.1, tol=1e-9)
     slow = learn_weights(
-        features, labels, radius=0.1, solver="stochastic", n_steps=25_000_000, step_size=0.02,
-        halvings=13, n_checks=1, random_state=0, tol=1e-7,
-    )  # fmt: skip
+        features,
+        labels,
+        radius=0.1,
+        solver="stochastic",
+        n_steps=25_000_000,
+        step_size=0.02,
+        halvings=13,
+        n_checks=1,
+        random_state=0,
+        tol=1e-7,
+    )
     assert slow.history[-1] == pytest.approx(fast.history[-1], rel=1e-6)
 
 

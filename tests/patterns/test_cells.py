@@ -36,8 +36,10 @@ def test_means_agree_with_their_twin(missing):
     for g in range(len(graphs)):
         rows = slice(graphs.node_offsets[g], graphs.node_offsets[g + 1])
         edges = graphs[g].edges
-        neighbors = [[b for a, b in edges if a == k] + [a for a, b in edges if b == k]
-                     for k in range(graphs[g].n_nodes)]  # fmt: skip
+        neighbors = [
+            [b for a, b in edges if a == k] + [a for a, b in edges if b == k]
+            for k in range(graphs[g].n_nodes)
+        ]
         expected = naive.means_over_steps(graphs.node_attributes[rows].tolist(), neighbors, 2)
         np.testing.assert_allclose(found[rows], expected)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from strategies import collections, random_collection
 from treelens import as_graph_collection
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 from treelens.patterns.forest import PatternForest, usual_trees
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
@@ -29,9 +29,12 @@ def test_each_tree_has_the_patterns_of_its_own_vocabulary():
     assert (colors.colors[:3] == plain_colors.colors).all()
     assert (colors.colors[3:] == edged_colors.colors[1:]).all()  # depth 0 stands there already
     assert forest.level_names == (
-        "labels, depth 0", "labels, depth 1", "labels, depth 2",
-        "labels+edges, depth 1", "labels+edges, depth 2",
-    )  # fmt: skip
+        "labels, depth 0",
+        "labels, depth 1",
+        "labels, depth 2",
+        "labels+edges, depth 1",
+        "labels+edges, depth 2",
+    )
     histograms = forest.count(colors)
     expected = PatternHistograms.from_colors(plain, plain_colors).to_sparse().toarray()
     assert (histograms.to_sparse().toarray()[:, : plain.n_patterns] == expected).all()
@@ -128,8 +131,10 @@ def test_an_extended_forest_is_that_of_all_graphs(rng, trees):
     extended.validate()
     assert extended.n_patterns > forest.n_patterns
     whole, _ = PatternForest.fit(graphs, 2, trees)
-    ours, theirs = (set(zip(f.texts(range(f.n_patterns)), f.tree_names(np.arange(f.n_patterns)),
-                            strict=True)) for f in (extended, whole))  # fmt: skip
+    ours, theirs = (
+        set(zip(f.texts(range(f.n_patterns)), f.tree_names(np.arange(f.n_patterns)), strict=True))
+        for f in (extended, whole)
+    )
     assert ours == theirs
     np.testing.assert_array_equal(extended.transform(some).colors, forest.transform(some).colors)
     np.testing.assert_array_equal(extended.transform(more).colors, colors.colors)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from naive import paths as naive
 from strategies import collections, random_collection
 from treelens import as_graph_collection
+from treelens.errors import GraphDataError
 from treelens.graphs.build import build_collection
-from treelens.graphs.errors import GraphDataError
 from treelens.patterns import paths
 from treelens.patterns.paths import PathCounts, ShortestPathVocabulary, WalkVocabulary
 from treelens.patterns.vocabulary import PatternVocabulary

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from naive import patterns as naive
 from strategies import collections
 from treelens import as_graph_collection
+from treelens.errors import GraphDataError
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError
 from treelens.patterns import _compiled
 from treelens.patterns import vocabulary as vocabulary_module
 from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
@@ -120,15 +120,17 @@ DIRECTED = build_collection([2], np.array([[0, 1]]), list("ab"), directed=True)
 UNDIRECTED = build_collection([2], np.array([[0, 1]]), list("ab"))
 
 
-@pytest.mark.filterwarnings("ignore::treelens.graphs.errors.DegreeLabelsWarning")
+@pytest.mark.filterwarnings("ignore::treelens.errors.DegreeLabelsWarning")
 def test_graphs_of_different_kinds_are_not_mixed(path: GraphCollection) -> None:
     with pytest.raises(GraphDataError, match=r"edge_labels=True.*no edge labels"):
         PatternVocabulary.fit(UNDIRECTED, 1, edge_labels=True)
     degrees = as_graph_collection([([(0, 1), (1, 2)],)])
     for known, other, message in (
-        (path, degrees, "with node labels"), (degrees, path, "without node labels"),
-        (DIRECTED, UNDIRECTED, "directed=True"), (UNDIRECTED, DIRECTED, "directed=False"),
-    ):  # fmt: skip
+        (path, degrees, "with node labels"),
+        (degrees, path, "without node labels"),
+        (DIRECTED, UNDIRECTED, "directed=True"),
+        (UNDIRECTED, DIRECTED, "directed=False"),
+    ):
         vocabulary, _ = PatternVocabulary.fit(known, 1)
         for use in (vocabulary.transform, vocabulary.extend):
             with pytest.raises(GraphDataError, match=message):

@@ -80,9 +80,10 @@ def test_the_threshold_slider_by_keyboard(browser, reports, cases):
             x: page.locator(f"#threshold-{x}").inner_text() for x in ("found", "alarms", "rest")
         }
         assert shown == {
-            "found": str((named & truth).sum()), "alarms": str((named & ~truth).sum()),
+            "found": str((named & truth).sum()),
+            "alarms": str((named & ~truth).sum()),
             "rest": str((~named & ~truth).sum()),
-        }  # fmt: skip
+        }
         assert slider.get_attribute("aria-valuetext") == f"{round(100 * at)} %"
     page.locator("#threshold-reset").press("Enter")
     assert slider.input_value() == "50"
@@ -158,8 +159,9 @@ def violations(visit, axe):
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["numbers", "classes", "svm"])
 def test_the_report_folded_and_unfolded(browser, reports, axe, name, width, scheme):
-    visit = Visit(browser, reports[name], viewport=WIDTHS[width], color_scheme=scheme,
-                  bypass_csp=True)  # fmt: skip
+    visit = Visit(
+        browser, reports[name], viewport=WIDTHS[width], color_scheme=scheme, bypass_csp=True
+    )
     assert violations(visit, axe) == []
     visit.open_all()
     assert violations(visit, axe) == []

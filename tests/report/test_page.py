@@ -173,11 +173,17 @@ def test_numbers_and_per_cent():
 @pytest.mark.parametrize(
     ("std", "value", "text"),
     [
-        (2.0, -3.14159, "−3.14"), (0.02, 0.5, "0.5000"), (300.0, 12345.6, "12,346"),
-        (1e-9, 2.5e-9, "2.5e−09"), (0.0, 1.0, "1.00"), (2.0, -0.001, "0.00"),
-        (9.99, 1.0, "1.00"), (10.0, 1.0, "1.0"), (1000.0, 1e9, "1e+09"),
+        (2.0, -3.14159, "−3.14"),
+        (0.02, 0.5, "0.5000"),
+        (300.0, 12345.6, "12,346"),
+        (1e-9, 2.5e-9, "2.5e−09"),
+        (0.0, 1.0, "1.00"),
+        (2.0, -0.001, "0.00"),
+        (9.99, 1.0, "1.00"),
+        (10.0, 1.0, "1.0"),
+        (1000.0, 1e9, "1e+09"),
     ],
-)  # fmt: skip
+)
 def test_decimals_follow_the_spread_of_the_values(std, value, text):
     assert Units.of({"std": std})(value) == text
 
@@ -185,8 +191,10 @@ def test_decimals_follow_the_spread_of_the_values(std, value, text):
 def test_signs():
     units = Units(1)
     assert (units.signed(2.04), units.signed(-2.06), units.signed(2.04, more=1)) == (
-        "+2.0", "−2.1", "+2.04",
-    )  # fmt: skip
+        "+2.0",
+        "−2.1",
+        "+2.04",
+    )
     assert units.signed(-0.01) == "+0.0"  # no minus before a zero
     assert units(None) == units.signed(None) == "–"
     assert Units.of(None) == Units.of({"std": float("nan")}) == Units(2)

@@ -81,16 +81,23 @@ def predicted(truth=None, classes=None, **more):
     """Four graphs with predictions of no model."""
     graphs = tl.as_graph_collection([([(0, 1)], {0: "a", 1: "b"})] * 4)
     given = {
-        "decisions": np.array([[1.0], [2.0], [3.0], [4.0]]), "margins": np.zeros((4, 1)),
-        "out_of_vocabulary": np.array([0.0, 0.0, 0.5, 0.0]), "graphs": None,
+        "decisions": np.array([[1.0], [2.0], [3.0], [4.0]]),
+        "margins": np.zeros((4, 1)),
+        "out_of_vocabulary": np.array([0.0, 0.0, 0.5, 0.0]),
+        "graphs": None,
         "variance": np.array([4.0, 1.0, 9.0, 1.0]),
-    }  # fmt: skip
+    }
     similarity = np.array([0.2, 1.0, 1.0, 0.9])
     known = np.array([False, True, False, False])
     return PredictedGraphs(
-        graphs, truth, Predictions(**given, **more), classes, np.arange(4), similarity,
+        graphs,
+        truth,
+        Predictions(**given, **more),
+        classes,
+        np.arange(4),
+        similarity,
         known,
-    )  # fmt: skip
+    )
 
 
 CLASSES = np.array(["no", "yes"])

@@ -164,10 +164,12 @@ def test_equal_graphs_of_different_classes(cases):
 @pytest.mark.parametrize(
     ("interval", "expected"),
     [
-        ((0.5, 0.8), "alarm"), ((0.85, 0.95), "fine"), ((0.905, 0.915), "fine"),
+        ((0.5, 0.8), "alarm"),
+        ((0.85, 0.95), "fine"),
+        ((0.905, 0.915), "fine"),
         ((0.93, 1.0), "notice"),
     ],
-)  # fmt: skip
+)
 def test_coverage(interval, expected):
     scores = {"coverage": np.mean(interval), "coverage_interval": interval}
     assert coverage_check(scores, "x")[0][0] == expected

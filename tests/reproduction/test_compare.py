@@ -33,9 +33,15 @@ def tiny_classes(name: str) -> compare.Data:
 def tiny(monkeypatch):
     parts = {
         "numbers": compare.Part(("a", "bb"), tiny_numbers, compare.published_split, ("auto",)),
-        "classes": compare.Part(("a",), tiny_classes, compare.table2_splits, ("uniform",), 1,
-                                methods_of={"a": ("uniform", "forest")}),
-    }  # fmt: skip
+        "classes": compare.Part(
+            ("a",),
+            tiny_classes,
+            compare.table2_splits,
+            ("uniform",),
+            1,
+            methods_of={"a": ("uniform", "forest")},
+        ),
+    }
     monkeypatch.setattr(compare, "PARTS", parts)
 
 

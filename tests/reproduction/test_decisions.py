@@ -21,8 +21,7 @@ def data():
     return Molecules(smiles_to_collection(smiles), smiles, np.array([value_of(*p) for p in PAIRS]))
 
 
-@pytest.mark.parametrize("method", ["random", "expected_improvement", "ecfp_gp",
-                                    "ecfp_forest"])  # fmt: skip
+@pytest.mark.parametrize("method", ["random", "expected_improvement", "ecfp_gp", "ecfp_forest"])
 def test_a_campaign_measures_new_molecules_until_all_of_the_best_are_found(
     data, method, monkeypatch
 ):
@@ -51,12 +50,23 @@ def test_expected_differences_come_from_training_pairs_only(data):
 
 def test_differences_are_paired_by_start():
     rows = [
-        {"set": name, "method": method, "seed": seed, "found": [0.0, 0.1 * seed + gain],
-         "n": 100, "n_best": 2}
+        {
+            "set": name,
+            "method": method,
+            "seed": seed,
+            "found": [0.0, 0.1 * seed + gain],
+            "n": 100,
+            "n_best": 2,
+        }
         for name in ("ESOL", "Lipophilicity")
-        for method, gain in (("expected_improvement", 0.2), ("greedy", 0.1), ("ecfp_gp", 0.15),
-                             ("ecfp_forest", 0.05), ("random", 0.0))
+        for method, gain in (
+            ("expected_improvement", 0.2),
+            ("greedy", 0.1),
+            ("ecfp_gp", 0.15),
+            ("ecfp_forest", 0.05),
+            ("random", 0.0),
+        )
         for seed in (0, 1, 2)
-    ]  # fmt: skip
+    ]
     mean, error = mean_differences(rows, ["ESOL", "Lipophilicity"], "greedy")
     assert (mean, error) == (pytest.approx(10.0), pytest.approx(0.0, abs=1e-9))

@@ -32,10 +32,13 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
     rows = [
         {"set": "a", "method": method, "size": 50, "split": split, "rmse": rmse}
         for method, split, rmse in [
-            ("treelens", 0, 1.0), ("treelens", 1, 3.0), ("treelens", 2, 50.0),
-            ("ecfp_gp", 0, 2.0), ("ecfp_gp", 1, 2.0),
+            ("treelens", 0, 1.0),
+            ("treelens", 1, 3.0),
+            ("treelens", 2, 50.0),
+            ("ecfp_gp", 0, 2.0),
+            ("ecfp_gp", 1, 2.0),
         ]
-    ]  # fmt: skip
+    ]
     assert {row["split"] for row in common_rows(rows, ["set"], ["split"])} == {0, 1}
     gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",), 0.25)
     assert (gain["difference"], gain["n"]) == (0.0, 2)
@@ -97,8 +100,11 @@ def test_pictures_are_whole(tmp_path):
     draw(StudyOptions(tmp_path))
     written = list((tmp_path / "figures").iterdir())
     assert {path.stem for path in written} == {
-        "wl_scheme", "three_kernels", "hinges", "synthetic_substructures",
-    }  # fmt: skip
+        "wl_scheme",
+        "three_kernels",
+        "hinges",
+        "synthetic_substructures",
+    }
     for path in written:
         if path.suffix == ".svg":
             assert ElementTree.parse(path).getroot().tag.endswith("svg")

@@ -39,10 +39,16 @@ def final_decisions(data: DataSet, choice: Candidate, train, test, seed=0) -> np
 def apart_classifier(choice: Candidate, seed=0) -> GraphSVC:
     """A classifier with the setting that the protocol chose."""
     return GraphSVC(
-        kernel=choice.kernel, depth=choice.depth, weight_radius=choice.weight_radius, C=choice.C,
-        gamma=1.0 if choice.gamma is None else choice.gamma, edge_labels=False,
-        learner=study_learner(random_state=seed, **LEARNER), random_state=0, progress=False,
-    )  # fmt: skip
+        kernel=choice.kernel,
+        depth=choice.depth,
+        weight_radius=choice.weight_radius,
+        C=choice.C,
+        gamma=1.0 if choice.gamma is None else choice.gamma,
+        edge_labels=False,
+        learner=study_learner(random_state=seed, **LEARNER),
+        random_state=0,
+        progress=False,
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -69,9 +75,13 @@ def test_the_papers_grid_is_its_own_and_node_labels_are_left_out(made, method):
     assert choice["weight_radius"] in ((0.0,) if method == "paper_grid_wwl" else paper.radii)
     settings = {**LEARNER, **PAPER_METHODS[method].learner}
     model = GraphSVC(
-        **choice, edge_labels=False, include_depth_zero=False, progress=False, random_state=0,
+        **choice,
+        edge_labels=False,
+        include_depth_zero=False,
+        progress=False,
+        random_state=0,
         learner=study_learner(random_state=0, **settings),
-    ).fit(made.graphs[train], made.codes[train])  # fmt: skip
+    ).fit(made.graphs[train], made.codes[train])
     assert row["accuracy"] == pytest.approx(model.score(made.graphs[test], made.codes[test]))
 
 

@@ -55,10 +55,15 @@ def test_rows_and_page_are_made_once(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["table2", "--out", "out", "--methods", "nope"], "no method 'nope': choose among random_w"),
-     (["table2", "--out", "out", "--repeats", "0"], "--repeats must be at least 1"),
-     (["table1", "--out", "file/out"], "error: ")],  # a folder that cannot be made
-)  # fmt: skip
+    [
+        (
+            ["table2", "--out", "out", "--methods", "nope"],
+            "no method 'nope': choose among random_w",
+        ),
+        (["table2", "--out", "out", "--repeats", "0"], "--repeats must be at least 1"),
+        (["table1", "--out", "file/out"], "error: "),
+    ],  # a folder that cannot be made
+)
 def test_what_cannot_be_done_is_noticed_before_any_work(
     tmp_path, capsys, monkeypatch, arguments, message
 ):
@@ -75,8 +80,10 @@ def test_what_cannot_be_done_is_noticed_before_any_work(
 
 def without_times(path: Path) -> list[str]:
     """Rows in a fixed order, less what differs between two runs of the same thing."""
-    kept = ({k: v for k, v in row.items() if k not in ("seconds", "versions")}
-            for row in read_rows(path))  # fmt: skip
+    kept = (
+        {k: v for k, v in row.items() if k not in ("seconds", "versions")}
+        for row in read_rows(path)
+    )
     return sorted(json.dumps(row, sort_keys=True) for row in kept)
 
 
@@ -98,10 +105,12 @@ def test_stopped_and_resumed_equals_uninterrupted(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('{"key": 1}\n{"key": 2}{"key": 3}\n{"key": 4}\n', r"rows.jsonl, line 2 is damaged"),
-     ('{"key": 1}\n\n[1]\n', r"rows.jsonl, line 3 is not"),
-     ('{"key": 1}\n{"other": 2}\n', r"rows.jsonl, row 2 has no 'key'")],
-)  # fmt: skip
+    [
+        ('{"key": 1}\n{"key": 2}{"key": 3}\n{"key": 4}\n', r"rows.jsonl, line 2 is damaged"),
+        ('{"key": 1}\n\n[1]\n', r"rows.jsonl, line 3 is not"),
+        ('{"key": 1}\n{"other": 2}\n', r"rows.jsonl, row 2 has no 'key'"),
+    ],
+)
 def test_damage_is_named(tmp_path, text, message):
     path = tmp_path / "rows.jsonl"
     path.write_text(text)
@@ -129,9 +138,17 @@ def test_a_method_that_chooses_takes_the_row_with_the_best_inner_score(tmp_path)
         for fold, inner in scores.items():
             for place, (method, score) in enumerate(zip(members, inner, strict=False)):
                 file.append(
-                    {"dataset": "tiny", "method": method, "repetition": 0, "fold": fold, "seed": 0,
-                     "inner_score": score, "accuracy": place / 10, "choice": {"C": place}}
-                )  # fmt: skip
+                    {
+                        "dataset": "tiny",
+                        "method": method,
+                        "repetition": 0,
+                        "fold": fold,
+                        "seed": 0,
+                        "inner_score": score,
+                        "accuracy": place / 10,
+                        "choice": {"C": place},
+                    }
+                )
     for _ in range(2):  # the second time adds nothing
         table2.run(StudyOptions(tmp_path, ["tiny"], ["best_of_all"], repeats=1))
     added = [r for r in read_rows(path) if r["method"] == "best_of_all"]

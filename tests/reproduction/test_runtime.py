@@ -27,9 +27,16 @@ def small(monkeypatch):
 
 def row(experiment, solver, seconds, n_graphs=100, depth=2, **others):
     return {
-        "experiment": experiment, "dataset": "synthetic", "solver": solver, "seconds": seconds,
-        "n_graphs": n_graphs, "depth": depth, "fold": 0, "seed": 0, **others,
-    }  # fmt: skip
+        "experiment": experiment,
+        "dataset": "synthetic",
+        "solver": solver,
+        "seconds": seconds,
+        "n_graphs": n_graphs,
+        "depth": depth,
+        "fold": 0,
+        "seed": 0,
+        **others,
+    }
 
 
 @pytest.mark.parametrize("solver", runtime.SOLVERS)

@@ -81,8 +81,11 @@ def test_files(workbench):
     from rdkit import Chem
 
     record = Chem.MolToMolBlock(Chem.MolFromSmiles("CCCO"))
-    files = {"csv": b"id;structure\n1;CCCO\n", "smi": b"CCCO propanol\n",
-             "sdf": f"{record}$$$$\n".encode()}  # fmt: skip
+    files = {
+        "csv": b"id;structure\n1;CCCO\n",
+        "smi": b"CCCO propanol\n",
+        "sdf": f"{record}$$$$\n".encode(),
+    }
     found = [workbench.predict_file(kind, data) for kind, data in files.items()]
     values = [float(rows["logS_prediction"].iloc[0]) for rows in found]
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
@@ -90,11 +93,16 @@ def test_files(workbench):
 
 @pytest.mark.parametrize(
     ("kind", "data", "error"),
-    [("csv", b"", "empty"), ("csv", b"smiles\n", "no molecule"),
-     ("csv", b"x,y\n1,2\n", "smiles"), ("csv", b"\x00\xff\x00", "no text"),
-     ("smi", b"CCO\n" * 61, "61 molecules"), ("smi", b"C" * 201, "201 characters"),
-     ("sdf", b"x\n\n\n$$$$\n" * 61, "61 molecules")],
-)  # fmt: skip
+    [
+        ("csv", b"", "empty"),
+        ("csv", b"smiles\n", "no molecule"),
+        ("csv", b"x,y\n1,2\n", "smiles"),
+        ("csv", b"\x00\xff\x00", "no text"),
+        ("smi", b"CCO\n" * 61, "61 molecules"),
+        ("smi", b"C" * 201, "201 characters"),
+        ("sdf", b"x\n\n\n$$$$\n" * 61, "61 molecules"),
+    ],
+)
 def test_files_that_are_refused(workbench, kind, data, error):
     with pytest.raises(ValueError, match=error):
         workbench.predict_file(kind, data)

@@ -72,19 +72,29 @@ def test_headers(client, path):
 
 @pytest.mark.parametrize(
     ("path", "data", "status"),
-    [("predict", {"smiles": []}, 422), ("predict", {"smiles": "CCO"}, 422),
-     ("predict", {"smiles": [1]}, 422), ("predict", {"smiles": ["C"] * 61}, 422),
-     ("predict", {"smiles": ["C" * 201]}, 413), ("predict", {"smiles": ["C" * 5000]}, 422),
-     ("predict", b"{", 422), ("predict", b'{"smiles": [NaN]}', 422),
-     ("predict", b'{"smiles": ["\\ud800"]}', 422),  # half of a character
-     ("predict", b"[" * 10_000, 400), ("predict?output=pickle", {"smiles": ["C"]}, 422),
-     ("cards", {"smiles": "C1CC"}, 422), ("cards", {"smiles": ""}, 422),
-     ("cards", {"smiles": "   "}, 422), ("table?format=csv", b"", 422),
-     ("table?format=csv", b"a,b\n1,2\n", 422), ("table?format=xlsx", b"PK", 422),
-     ("table?format=../../etc/passwd", b"CCO", 422),
-     ("table?format=sdf", b"nothing", 200),  # a row that cannot be read
-     ("table?format=smi", b"C" * 30_000, 413)],
-)  # fmt: skip
+    [
+        ("predict", {"smiles": []}, 422),
+        ("predict", {"smiles": "CCO"}, 422),
+        ("predict", {"smiles": [1]}, 422),
+        ("predict", {"smiles": ["C"] * 61}, 422),
+        ("predict", {"smiles": ["C" * 201]}, 413),
+        ("predict", {"smiles": ["C" * 5000]}, 422),
+        ("predict", b"{", 422),
+        ("predict", b'{"smiles": [NaN]}', 422),
+        ("predict", b'{"smiles": ["\\ud800"]}', 422),  # half of a character
+        ("predict", b"[" * 10_000, 400),
+        ("predict?output=pickle", {"smiles": ["C"]}, 422),
+        ("cards", {"smiles": "C1CC"}, 422),
+        ("cards", {"smiles": ""}, 422),
+        ("cards", {"smiles": "   "}, 422),
+        ("table?format=csv", b"", 422),
+        ("table?format=csv", b"a,b\n1,2\n", 422),
+        ("table?format=xlsx", b"PK", 422),
+        ("table?format=../../etc/passwd", b"CCO", 422),
+        ("table?format=sdf", b"nothing", 200),  # a row that cannot be read
+        ("table?format=smi", b"C" * 30_000, 413),
+    ],
+)
 def test_bad_requests(client, path, data, status):
     answer = post(client, f"/api/{path}", data)
     assert answer.status_code == status, answer.text
@@ -100,11 +110,18 @@ def test_a_body_that_is_longer_than_it_says(client):
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [({"Host": "evil.example"}, 421), ({"Host": "127.0.0.1.evil.example:8765"}, 421),
-     ({"Host": ""}, 421), ({"Host": "localhost:8765"}, 200), ({"Host": "[::1]:8765"}, 200),
-     ({"Origin": "http://evil.example"}, 403), ({"Origin": "null"}, 403),
-     ({"Origin": "http://127.0.0.1:8765"}, 200), ({"Origin": "http://127.0.0.1:9999"}, 403)],
-)  # fmt: skip
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:8765"}, 421),
+        ({"Host": ""}, 421),
+        ({"Host": "localhost:8765"}, 200),
+        ({"Host": "[::1]:8765"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:8765"}, 200),
+        ({"Origin": "http://127.0.0.1:9999"}, 403),
+    ],
+)
 def test_requests_of_other_sites(client, headers, status):
     answer = post(client, "/api/predict", {"smiles": ["CCO"]}, headers=headers)
     assert answer.status_code == status

@@ -93,8 +93,22 @@ def test_an_input_is_not_written_over(tmp_path, link):
     assert checked_target(tmp_path / "new.csv", reads=[source, tmp_path / "gone"]).name == "new.csv"
 
 
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1",
-            "\u00a0@a", "-", "+", "-1e5x", "--1", "+-1"]  # fmt: skip
+FORMULAS = [
+    "=1+1",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "  =1",
+    "\u00a0@a",
+    "-",
+    "+",
+    "-1e5x",
+    "--1",
+    "+-1",
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -102,9 +116,28 @@ def test_text_that_begins_like_a_formula_is_marked(text):
     assert harmless(text) == "'" + text
 
 
-@pytest.mark.parametrize("text", ["CCO", "[Na+].[Cl-]", "C=C", "-1", "+1", "-0.5", "+1.5e-3", ".5",
-                                  "", "a-b", "'quoted", " C=C", "\u200b", "ü=1", -1.5, None,
-                                  3])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CCO",
+        "[Na+].[Cl-]",
+        "C=C",
+        "-1",
+        "+1",
+        "-0.5",
+        "+1.5e-3",
+        ".5",
+        "",
+        "a-b",
+        "'quoted",
+        " C=C",
+        "\u200b",
+        "ü=1",
+        -1.5,
+        None,
+        3,
+    ],
+)
 def test_numbers_smiles_and_other_text_stay(text):
     assert harmless(text) is text
 
@@ -200,14 +233,26 @@ def header(descr: str, shape: str) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [header("'<f8'", "(1000000000000,)"), header("'<f8'", "(-1,)"), header("'<f8'", "(-1, -1)"),
-     header("'<f8'", "(1, 1, 1)"), header("'<f8'", "(0, 10000000000000000000000000000)"),
-     header("'<f8'", "(1,)" + " " * 2000) + bytes(8), header("'<U100000000000'", "(1,)"),
-     header("'<f8'", "(True,)") + bytes(8), header("'<f8'", "__import__('os').getcwd()"),
-     header("[('a', '<f8')]", "(1,)") + bytes(8), header("'>f8'", "(1,)") + bytes(8),
-     header("'<f8'", "(2,)") + bytes(8), header("'<f8'", "((("), header("'<f8", "(1,)"),
-     b"\x93NUMPY\x01\x00", b"\x93NUMPY\x03\x00" + bytes(20), b""],
-)  # fmt: skip
+    [
+        header("'<f8'", "(1000000000000,)"),
+        header("'<f8'", "(-1,)"),
+        header("'<f8'", "(-1, -1)"),
+        header("'<f8'", "(1, 1, 1)"),
+        header("'<f8'", "(0, 10000000000000000000000000000)"),
+        header("'<f8'", "(1,)" + " " * 2000) + bytes(8),
+        header("'<U100000000000'", "(1,)"),
+        header("'<f8'", "(True,)") + bytes(8),
+        header("'<f8'", "__import__('os').getcwd()"),
+        header("[('a', '<f8')]", "(1,)") + bytes(8),
+        header("'>f8'", "(1,)") + bytes(8),
+        header("'<f8'", "(2,)") + bytes(8),
+        header("'<f8'", "((("),
+        header("'<f8", "(1,)"),
+        b"\x93NUMPY\x01\x00",
+        b"\x93NUMPY\x03\x00" + bytes(20),
+        b"",
+    ],
+)
 def test_damaged_arrays(path, content):
     message = "not an array of numbers"
     refuse(path, lambda r: r.members.update({r.member("intercepts"): content}), message)
@@ -215,9 +260,14 @@ def test_damaged_arrays(path, content):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(b"{", "not valid JSON"), (b"[" * 100_000, "not valid JSON"), (b"\xff", "not valid JSON"),
-     (b'{"a": NaN}', "not valid JSON"), (b"[]", "must be a JSON object, not a list"),
-     (b'{"model": ' + b"[" * 900 + b"]" * 900 + b"}", "altered")],
-)  # fmt: skip
+    [
+        (b"{", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
+        (b"\xff", "not valid JSON"),
+        (b'{"a": NaN}', "not valid JSON"),
+        (b"[]", "must be a JSON object, not a list"),
+        (b'{"model": ' + b"[" * 900 + b"]" * 900 + b"}", "altered"),
+    ],
+)
 def test_damaged_json(path, text, message):
     refuse(path, lambda r: r.members.update({archive.MODEL: text}), message)

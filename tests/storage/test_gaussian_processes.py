@@ -107,13 +107,16 @@ def on_two_trees(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
-    [("log_weights", lambda x: x + 500, "log_weights must be"),
-     ("roots.1", lambda x: x + 1000, "roots of"), ("roots.1", lambda x: -1 - x, "roots of"),
-     ("sample_weights", lambda x: 0 * x, "weights must be"),
-     ("coefficients", lambda x: x[1:], "coefficients must have the shape"),
-     ("target_offset", lambda x: np.r_[x, x], "target_offset must have the shape"),
-     ("basis_indices", lambda x: x[1:], "coefficients must have"),
-     ("left_out.std", lambda x: -x, "std must be")],
-)  # fmt: skip
+    [
+        ("log_weights", lambda x: x + 500, "log_weights must be"),
+        ("roots.1", lambda x: x + 1000, "roots of"),
+        ("roots.1", lambda x: -1 - x, "roots of"),
+        ("sample_weights", lambda x: 0 * x, "weights must be"),
+        ("coefficients", lambda x: x[1:], "coefficients must have the shape"),
+        ("target_offset", lambda x: np.r_[x, x], "target_offset must have the shape"),
+        ("basis_indices", lambda x: x[1:], "coefficients must have"),
+        ("left_out.std", lambda x: -x, "std must be"),
+    ],
+)
 def test_arrays_that_do_not_fit_together(on_two_trees, name, change, message) -> None:
     refuse(on_two_trees, lambda r: r.set_array(name, change(r.array(name))), message)

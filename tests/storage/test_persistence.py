@@ -41,9 +41,12 @@ def test_everything_found_in_fitting_comes_back(model, path):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "solver",
-    [tl.ProjectedGradient(max_iter=50, tol=1.0), tl.StochasticGradient(n_checks=0, n_steps=500),
-     "batch"],
-)  # fmt: skip
+    [
+        tl.ProjectedGradient(max_iter=50, tol=1.0),
+        tl.StochasticGradient(n_checks=0, n_steps=500),
+        "batch",
+    ],
+)
 def test_the_learner_comes_back_with_its_record(solver, tmp_path):
     learner = tl.PairwiseWeights(solver=solver, margins=(0.6, 0.4))
     model = fitted(weight_radius=2.0, learner=learner, include_depth_zero=np.bool_(False))
@@ -60,9 +63,14 @@ def test_the_learner_comes_back_with_its_record(solver, tmp_path):
 
 
 def test_parameters_come_back_and_the_model_can_be_fitted_again(tmp_path):
-    model = fitted(weight_radius=0.0, class_weight={1: 2.0, -1: 1.0},
-                   kernel=("tanimoto", "wwl-linear"),
-                   depth=np.array([1, 2]), scoring="balanced_accuracy", learner=None)  # fmt: skip
+    model = fitted(
+        weight_radius=0.0,
+        class_weight={1: 2.0, -1: 1.0},
+        kernel=("tanimoto", "wwl-linear"),
+        depth=np.array([1, 2]),
+        scoring="balanced_accuracy",
+        learner=None,
+    )
     loaded = reloaded(model, tmp_path)
     ours, theirs = model.get_params(deep=False), loaded.get_params(deep=False)
     np.testing.assert_array_equal(ours.pop("depth"), theirs.pop("depth"))
@@ -81,10 +89,15 @@ def test_parameters_that_cannot_be_stored_come_back_as_defaults(tmp_path):
 
 @pytest.mark.parametrize(
     "classes",
-    [np.array([3, 9], np.int8), np.array([1.0, 2.0]), np.array([False, True]),
-     np.array(["no", "yes, sure"]), np.array(["no", "yes"], dtype=object)],
+    [
+        np.array([3, 9], np.int8),
+        np.array([1.0, 2.0]),
+        np.array([False, True]),
+        np.array(["no", "yes, sure"]),
+        np.array(["no", "yes"], dtype=object),
+    ],
     ids=lambda x: str(x.dtype),
-)  # fmt: skip
+)
 def test_classes_keep_their_type(classes, tmp_path):
     model = fitted("wwl-linear", 0.0, classes[(Y > 0).astype(int)])
     loaded = reloaded(model, tmp_path)
@@ -111,10 +124,12 @@ def relabelled(labels):
 
 @pytest.mark.parametrize(
     "labels",
-    [["ü\ud800", 2**70, float("inf"), ("C", 2, (0.5,))],
-     [np.int64(3), np.float32(0.1), np.str_("x"), np.bool_(True)]],
+    [
+        ["ü\ud800", 2**70, float("inf"), ("C", 2, (0.5,))],
+        [np.int64(3), np.float32(0.1), np.str_("x"), np.bool_(True)],
+    ],
     ids=["mixed", "numpy"],
-)  # fmt: skip
+)
 def test_labels_keep_value_and_type(labels, tmp_path):
     graphs = relabelled(labels)
     model = fitted("wwl-linear", 0.0, graphs=graphs)
@@ -170,22 +185,24 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
-    [("kernel.weights", lambda x: x[:-1], "must have the shape"),
-     ("kernel.weights", lambda x: x - 10, "weights must be at least 0"),
-     ("coefficients", lambda x: x.T.copy(), "must have the shape"),
-     ("levels.0.own", lambda x: x + 100, "own must be at least 0 and below 4"),
-     ("levels.1.child_keys", lambda x: x - 1, "child_keys must be at least 0"),
-     ("levels.0.child_offsets", lambda x: x + 1, "must ascend from 0"),
-     ("levels.0.child_offsets", lambda x: np.r_[0, 2**63 - 1, -(2**63), x[3:]], "ascend from 0"),
-     ("histograms.graphs", lambda x: x + 1, "graphs must be at least 0 and below 40"),
-     ("histograms.graphs", lambda x: x[::-1].copy(), "graphs must ascend within a pattern"),
-     ("histograms.counts", lambda x: x - 1, "counts must be at least 1"),
-     ("histograms.counts", lambda x: x + 1, "counts must add up"),
-     ("histograms.level_offsets", lambda x: np.r_[0, 1, x[2:]], "add up|patterns of the voc"),
-     ("targets", lambda x: x + 1, "targets must be at least 0 and below 2"),
-     ("basis_indices", lambda x: x + 1000, "basis_indices must be"),
-     ("basis_indices", lambda x: x[::-1].copy(), "must ascend")],
-)  # fmt: skip
+    [
+        ("kernel.weights", lambda x: x[:-1], "must have the shape"),
+        ("kernel.weights", lambda x: x - 10, "weights must be at least 0"),
+        ("coefficients", lambda x: x.T.copy(), "must have the shape"),
+        ("levels.0.own", lambda x: x + 100, "own must be at least 0 and below 4"),
+        ("levels.1.child_keys", lambda x: x - 1, "child_keys must be at least 0"),
+        ("levels.0.child_offsets", lambda x: x + 1, "must ascend from 0"),
+        ("levels.0.child_offsets", lambda x: np.r_[0, 2**63 - 1, -(2**63), x[3:]], "ascend from 0"),
+        ("histograms.graphs", lambda x: x + 1, "graphs must be at least 0 and below 40"),
+        ("histograms.graphs", lambda x: x[::-1].copy(), "graphs must ascend within a pattern"),
+        ("histograms.counts", lambda x: x - 1, "counts must be at least 1"),
+        ("histograms.counts", lambda x: x + 1, "counts must add up"),
+        ("histograms.level_offsets", lambda x: np.r_[0, 1, x[2:]], "add up|patterns of the voc"),
+        ("targets", lambda x: x + 1, "targets must be at least 0 and below 2"),
+        ("basis_indices", lambda x: x + 1000, "basis_indices must be"),
+        ("basis_indices", lambda x: x[::-1].copy(), "must ascend"),
+    ],
+)
 def test_arrays_that_do_not_fit_together(path, name, change, message):
     refuse(path, lambda r: r.set_array(name, change(r.array(name))), message)
 
@@ -218,27 +235,35 @@ VOCABULARY = ("model", "patterns", "forest", "vocabularies", "$tuple", 0)
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(lambda r: r.members.pop(r.member("basis_indices")), "basis_indices' is missing"),
-     (put("model", classes={"$list": ["int64", [2, 1]]}), "classes must be two or more"),
-     (put("model", classes={"$list": ["object", ["a", 1]]}), "classes must be two or more"),
-     (put("model", classes={"$list": ["object", [{"$tuple": [1]}, {"$tuple": [2]}]]}), "classes"),
-     (put(*VOCABULARY, node_alphabet={"$tuple": [{"a": 1}, 1, 2, 3]}), "can be hashed"),
-     (put(*VOCABULARY, node_alphabet={"$tuple": [0, 1, 2, {"$float": "nan"}]}), "different labels"),
-     (put("model", "patterns", first_depth=9), "first_depth"),
-     (put("model", "patterns", kind="subtree"), "kind of pair feature"),
-     (put("model", "decision", "kernel", name="none"), "kernel must be one of"),
-     (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
-     (put("model", "choice", learner={"solver": "luck"}), "'solver' parameter"),
-     (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
-     (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
-     (put(estimator="GraphClassifier"), "'estimator' is"),
-     (put(estimator=["GraphSVC"]), "'estimator' is"),
-     (put(parameters=[]), "'parameters':"),
-     (put("parameters", n_jobs=100_000), "n_jobs must be"),
-     (put("parameters", more=1), "unexpected keyword argument 'more'"),
-     (put("parameters", learner=3), "'parameters': "),
-     (put("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
-     (lambda r: r.manifest.update(format="other"), "no treelens model")],
-)  # fmt: skip
+    [
+        (lambda r: r.members.pop(r.member("basis_indices")), "basis_indices' is missing"),
+        (put("model", classes={"$list": ["int64", [2, 1]]}), "classes must be two or more"),
+        (put("model", classes={"$list": ["object", ["a", 1]]}), "classes must be two or more"),
+        (
+            put("model", classes={"$list": ["object", [{"$tuple": [1]}, {"$tuple": [2]}]]}),
+            "classes",
+        ),
+        (put(*VOCABULARY, node_alphabet={"$tuple": [{"a": 1}, 1, 2, 3]}), "can be hashed"),
+        (
+            put(*VOCABULARY, node_alphabet={"$tuple": [0, 1, 2, {"$float": "nan"}]}),
+            "different labels",
+        ),
+        (put("model", "patterns", first_depth=9), "first_depth"),
+        (put("model", "patterns", kind="subtree"), "kind of pair feature"),
+        (put("model", "decision", "kernel", name="none"), "kernel must be one of"),
+        (put("model", "choice", best_params={"depth": "2"}), "best_params must be"),
+        (put("model", "choice", learner={"solver": "luck"}), "'solver' parameter"),
+        (put("model", "choice", "cv_results", scores={}, losses={}, decisions={}), "on all"),
+        (put(estimator="Oracle"), "'estimator' is 'Oracle'"),
+        (put(estimator="GraphClassifier"), "'estimator' is"),
+        (put(estimator=["GraphSVC"]), "'estimator' is"),
+        (put(parameters=[]), "'parameters':"),
+        (put("parameters", n_jobs=100_000), "n_jobs must be"),
+        (put("parameters", more=1), "unexpected keyword argument 'more'"),
+        (put("parameters", learner=3), "'parameters': "),
+        (put("parameters", scoring="luck"), "'parameters': The 'scoring' parameter of GraphSVC"),
+        (lambda r: r.manifest.update(format="other"), "no treelens model"),
+    ],
+)
 def test_entries_that_are_missing_or_wrong(path, change, message):
     refuse(path, change, message)

@@ -12,10 +12,31 @@ import treelens as tl
 pytest.importorskip("rdkit")
 
 SMILES = [
-    "CCO", "CCN", "CCC", "CCCl", "CCBr", "c1ccccc1O", "c1ccccc1N", "c1ccccc1C", "CC(=O)O",
-    "CC(=O)N", "CCOC", "CCCCO", "CCCN", "C1CCCCC1", "C1CCNCC1", "OCCO", "NCCN", "CC#N", "C=CC",
-    "CC=O", "COC", "CSC", "CCS", "c1ccncc1",
-]  # fmt: skip
+    "CCO",
+    "CCN",
+    "CCC",
+    "CCCl",
+    "CCBr",
+    "c1ccccc1O",
+    "c1ccccc1N",
+    "c1ccccc1C",
+    "CC(=O)O",
+    "CC(=O)N",
+    "CCOC",
+    "CCCCO",
+    "CCCN",
+    "C1CCCCC1",
+    "C1CCNCC1",
+    "OCCO",
+    "NCCN",
+    "CC#N",
+    "C=CC",
+    "CC=O",
+    "COC",
+    "CSC",
+    "CCS",
+    "c1ccncc1",
+]
 IDS = [f"cpd-{k}" for k in range(len(SMILES))]
 
 

@@ -139,8 +139,12 @@ def test_sharing_equals_a_pipeline_of_our_own_parts(data, splits):
 
 
 def test_the_second_stage_tries_radii_at_leading_settings_only(data, splits):
-    candidates = [Candidate(radius, depth, "wwl", gamma, 1.0)
-                  for radius in (0.0, 1.0) for depth in (1, 2) for gamma in (0.1, 1.0)]  # fmt: skip
+    candidates = [
+        Candidate(radius, depth, "wwl", gamma, 1.0)
+        for radius in (0.0, 1.0)
+        for depth in (1, 2)
+        for gamma in (0.1, 1.0)
+    ]
     result = staged_search(search_of(data, splits), candidates)
     uniform = search_of(data, splits).run([c for c in candidates if c.weight_radius == 0])
     leading = set(leading_settings(uniform))
@@ -307,8 +311,10 @@ def test_of_equals_the_lower_loss_and_then_the_simplest():
     scores = {C: [0.9], B: [0.9], A: [0.9]}
     assert SearchResult(1, 0.2, scores, {A: [0.5], B: [0.4], C: [0.4]}).best() == B
     assert SearchResult(1, 0.2, scores, {A: [0.4], B: [0.4], C: [0.4]}).best() == A
-    assert SearchResult(1, 0.2, scores, {A: [0.4], B: [0.4], C: [0.4]}).best(
-        lambda c: c.depth > 1) == B  # fmt: skip
+    assert (
+        SearchResult(1, 0.2, scores, {A: [0.4], B: [0.4], C: [0.4]}).best(lambda c: c.depth > 1)
+        == B
+    )
     assert SearchResult(2, 0.2, scores, {}).best() is None
     third = {A: [0.1, 0.2, 0.3], B: [0.3, 0.2, 0.1]}  # means that differ in the last bits
     assert sum(third[A]) != sum(third[B])

@@ -36,11 +36,25 @@ _SHARES = ("accuracy", "balanced_accuracy", "recall", "precision", "coverage")  
 _LONG_TITLES = {"coverage": "within 90 % interval", "balanced_accuracy": "balanced accuracy"}
 # Parameters of the library, which its messages name, and the options they are here.
 _SAME_NAME = (
-    "smiles", "target", "task", "transform", "covariates", "qualifier", "duplicates", "wanted",
-    "training", "noise", "threshold", "kernel",
-)  # fmt: skip
-_PARAMETERS = {"names": "--id", "max_invalid": "--max-invalid", "on_missing": "--missing",
-               **{name: f"--{name}" for name in _SAME_NAME}}  # fmt: skip
+    "smiles",
+    "target",
+    "task",
+    "transform",
+    "covariates",
+    "qualifier",
+    "duplicates",
+    "wanted",
+    "training",
+    "noise",
+    "threshold",
+    "kernel",
+)
+_PARAMETERS = {
+    "names": "--id",
+    "max_invalid": "--max-invalid",
+    "on_missing": "--missing",
+    **{name: f"--{name}" for name in _SAME_NAME},
+}
 _PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
 
 
@@ -68,9 +82,14 @@ class Output:
         typer.echo(_one_line(text), err=True)
 
     def finish(
-        self, result: dict[str, Any], show: Callable[[Output, dict[str, Any]], None],
-        out: Path | None = None, title: str = "The table", table: Any = None, index: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        result: dict[str, Any],
+        show: Callable[[Output, dict[str, Any]], None],
+        out: Path | None = None,
+        title: str = "The table",
+        table: Any = None,
+        index: bool = False,
+    ) -> None:
         """Print the result, as JSON or for people, and the file it is in; write a table first."""
         if out is not None and table is not None:
             from treelens.storage.files import write_csv
@@ -88,9 +107,12 @@ class Output:
         self._console().print(_one_line(text), soft_wrap=True)
 
     def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "",
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        title: str = "",
         cut: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Print a table; numbers stand to the right, and columns to ``cut`` end where lines do."""
         from rich import box
         from rich.table import Table
@@ -199,9 +221,11 @@ def _show_version(wanted: bool) -> None:
 
 
 def treelens(
-    version: Annotated[bool, typer.Option(
-        "--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
-) -> None:  # fmt: skip
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
     """Learn from graphs to predict numbers or classes, and see which subtree patterns matter."""
 
 

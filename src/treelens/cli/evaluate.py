@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
-from treelens.graphs.errors import check_choice
+from treelens.errors import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 GP = {"gp": "auto", "gp_branches": "branches", "gp_depths": "depths", "gp_uniform": "uniform"}
 # Kernels of GraphSVC; with learned_ before the name, weights are learned by pairwise losses.
 SVC_KERNELS = {
-    "wl_subtree": ("wl-subtree", "wl-subtree-cosine"), "wl_oa": ("wl-oa", "tanimoto"),
-    "wwl": ("wwl",), "wl_tanimoto": ("tanimoto-rbf",),
-}  # fmt: skip
+    "wl_subtree": ("wl-subtree", "wl-subtree-cosine"),
+    "wl_oa": ("wl-oa", "tanimoto"),
+    "wwl": ("wwl",),
+    "wl_tanimoto": ("tanimoto-rbf",),
+}
 BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
 _SAME = 1e-9  # differences below this are rounding
@@ -30,30 +32,50 @@ _SAME = 1e-9  # differences below this are rounding
 
 @command
 def evaluate_cli(
-    output: Output, data: options.TrainingSource, training: options.Training,
-    split: Annotated[str, options.option(
-        "How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
-        "(whole clusters of similar molecules), time=COLUMN (train on the past), column=COLUMN "
-        "(train and test, or groups that stay together).",
-    )] = "random",
-    models: Annotated[str, options.option(
-        "gp (what 'treelens fit' does), gp_branches, gp_depths, gp_uniform; of classes also "
-        "svc, wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; of molecules also "
-        "ecfp_gp, ecfp_forest, boosting.",
-    )] = "gp,gp_uniform",
-    baselines: Annotated[bool, options.option(
-        "Add ecfp_gp, ecfp_forest, boosting: on fingerprints and descriptors.", "--baselines",
-    )] = False,
-    score: Annotated[str | None, options.option(
-        "The score that is tested.",
-        default="roc_auc; accuracy of several classes; rmse of numbers",
-    )] = None,
-    positive: Annotated[str | None, options.option(
-        "The class of PR AUC, recall and precision.", metavar="CLASS", default=options.POSITIVE,
-    )] = None,
+    output: Output,
+    data: options.TrainingSource,
+    training: options.Training,
+    split: Annotated[
+        str,
+        options.option(
+            "How test graphs are kept apart: random, scaffold (whole Murcko scaffolds), cluster "
+            "(whole clusters of similar molecules), time=COLUMN (train on the past), column=COLUMN "
+            "(train and test, or groups that stay together).",
+        ),
+    ] = "random",
+    models: Annotated[
+        str,
+        options.option(
+            "gp (what 'treelens fit' does), gp_branches, gp_depths, gp_uniform; of classes also "
+            "svc, wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; of molecules "
+            "also ecfp_gp, ecfp_forest, boosting.",
+        ),
+    ] = "gp,gp_uniform",
+    baselines: Annotated[
+        bool,
+        options.option(
+            "Add ecfp_gp, ecfp_forest, boosting: on fingerprints and descriptors.",
+            "--baselines",
+        ),
+    ] = False,
+    score: Annotated[
+        str | None,
+        options.option(
+            "The score that is tested.",
+            default="roc_auc; accuracy of several classes; rmse of numbers",
+        ),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        options.option(
+            "The class of PR AUC, recall and precision.",
+            metavar="CLASS",
+            default=options.POSITIVE,
+        ),
+    ] = None,
     folds: Annotated[int, options.option("Outer folds.", min=2)] = 5,
     repeats: Annotated[int, options.option("Repetitions of them.", min=1)] = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Compare models on DATA by nested cross-validation.
 
     All settings and thresholds are chosen within the training part of each outer fold, and copies
@@ -131,9 +153,13 @@ def rival_of(name: str, names: list[str]) -> str | None:
 
 
 def _evaluated(
-    output: Output, table: MoleculeTable, models: dict[str, Any], splits: Sequence[Split],
-    score: str | None, positive: str | None,
-) -> dict[str, Any]:  # fmt: skip
+    output: Output,
+    table: MoleculeTable,
+    models: dict[str, Any],
+    splits: Sequence[Split],
+    score: str | None,
+    positive: str | None,
+) -> dict[str, Any]:
     """Return scores of each model on the test parts, and paired tests, as plain data."""
     import numpy as np
     from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -154,18 +180,28 @@ def _evaluated(
     named = positive if code is None else positive or classes[code]
     beside = {"covariates": list(table.covariates)}
     found = cross_validate(
-        models, graphs, y, splits, positive=named,
+        models,
+        graphs,
+        y,
+        splits,
+        positive=named,
         fit_options={name: beside for name in models if name.endswith(WITH_COVARIATES)},
         progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
-    )  # fmt: skip
+    )
     dummy = DummyRegressor() if numbers else DummyClassifier()  # the mean; the most frequent class
     simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"][
-        "rmse" if numbers else "accuracy"]  # fmt: skip
+        "rmse" if numbers else "accuracy"
+    ]
     names = list(models)
     return {
-        "source": table.source, "target": table.target, "task": table.task,
-        "noun": noun_of(graphs.recipe), "n_graphs": len(graphs), "n_splits": len(splits),
-        "n_tested": int(np.mean([len(test) for _, test in splits])), "positive": named,
+        "source": table.source,
+        "target": table.target,
+        "task": table.task,
+        "noun": noun_of(graphs.recipe),
+        "n_graphs": len(graphs),
+        "n_splits": len(splits),
+        "n_tested": int(np.mean([len(test) for _, test in splits])),
+        "positive": named,
         **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
         "mean_rmse" if numbers else "majority": float(np.mean(simple)),
         "models": [
@@ -177,7 +213,7 @@ def _evaluated(
             float(np.mean([len(test) / len(train) for train, test in splits])),
             lambda name: rival_of(name, names),
         ),
-    }  # fmt: skip
+    }
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -188,8 +224,11 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     known = NUMBER_SCORES if numbers else CLASS_SCORES
     others = [name for name in known if any(model[name] is not None for model in models)]
     shown = [tested, *(name for name in others if name not in (tested, "nlpd"))][:4]
-    simple, reference, value = ("mean of all", "rmse", "mean_rmse") if numbers else (
-        "most frequent class", "accuracy", "majority")  # fmt: skip
+    simple, reference, value = (
+        ("mean of all", "rmse", "mean_rmse")
+        if numbers
+        else ("most frequent class", "accuracy", "majority")
+    )
     value = score_text(reference, result[value])
     rows = [[simple, *(value if name == reference else "" for name in shown)]]
     for model in models:
@@ -202,8 +241,11 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     parts = "one test part" if n == 1 else f"{n} test parts"
     size = f"{result['n_graphs']} {result['noun']}"
     title, more = known[tested]
-    output.table(["model", *(known[name][0] for name in shown)], rows,
-                 f"{result['source']}: {size}, {parts}, split by {result['split']}")  # fmt: skip
+    output.table(
+        ["model", *(known[name][0] for name in shown)],
+        rows,
+        f"{result['source']}: {size}, {parts}, split by {result['split']}",
+    )
     if result["tests"]:
         columns = ["model", "against", f"difference of {title}", "p (Holm)"]
         output.table(columns, map(_verdict, result["tests"]))

@@ -16,10 +16,14 @@ _LONGEST = 14  # characters of a molecule: a line has 80
 
 @command
 def explain_cli(
-    output: Output, model: options.ModelPath, data: options.Data,
-    out: options.Out = Path("report.html"), target: options.Truth = None,
-    smiles: options.Smiles = None, jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+    output: Output,
+    model: options.ModelPath,
+    data: options.Data,
+    out: options.Out = Path("report.html"),
+    target: options.Truth = None,
+    smiles: options.Smiles = None,
+    jobs: options.Jobs = -1,
+) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
@@ -29,14 +33,17 @@ def explain_cli(
 
 @command
 def fragments_cli(
-    output: Output, model: options.ModelPath, data: options.Data,
+    output: Output,
+    model: options.ModelPath,
+    data: options.Data,
     top: Annotated[int, options.option("At most so many.", min=1)] = 40,
     target: options.Truth = None,
     out: Annotated[
         Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
-    smiles: options.Smiles = None, jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+    smiles: options.Smiles = None,
+    jobs: options.Jobs = -1,
+) -> None:
     """Print the fragments of DATA that change predictions most.
 
     Best with the data that the MODEL was fitted to: each graph is then explained by the others.
@@ -48,10 +55,12 @@ def fragments_cli(
     y = None if target is None or rows.y is None else rows.learned()[1]
     table = loaded.fragments(rows.graphs, y, n_fragments=top)
     result: dict[str, Any] = {
-        "model": str(model), "noun": noun_of(rows.graphs.recipe), "n_graphs": len(rows.graphs),
+        "model": str(model),
+        "noun": noun_of(rows.graphs.recipe),
+        "n_graphs": len(rows.graphs),
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         **{str(name): value for name, value in table.attrs.items()},
-    }  # fmt: skip
+    }
     output.finish(result, _show_fragments, out, table=table, index=True)
 
 
@@ -62,11 +71,14 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         return
     rows = [
         [
-            row["rank"], row["name"] or row["pattern"], row.get("smarts") or "",
-            f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"],
+            row["rank"],
+            row["name"] or row["pattern"],
+            row.get("smarts") or "",
+            f"{row['effect']:+.3f} ± {row['error']:.3f}",
+            row["support"],
         ]
         for row in result["fragments"]
-    ]  # fmt: skip
+    ]
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
     columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
     title = "Fragments and their effects (± standard error), each beyond those above it"
@@ -91,12 +103,15 @@ def patterns_cli(
     output: Output,
     model: options.ModelPath,
     top: Annotated[int, options.option("How many to print.", min=0)] = 20,
-    sort: Annotated[Literal["auto", "weight", "difference", "support"], options.option(
-        "difference: between classes, or between graphs with and without it; auto: weight "
-        "where weights were learned, else difference.",
-    )] = "auto",
+    sort: Annotated[
+        Literal["auto", "weight", "difference", "support"],
+        options.option(
+            "difference: between classes, or between graphs with and without it; auto: weight "
+            "where weights were learned, else difference.",
+        ),
+    ] = "auto",
     out: options.CsvOut = None,
-) -> None:  # fmt: skip
+) -> None:
     """Print the patterns of a MODEL with weights and classes."""
     from treelens.estimators.fit_summary import pattern_summary
 
@@ -117,11 +132,16 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     if "mean_with" in first:
         side = {"mean with it": "mean_with", "mean without": "mean_without"}
     rows = [
-        [row["pattern"], row["depth"], float(row["weight"]), row["support"],
-         *(row[x] if x != "class" else str(row[x]) for x in side.values()),
-         float(row["difference"])]
+        [
+            row["pattern"],
+            row["depth"],
+            float(row["weight"]),
+            row["support"],
+            *(row[x] if x != "class" else str(row[x]) for x in side.values()),
+            float(row["difference"]),
+        ]
         for row in patterns
-    ]  # fmt: skip
+    ]
     title = f"Patterns: {len(rows)} of {result['n_patterns']}"
     title += "" if result["learned"] else " (weights are uniform)"
     columns = ["pattern", "depth", "weight", result["noun"], *side, result["compared"]]
@@ -139,7 +159,7 @@ def info_cli(output: Output, model: options.ModelPath) -> None:
 
 def covariate_list(facts: dict[str, Any]) -> str:
     """Return covariates and descriptors in words."""
-    from treelens.graphs.errors import first_few
+    from treelens.errors import first_few
 
     names = [name for name in facts["names"] if not name.startswith("rdkit:")]
     n_descriptors = len(facts["names"]) - len(names)
@@ -150,15 +170,25 @@ def covariate_list(facts: dict[str, Any]) -> str:
 
 def _show_info(output: Output, result: dict[str, Any]) -> None:
     table = (result["recipe"] or {}).get("table") or {}
-    output.facts({
-        "kind": result["kind"], "predicts": result["target_in_words"] or result["task"],
-        "classes": result["classes"],
-    }, f"{result['model']} ({result['bytes']:,} bytes)")  # fmt: skip
-    output.facts({
-        "file": table.get("source"), "molecules in column": table.get("smiles"),
-        "rows named by": table.get("ids"), **(table.get("counts") or {}),
-        "read from": result["recipe_in_words"], "training data": result["training_data"],
-    }, "Fitted to")  # fmt: skip
+    output.facts(
+        {
+            "kind": result["kind"],
+            "predicts": result["target_in_words"] or result["task"],
+            "classes": result["classes"],
+        },
+        f"{result['model']} ({result['bytes']:,} bytes)",
+    )
+    output.facts(
+        {
+            "file": table.get("source"),
+            "molecules in column": table.get("smiles"),
+            "rows named by": table.get("ids"),
+            **(table.get("counts") or {}),
+            "read from": result["recipe_in_words"],
+            "training data": result["training_data"],
+        },
+        "Fitted to",
+    )
     for title, key in (("Kernel", "kernel"), ("Sizes", "sizes"), ("Weight of levels", "levels")):
         output.facts(result[key], title)
     if result["learning"]:
@@ -176,22 +206,34 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def suggest_cli(
-    output: Output, model: options.ModelPath, pool: options.Data,
+    output: Output,
+    model: options.ModelPath,
+    pool: options.Data,
     n: Annotated[int, options.option("How many to choose.", min=1)] = 24,
-    strategy: Annotated[str, options.option(
-        "expected_improvement, ucb (see --exploration), thompson, greedy or uncertainty.",
-    )] = "expected_improvement",
+    strategy: Annotated[
+        str,
+        options.option(
+            "expected_improvement, ucb (see --exploration), thompson, greedy or uncertainty.",
+        ),
+    ] = "expected_improvement",
     minimize: options.Minimize = False,
-    where: Annotated[str | None, options.option(
-        "Such as 'MW < 500 and price <= 5': descriptors or columns.", metavar="CONDITION",
-    )] = None,
+    where: Annotated[
+        str | None,
+        options.option(
+            "Such as 'MW < 500 and price <= 5': descriptors or columns.",
+            metavar="CONDITION",
+        ),
+    ] = None,
     wanted: options.Wanted = None,
-    exploration: Annotated[float, options.option(
-        "Standard deviations that ucb adds.", min=0.0)] = 1.0,
-    out: options.CsvOut = None, smiles: options.Smiles = None, ids: options.Ids = None,
+    exploration: Annotated[
+        float, options.option("Standard deviations that ucb adds.", min=0.0)
+    ] = 1.0,
+    out: options.CsvOut = None,
+    smiles: options.Smiles = None,
+    ids: options.Ids = None,
     seed: Annotated[int, options.option("Of thompson.", min=0)] = 0,
     jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+) -> None:
     """Choose candidates of DATA to measure next.
 
     One line a choice, the first choice first: position in DATA (from 0), name, prediction with its
@@ -205,14 +247,25 @@ def suggest_cli(
     table = options.read_data(pool, smiles=smiles, names=ids, model=loaded)
     output.note(*table.notes)
     found = suggest(
-        loaded, table, n, strategy, not minimize, where=where, wanted=wanted,
-        exploration=exploration, random_state=seed,
-    )  # fmt: skip
+        loaded,
+        table,
+        n,
+        strategy,
+        not minimize,
+        where=where,
+        wanted=wanted,
+        exploration=exploration,
+        random_state=seed,
+    )
     result: dict[str, Any] = {
-        "model": str(model), "pool": pool, "n_candidates": len(table.graphs),
-        "n_meeting_condition": found.attrs["n_candidates"], "wanted": found.attrs["wanted"],
-        "strategy": strategy, "suggestions": found.to_dict("records"),
-    }  # fmt: skip
+        "model": str(model),
+        "pool": pool,
+        "n_candidates": len(table.graphs),
+        "n_meeting_condition": found.attrs["n_candidates"],
+        "wanted": found.attrs["wanted"],
+        "strategy": strategy,
+        "suggestions": found.to_dict("records"),
+    }
     output.finish(result, _show_suggestions, out, table=found)
 
 
@@ -243,21 +296,28 @@ def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def advise_cli(
-    output: Output, model: options.ModelPath,
+    output: Output,
+    model: options.ModelPath,
     lead: Annotated[str, options.argument("LEAD", "A SMILES, or a file that begins with it.")],
     n: Annotated[int, options.option("How many changes.", min=1)] = 50,
-    minimize: options.Minimize = False, wanted: options.Wanted = None,
-    training: Annotated[str | None, options.option(
-        "The table that the model was fitted to.", metavar="FILE",
-        default="the molecules that the model keeps",
-    )] = None,
+    minimize: options.Minimize = False,
+    wanted: options.Wanted = None,
+    training: Annotated[
+        str | None,
+        options.option(
+            "The table that the model was fitted to.",
+            metavar="FILE",
+            default="the molecules that the model keeps",
+        ),
+    ] = None,
     min_pairs: Annotated[int, options.option("Pairs that must show a change.", min=1)] = 1,
-    largest: Annotated[int, options.option(
-        "Heavy atoms of a substituent.", "--largest-change", min=1)] = 10,
+    largest: Annotated[
+        int, options.option("Heavy atoms of a substituent.", "--largest-change", min=1)
+    ] = 10,
     out: options.CsvOut = None,
     html: Annotated[Path | None, options.option("Write a page with drawings.")] = None,
     jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+) -> None:
     """Predict what replacing a substituent of a LEAD would do.
 
     Replacements are those that matched pairs of the training molecules show. Each line: the change,
@@ -279,13 +339,21 @@ def advise_cli(
     if training is not None:
         known = options.read_for_model(output, training, loaded, learn=True)
     table = advise(
-        loaded, texts[0], n, not minimize, wanted=wanted, min_pairs=min_pairs,
-        largest_change=largest, training=known,
-    )  # fmt: skip
+        loaded,
+        texts[0],
+        n,
+        not minimize,
+        wanted=wanted,
+        min_pairs=min_pairs,
+        largest_change=largest,
+        training=known,
+    )
     result: dict[str, Any] = {
-        "model": str(model), "lead": texts[0], "wanted": table.attrs["wanted"],
+        "model": str(model),
+        "lead": texts[0],
+        "wanted": table.attrs["wanted"],
         "advice": table.to_dict("records"),
-    }  # fmt: skip
+    }
     if html is not None:
         result["html"] = str(write_advice(table, texts[0], html))
     output.finish(result, _show_advice, out, table=table)
@@ -295,14 +363,16 @@ def _show_advice(output: Output, result: dict[str, Any]) -> None:
     opposite = [row["pair_mean"] * row["difference"] < 0 for row in result["advice"]]
     rows = [
         {
-            "change": row["change"], "molecule": row["smiles"],
+            "change": row["change"],
+            "molecule": row["smiles"],
             "difference": f"{row['difference']:+.3g} ± {row['std']:.2g}",
             "mean of pairs": f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}",
             "domain": "yes" if row["in_domain"] else "no",
-            "weight": f"{row['weight_change']:+.1f}", "logP": f"{row['logp_change']:+.2f}",
+            "weight": f"{row['weight_change']:+.1f}",
+            "logP": f"{row['logp_change']:+.2f}",
         }
         for row, against in zip(result["advice"], opposite, strict=True)
-    ]  # fmt: skip
+    ]
     title = f"Changes of {result['lead']}"
     if result["wanted"] is not None:
         title += f", towards class {result['wanted']} (differences of the decision value)"
@@ -328,15 +398,17 @@ def _show_first(
 @command
 def serve_cli(
     output: Output,
-    models: Annotated[list[Path], options.argument(
-        "MODEL", "Models of molecules, one for each target.")],
+    models: Annotated[
+        list[Path], options.argument("MODEL", "Models of molecules, one for each target.")
+    ],
     port: Annotated[int, options.option("0: any that is free.", min=0, max=65535)] = 8765,
-    host: Annotated[str, options.option(
-        "The address; 0.0.0.0 lets colleagues in, without a password.")] = _LOCAL,
+    host: Annotated[
+        str, options.option("The address; 0.0.0.0 lets colleagues in, without a password.")
+    ] = _LOCAL,
     max_molecules: Annotated[int, options.option("Most molecules of a request.", min=1)] = 5000,
     seconds: Annotated[float, options.option("Longest time of a request.", min=1.0)] = 60.0,
     jobs: options.Jobs = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Open a local page to predict and explain with MODELs.
 
     Paste SMILES or upload a table: the page shows predictions, the atoms that raise or lower them,

@@ -24,35 +24,59 @@ SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision"
 
 @command
 def fit_cli(
-    output: Output, data: options.TrainingSource, training: options.Training,
-    out: options.Out = Path("model.treelens"), ids: options.Ids = None,
-    method: Annotated[Literal["gp", "svc"], options.option(
-        "gp: a Gaussian process; svc: a support vector machine (classes only).",
-    )] = "gp",
-    weights: Annotated[Literal["auto", "uniform", "depths", "branches"], options.option(
-        "gp: weights of patterns are all the same (uniform), one for each depth, or one for each "
-        "branch of patterns; auto: what is best on held-out graphs.",
-    )] = "auto",
-    kernel: Annotated[str, options.option(
-        f"svc: one or several of {', '.join(KERNELS)}; auto: wwl,tanimoto-rbf.",
-    )] = "auto",
-    weight_radius: Annotated[str, options.option(
-        "svc: how far weights may be from 1; 0: uniform weights; or several (0,1,4).",
-    )] = "auto",
+    output: Output,
+    data: options.TrainingSource,
+    training: options.Training,
+    out: options.Out = Path("model.treelens"),
+    ids: options.Ids = None,
+    method: Annotated[
+        Literal["gp", "svc"],
+        options.option(
+            "gp: a Gaussian process; svc: a support vector machine (classes only).",
+        ),
+    ] = "gp",
+    weights: Annotated[
+        Literal["auto", "uniform", "depths", "branches"],
+        options.option(
+            "gp: weights of patterns are all the same (uniform), one for each depth, or one for "
+            "each branch of patterns; auto: what is best on held-out graphs.",
+        ),
+    ] = "auto",
+    kernel: Annotated[
+        str,
+        options.option(
+            f"svc: one or several of {', '.join(KERNELS)}; auto: wwl,tanimoto-rbf.",
+        ),
+    ] = "auto",
+    weight_radius: Annotated[
+        str,
+        options.option(
+            "svc: how far weights may be from 1; 0: uniform weights; or several (0,1,4).",
+        ),
+    ] = "auto",
     scoring: Annotated[
-        Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"], options.option(
-        "svc: what settings are chosen by; auto: accuracy, where no class is rare.",
-    )] = "auto",
+        Literal["auto", "accuracy", "balanced_accuracy", "roc_auc"],
+        options.option(
+            "svc: what settings are chosen by; auto: accuracy, where no class is rare.",
+        ),
+    ] = "auto",
     top: Annotated[int, options.option("How many patterns to print.", min=0)] = 0,
-    fragments: Annotated[int | None, options.option(
-        "How many fragments to print.", min=0,
-        default="5; none of more than two classes or 3,000 graphs, which takes a while",
-    )] = None,
-    training_data: Annotated[bool, options.option(
-        "Whether names and SMILES of training molecules are in the model file. Pattern counts and "
-        "values always are.",
-    )] = True,
-) -> None:  # fmt: skip
+    fragments: Annotated[
+        int | None,
+        options.option(
+            "How many fragments to print.",
+            min=0,
+            default="5; none of more than two classes or 3,000 graphs, which takes a while",
+        ),
+    ] = None,
+    training_data: Annotated[
+        bool,
+        options.option(
+            "Whether names and SMILES of training molecules are in the model file. Pattern counts "
+            "and values always are.",
+        ),
+    ] = True,
+) -> None:
     """Learn from DATA to predict a number or a class.
 
     Fits a Gaussian process on subtree patterns of the graphs. Prints leave-one-out scores and the
@@ -64,10 +88,16 @@ def fit_cli(
 
     svc = method == "svc"
     own = {"--kernel": kernel, "--weight-radius": weight_radius, "--scoring": scoring}
-    others = own if not svc else {
-        "--weights": weights, "--covariates": training.covariates,
-        "--descriptors": training.descriptors, "--threshold": training.threshold,
-    }  # fmt: skip
+    others = (
+        own
+        if not svc
+        else {
+            "--weights": weights,
+            "--covariates": training.covariates,
+            "--descriptors": training.descriptors,
+            "--threshold": training.threshold,
+        }
+    )
     for option, value in others.items():
         if value not in (None, "auto"):
             raise ValueError(f"{option} is an option of --method {'gp' if svc else 'svc'}.")
@@ -97,9 +127,13 @@ def fit_cli(
 
 
 def fit_model(
-    data: MoleculeTable, method: str, settings: dict[str, Any], threshold: str = "auto",
-    top: int = 0, fragments: int | None = None,
-) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+    data: MoleculeTable,
+    method: str,
+    settings: dict[str, Any],
+    threshold: str = "auto",
+    top: int = 0,
+    fragments: int | None = None,
+) -> tuple[Any, dict[str, Any]]:
     """Fit a model, and return it with a summary as plain data."""
     from treelens.estimators import fit_summary
 
@@ -113,10 +147,13 @@ def fit_model(
         model = tl.GraphClassifier(**settings, threshold=threshold)
     model.fit(data.graphs, data.y, **beside)
     result = {
-        "method": method, "task": data.task, "data": fit_summary.data_summary(data),
-        **fit_summary.fit_summary(model), **fit_summary.pattern_summary(model, top),
+        "method": method,
+        "task": data.task,
+        "data": fit_summary.data_summary(data),
+        **fit_summary.fit_summary(model),
+        **fit_summary.pattern_summary(model, top),
         **fit_summary.first_fragments(model, data.graphs, fragments),
-    }  # fmt: skip
+    }
     return model, {**result, "seconds": time.perf_counter() - start}
 
 
@@ -152,8 +189,11 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     shown = SCORES if scores.get("positive") else (*SCORES, "balanced_accuracy")
     heads = {name: score_title(name) for name in shown if ours.get(name) is not None}
     sides = {"mean of all": "mean", "most frequent class": "majority", "this model": "model"}
-    rows = [[title, *(score_text(n, scores[side].get(n)) for n in heads)]
-            for title, side in sides.items() if side in scores]  # fmt: skip
+    rows = [
+        [title, *(score_text(n, scores[side].get(n)) for n in heads)]
+        for title, side in sides.items()
+        if side in scores
+    ]
     scale = result["data"]["transform"]
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
@@ -233,12 +273,17 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         name = shortened(f"{row['name']}, {shown}" if row["name"] else shown, _LONGEST_NAME)
         name += f", for {row['class_label']}" if "class_label" in row else ""
         both = (row["measured_with"], row["measured_without"])
-        rows.append([
-            name + (" (!)" if row["confounders"] else ""),
-            f"{row['effect']:+.3f} ± {row['error']:.3f}", row["support"],
-            *("" if x is None else f"{x:#.3g}".rstrip(".") if numbers else percent(x)
-              for x in both),
-        ])  # fmt: skip
+        rows.append(
+            [
+                name + (" (!)" if row["confounders"] else ""),
+                f"{row['effect']:+.3f} ± {row['error']:.3f}",
+                row["support"],
+                *(
+                    "" if x is None else f"{x:#.3g}".rstrip(".") if numbers else percent(x)
+                    for x in both
+                ),
+            ]
+        )
     toward, scale = result["toward"], result["data"]["transform"]
     named = "" if toward is None else shortened(toward, _LONGEST_CLASS)
     mean = f"mean {scale or ''}".strip() if numbers else named or "share"
@@ -267,7 +312,8 @@ def _show_each(output: Output, result: dict[str, Any]) -> None:
             name = "r2" if each["task"] == "regression" else "roc_auc"
             value = each["leave_one_out"]["model"][name]
             score = f"leave-one-out {score_title(name)} {value:.3f}"
-        rows.append([each["data"]["target"], each["task"], each["data"]["n_graphs"], score,
-                     each["model"]])  # fmt: skip
+        rows.append(
+            [each["data"]["target"], each["task"], each["data"]["n_graphs"], score, each["model"]]
+        )
     columns = ["target", "task", result["models"][0]["noun"], "score", "model"]
     output.table(columns, rows, "All targets")

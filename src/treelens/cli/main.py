@@ -21,9 +21,18 @@ from treelens.cli.fit import SCORES, fit_cli, fit_model, show_fit
 from treelens.cli.predict import predict_cli
 
 REQUIRED = (
-    "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "psutil", "pooch", "rich",
-    "typer", "jinja2",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "pandas",
+    "joblib",
+    "psutil",
+    "pooch",
+    "rich",
+    "typer",
+    "jinja2",
+)
 EXTRAS = {  # package: what it is for
     "rdkit": "molecules: SMILES and SDF",
     "pyarrow": "Parquet tables",
@@ -53,7 +62,8 @@ def doctor_cli(output: Output) -> None:
         problems.append(f"TREELENS_DATA={data} is not a folder: correct it, or unset it.")
     found = [row["name"] for row in list_datasets() if row["path"] is not None]
     result = {
-        "treelens": tl.__version__, "python": platform.python_version(),
+        "treelens": tl.__version__,
+        "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": {name: _version(name) for name in REQUIRED},
         "extras": {
@@ -63,11 +73,14 @@ def doctor_cli(output: Output) -> None:
         "processors": joblib.cpu_count(),  # which a container may limit
         "memory_gigabytes": psutil.virtual_memory().available / 1e9,
         "folders": {
-            "TREELENS_DATA": data, "downloads": str(cache_folder()), "data_sets_here": found,
+            "TREELENS_DATA": data,
+            "downloads": str(cache_folder()),
+            "data_sets_here": found,
         },
-        "seconds_to_learn": _try_to_learn(problems), "problems": problems,
+        "seconds_to_learn": _try_to_learn(problems),
+        "problems": problems,
         "healthy": not problems,
-    }  # fmt: skip
+    }
     output.finish(result, _show_health)
     raise typer.Exit(console.FAILED if problems else console.OK)
 
@@ -95,17 +108,21 @@ def _try_to_learn(problems: list[str]) -> float:
 
 def _show_health(output: Output, result: dict[str, Any]) -> None:
     folders = result["folders"]
-    output.facts({
-        **{name: result[name] for name in ("treelens", "python", "platform", "processors")},
-        "memory available": f"{result['memory_gigabytes']:.1f} GB",
-        "packages": [f"{name} {number}" for name, number in result["versions"].items()],
-        "TREELENS_DATA": folders["TREELENS_DATA"] or "not set",
-        "downloads": folders["downloads"],
-        "data sets here": folders["data_sets_here"] or "none",
-        "two tiny fits": f"{result['seconds_to_learn']:.1f} s",
-    })  # fmt: skip
-    rows = [[name, extra["version"] or f"missing: {extra['get']}", extra["for"]]
-            for name, extra in result["extras"].items()]  # fmt: skip
+    output.facts(
+        {
+            **{name: result[name] for name in ("treelens", "python", "platform", "processors")},
+            "memory available": f"{result['memory_gigabytes']:.1f} GB",
+            "packages": [f"{name} {number}" for name, number in result["versions"].items()],
+            "TREELENS_DATA": folders["TREELENS_DATA"] or "not set",
+            "downloads": folders["downloads"],
+            "data sets here": folders["data_sets_here"] or "none",
+            "two tiny fits": f"{result['seconds_to_learn']:.1f} s",
+        }
+    )
+    rows = [
+        [name, extra["version"] or f"missing: {extra['get']}", extra["for"]]
+        for name, extra in result["extras"].items()
+    ]
     output.table(["extra", "version", "for"], rows)
     for problem in result["problems"]:
         output.line(f"PROBLEM: {problem}")
@@ -117,9 +134,11 @@ def _show_health(output: Output, result: dict[str, Any]) -> None:
 
 @command
 def demo_cli(
-    output: Output, out: options.Out = Path("treelens-demo.html"), seed: options.Seed = 0,
+    output: Output,
+    out: options.Out = Path("treelens-demo.html"),
+    seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+) -> None:
     """Learn on real molecules and write a report.
 
     Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs of
@@ -209,8 +228,10 @@ def list_cli(output: Output, folder: Folder = None) -> None:
 def _show_list(output: Output, result: dict[str, Any]) -> None:
     absent = {True: "not here; 'fetch' gets it", False: "not here"}
     names = ("name", "kind", "n_graphs", "description")
-    rows = [[*(row[name] for name in names), str(row["path"] or absent[row["downloadable"]])]
-            for row in result["datasets"]]  # fmt: skip
+    rows = [
+        [*(row[name] for name in names), str(row["path"] or absent[row["downloadable"]])]
+        for row in result["datasets"]
+    ]
     output.table(["name", "kind", "graphs", "what", "where"], rows)
 
 
@@ -226,15 +247,20 @@ def describe_cli(output: Output, name: Name, folder: Folder = None) -> None:
     sizes = graphs.sizes
     classes, counts = np.unique(y, return_counts=True)
     facts = {
-        "name": name, "description": dataset_info(name).description, "n_graphs": len(graphs),
+        "name": name,
+        "description": dataset_info(name).description,
+        "n_graphs": len(graphs),
         "classes": dict(zip(map(str, classes.tolist()), counts.tolist(), strict=True)),
-        "n_nodes": graphs.n_nodes, "n_edges": graphs.n_edges,
+        "n_nodes": graphs.n_nodes,
+        "n_edges": graphs.n_edges,
         "nodes_per_graph": {
-            "smallest": int(sizes.min()), "mean": float(sizes.mean()), "largest": int(sizes.max()),
+            "smallest": int(sizes.min()),
+            "mean": float(sizes.mean()),
+            "largest": int(sizes.max()),
         },
         "node_labels": [str(label) for label in graphs.node_alphabet],
         "edge_labels": None if graphs.edge_alphabet is None else list(graphs.edge_alphabet),
-    }  # fmt: skip
+    }
     output.finish(facts, Output.facts)
 
 
@@ -271,15 +297,28 @@ def _show_files(output: Output, result: dict[str, Any]) -> None:
 
 
 app = typer.Typer(  # a traceback with --debug is Python's own; plain help fits a narrow terminal
-    name="treelens", callback=console.treelens, epilog=console.EXIT_CODES, no_args_is_help=True,
-    pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False,
-)  # fmt: skip
+    name="treelens",
+    callback=console.treelens,
+    epilog=console.EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
 COMMANDS = {
-    "fit": fit_cli, "predict": predict_cli, "explain": explain.explain_cli,
-    "info": explain.info_cli, "patterns": explain.patterns_cli, "fragments": explain.fragments_cli,
-    "evaluate": evaluate_cli, "suggest": explain.suggest_cli, "advise": explain.advise_cli,
-    "serve": explain.serve_cli, "doctor": doctor_cli, "demo": demo_cli,
-}  # fmt: skip
+    "fit": fit_cli,
+    "predict": predict_cli,
+    "explain": explain.explain_cli,
+    "info": explain.info_cli,
+    "patterns": explain.patterns_cli,
+    "fragments": explain.fragments_cli,
+    "evaluate": evaluate_cli,
+    "suggest": explain.suggest_cli,
+    "advise": explain.advise_cli,
+    "serve": explain.serve_cli,
+    "doctor": doctor_cli,
+    "demo": demo_cli,
+}
 for _name, _function in COMMANDS.items():
     app.command(_name)(_function)
 app.add_typer(datasets)

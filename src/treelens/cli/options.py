@@ -51,13 +51,22 @@ TrainingSource = Annotated[str, argument("DATA", _DATA_HELP.format(""))]
 ModelPath = Annotated[Path, argument("MODEL", "A file that 'treelens fit' wrote.")]
 Truth = Annotated[Text, column("Column with the true class or number.", "--target")]
 Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
-Ids = Annotated[Text, column(
-    "Columns (a,b) that name the rows, repeated in predictions; all, or none.", "--id",
-    default="the first called id, name, compound or so", several="S",
-)]  # fmt: skip
-Minimize = Annotated[bool, option(
-    "Small values are wanted; of two classes the other one.", "--minimize",
-)]  # fmt: skip
+Ids = Annotated[
+    Text,
+    column(
+        "Columns (a,b) that name the rows, repeated in predictions; all, or none.",
+        "--id",
+        default="the first called id, name, compound or so",
+        several="S",
+    ),
+]
+Minimize = Annotated[
+    bool,
+    option(
+        "Small values are wanted; of two classes the other one.",
+        "--minimize",
+    ),
+]
 POSITIVE = "the second of two, or the first if the second negates it"
 Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", default=POSITIVE)]
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
@@ -70,57 +79,109 @@ Jobs = Annotated[int, option("Threads; -1: one for each processor.")]
 class Training:
     """Options of ``fit`` and ``evaluate``: the training table and the learner."""
 
-    target: Annotated[Text, column(
-        "Column (SDF: property) to learn. 'fit' takes several (a,b): one model each.",
-        default="label, else value, target, y, class or activity",
-    )] = None  # fmt: skip
+    target: Annotated[
+        Text,
+        column(
+            "Column (SDF: property) to learn. 'fit' takes several (a,b): one model each.",
+            default="label, else value, target, y, class or activity",
+        ),
+    ] = None
     smiles: Smiles = None
-    atom_label: Annotated[Text, option(
-        "Labels of atoms, with + between: element, charge, aromatic, hydrogens, ring, degree, "
-        "isotope, chirality.", metavar="LABEL", default="element",
-    )] = None  # fmt: skip
-    bond_label: Annotated[Text, option(
-        "Labels of bonds: order, or order+stereo (E, Z).", metavar="LABEL", default="order",
-    )] = None  # fmt: skip
+    atom_label: Annotated[
+        Text,
+        option(
+            "Labels of atoms, with + between: element, charge, aromatic, hydrogens, ring, degree, "
+            "isotope, chirality.",
+            metavar="LABEL",
+            default="element",
+        ),
+    ] = None
+    bond_label: Annotated[
+        Text,
+        option(
+            "Labels of bonds: order, or order+stereo (E, Z).",
+            metavar="LABEL",
+            default="order",
+        ),
+    ] = None
     hydrogens: Annotated[bool | None, option("Whether hydrogens are nodes.", default="no")] = None
-    standardize: Annotated[bool, option(
-        "Largest fragment, uncharged, canonical tautomer; of new molecules, too.", "--standardize",
-    )] = False  # fmt: skip
-    standardize_steps: Annotated[Text, option(
-        "Some of that alone: fragment, uncharge, tautomer.", metavar="STEPS",
-    )] = None  # fmt: skip
-    task: Annotated[Literal["auto", "classification", "regression"], option(
-        "auto: regression where the target has many different numbers.",
-    )] = "auto"  # fmt: skip
-    transform: Annotated[Literal["log10", "ln"] | None, option(
-        "Learn logarithms; predictions are in the units of the table.", default="none",
-    )] = None  # fmt: skip
-    qualifier: Annotated[Text, column(
-        "Column with =, >, <, >=, <= or ~; values with > or < are limits.",
-        default="what stands in the cells, such as >10",
-    )] = None  # fmt: skip
-    covariates: Annotated[Text, column(
-        "Columns to learn from beside structure, such as assay,temperature.", several="S",
-    )] = None  # fmt: skip
-    descriptors: Annotated[Literal["auto", "yes", "no", "rdkit"], option(
-        "logP, TPSA and others beside structure; auto: where they help on held-out molecules; "
-        "rdkit: all of RDKit's.",
-    )] = "auto"  # fmt: skip
-    threshold: Annotated[str, option(
-        "Probability from which on the rarer of two classes is predicted: 0.5, recall=0.9, "
-        "precision=0.8, cost=10 (of a miss, in false alarms), or auto: 0.5, and below a share of "
-        "25 % the best Matthews correlation.",
-    )] = "auto"  # fmt: skip
-    depth: Annotated[str, option(
-        "Bonds from the centre of a pattern to its end: a number, or auto; svc: also several.",
-    )] = "auto"  # fmt: skip
-    max_invalid: Annotated[float, option(
-        "Share of rows that may be unreadable; they are left out.", min=0.0, max=1.0,
-    )] = 0.1  # fmt: skip
+    standardize: Annotated[
+        bool,
+        option(
+            "Largest fragment, uncharged, canonical tautomer; of new molecules, too.",
+            "--standardize",
+        ),
+    ] = False
+    standardize_steps: Annotated[
+        Text,
+        option(
+            "Some of that alone: fragment, uncharge, tautomer.",
+            metavar="STEPS",
+        ),
+    ] = None
+    task: Annotated[
+        Literal["auto", "classification", "regression"],
+        option(
+            "auto: regression where the target has many different numbers.",
+        ),
+    ] = "auto"
+    transform: Annotated[
+        Literal["log10", "ln"] | None,
+        option(
+            "Learn logarithms; predictions are in the units of the table.",
+            default="none",
+        ),
+    ] = None
+    qualifier: Annotated[
+        Text,
+        column(
+            "Column with =, >, <, >=, <= or ~; values with > or < are limits.",
+            default="what stands in the cells, such as >10",
+        ),
+    ] = None
+    covariates: Annotated[
+        Text,
+        column(
+            "Columns to learn from beside structure, such as assay,temperature.",
+            several="S",
+        ),
+    ] = None
+    descriptors: Annotated[
+        Literal["auto", "yes", "no", "rdkit"],
+        option(
+            "logP, TPSA and others beside structure; auto: where they help on held-out molecules; "
+            "rdkit: all of RDKit's.",
+        ),
+    ] = "auto"
+    threshold: Annotated[
+        str,
+        option(
+            "Probability from which on the rarer of two classes is predicted: 0.5, recall=0.9, "
+            "precision=0.8, cost=10 (of a miss, in false alarms), or auto: 0.5, and below a share "
+            "of 25 % the best Matthews correlation.",
+        ),
+    ] = "auto"
+    depth: Annotated[
+        str,
+        option(
+            "Bonds from the centre of a pattern to its end: a number, or auto; svc: also several.",
+        ),
+    ] = "auto"
+    max_invalid: Annotated[
+        float,
+        option(
+            "Share of rows that may be unreadable; they are left out.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = 0.1
     missing: Annotated[Literal["skip", "error"], option("Rows without a target.")] = "skip"
-    duplicates: Annotated[Literal["merge", "first", "keep", "error"], option(
-        "Rows of the same molecule (and covariates); merge: the mean, the class of most.",
-    )] = "merge"  # fmt: skip
+    duplicates: Annotated[
+        Literal["merge", "first", "keep", "error"],
+        option(
+            "Rows of the same molecule (and covariates); merge: the mean, the class of most.",
+        ),
+    ] = "merge"
     noise: Annotated[Text, column("Column with standard deviations of the numbers.")] = None
     seed: Seed = 0
     jobs: Jobs = -1
@@ -133,12 +194,18 @@ class Training:
 
         steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
-            source, target=self.target, smiles=self.smiles, names=names,
+            source,
+            target=self.target,
+            smiles=self.smiles,
+            names=names,
             covariates=split_columns(self.covariates, "--covariates"),
             descriptors="rdkit" if self.descriptors == "rdkit" else None,
-            max_invalid=self.max_invalid, atom_label=self.atom_label, hydrogens=self.hydrogens,
-            bond_label=self.bond_label, standardize=steps or self.standardize or None,
-        )  # fmt: skip
+            max_invalid=self.max_invalid,
+            atom_label=self.atom_label,
+            hydrogens=self.hydrogens,
+            bond_label=self.bond_label,
+            standardize=steps or self.standardize or None,
+        )
         output.note(*base.notes)
         targets: list[str | None] = [None]
         if self.target is not None and base.table is not None:
@@ -148,10 +215,14 @@ class Training:
         tables = []
         for name in targets:
             table = base.with_target(
-                name, task=None if svc and self.task == "auto" else self.task,
-                transform=self.transform, duplicates=self.duplicates, qualifier=self.qualifier,
-                on_missing="raise" if self.missing == "error" else "skip", noise=self.noise,
-            )  # fmt: skip
+                name,
+                task=None if svc and self.task == "auto" else self.task,
+                transform=self.transform,
+                duplicates=self.duplicates,
+                qualifier=self.qualifier,
+                on_missing="raise" if self.missing == "error" else "skip",
+                noise=self.noise,
+            )
             for note in table.notes[len(base.notes) :]:
                 output.note(f"{name}: {note}" if len(targets) > 1 else note)
             if self.threshold != "auto" and table.task == "regression":
@@ -169,10 +240,12 @@ class Training:
                 "several are for --method svc."
             )
         return {
-            "depth": depths if depths == "auto" else depths[0], "weights": weights,
+            "depth": depths if depths == "auto" else depths[0],
+            "weights": weights,
             "descriptors": {"auto": "auto", "yes": True}.get(self.descriptors, False),
-            "random_state": self.seed, "n_jobs": self.jobs,
-        }  # fmt: skip
+            "random_state": self.seed,
+            "n_jobs": self.jobs,
+        }
 
     def svc_settings(
         self, kernel: str = "auto", weight_radius: str = "auto", scoring: str = "auto"
@@ -182,8 +255,10 @@ class Training:
             "kernel": "auto" if kernel == "auto" else split_columns(kernel, "--kernel"),
             "depth": _numbers(self.depth, "--depth", int),
             "weight_radius": _numbers(weight_radius, "--weight-radius", float),
-            "scoring": scoring, "random_state": self.seed, "n_jobs": self.jobs,
-        }  # fmt: skip
+            "scoring": scoring,
+            "random_state": self.seed,
+            "n_jobs": self.jobs,
+        }
 
 
 def split_columns(text: str | None, option: str) -> list[str]:
@@ -241,9 +316,11 @@ def kind_of(source: str) -> str:
             return "smiles"
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
     close = difflib.get_close_matches(path.name, [*DATASETS, *(file.name for file in beside)])
-    hint = f"Did you mean {' or '.join(close)}?" if close else (
-        "'treelens datasets list' shows the known data sets."
-    )  # fmt: skip
+    hint = (
+        f"Did you mean {' or '.join(close)}?"
+        if close
+        else ("'treelens datasets list' shows the known data sets.")
+    )
     raise ValueError(
         f"{source} is neither a file or folder that exists, nor a known data set, nor a SMILES. "
         f"{hint}"
@@ -306,8 +383,8 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
+    from treelens.errors import InvalidMoleculesWarning
     from treelens.graphs.datasets import dataset_info, load_dataset
-    from treelens.graphs.errors import InvalidMoleculesWarning
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.table_reader import covariate_names, recipe_for
     from treelens.graphs.tudataset import read_tudataset
@@ -329,15 +406,24 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
     rows = np.array(graphs.graph_data.get("row", np.arange(len(graphs))), dtype=np.int64)
     n_rows = len(graphs) if info is None else info.n_graphs
     return MoleculeTable(
-        source, graphs, y, rows, n_rows, unreadable=np.setdiff1d(np.arange(n_rows), rows),
+        source,
+        graphs,
+        y,
+        rows,
+        n_rows,
+        unreadable=np.setdiff1d(np.arange(n_rows), rows),
         covariates=covariate_names((), reading.get("descriptors"), model),
-    )  # fmt: skip
+    )
 
 
 def read_for_model(
-    output: Output, source: str, model: Any, target: str | None = None, smiles: str | None = None,
+    output: Output,
+    source: str,
+    model: Any,
+    target: str | None = None,
+    smiles: str | None = None,
     learn: bool = False,
-) -> MoleculeTable:  # fmt: skip
+) -> MoleculeTable:
     """Return rows as a fitted model reads them, repeated molecules merged as in fit.
 
     ``learn``: those that it learned from, whose target it knows.
@@ -350,8 +436,9 @@ def read_for_model(
         table = table.with_target(
             target or getattr(known, "target", None),
             task="regression" if is_regressor(model) else "classification",
-            transform=getattr(known, "transform", None), learn=learn,
-        )  # fmt: skip
+            transform=getattr(known, "transform", None),
+            learn=learn,
+        )
     elif is_regressor(model):
         table = replace(table, y=None)
     output.note(*table.notes)

@@ -17,7 +17,7 @@ import typer
 from treelens import __version__
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, visible
-from treelens.graphs.errors import first_few
+from treelens.errors import first_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,29 +29,55 @@ CHUNK_ROWS = 5000
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 _SECONDS_BETWEEN_LINES = 10.0  # of progress
 _MANY_UNKNOWN = 0.5  # mean share of patterns that the training graphs do not have
-_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy", "balanced_accuracy", "recall", "precision",
-           "log_loss", "rmse", "mae", "r2", "coverage")  # fmt: skip
+_SCORES = (
+    "roc_auc",
+    "pr_auc",
+    "mcc",
+    "accuracy",
+    "balanced_accuracy",
+    "recall",
+    "precision",
+    "log_loss",
+    "rmse",
+    "mae",
+    "r2",
+    "coverage",
+)
 
 
 @command
 def predict_cli(
     output: Output,
     *,
-    models: Annotated[list[Path] | None, options.argument(
-        "MODEL", "One file of 'treelens fit', or several.")] = None,
+    models: Annotated[
+        list[Path] | None, options.argument("MODEL", "One file of 'treelens fit', or several.")
+    ] = None,
     data: options.Data,
-    out: Annotated[Path | None, options.option(
-        "The CSV file to write.", "--out", "-o", default="print it",
-    )] = None,
-    target: Annotated[str | None, options.column(
-        "Column with the truth, to score predictions; of several models one each (a,b).",
-    )] = None,
-    smiles: options.Smiles = None, ids: options.Ids = None,
-    intervals: Annotated[Literal["posterior", "scaffold"], options.option(
-        "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
-    )] = "posterior",
+    out: Annotated[
+        Path | None,
+        options.option(
+            "The CSV file to write.",
+            "--out",
+            "-o",
+            default="print it",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        options.column(
+            "Column with the truth, to score predictions; of several models one each (a,b).",
+        ),
+    ] = None,
+    smiles: options.Smiles = None,
+    ids: options.Ids = None,
+    intervals: Annotated[
+        Literal["posterior", "scaffold"],
+        options.option(
+            "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
+        ),
+    ] = "posterior",
     jobs: options.Jobs = -1,
-) -> None:  # fmt: skip
+) -> None:
     """Predict numbers or classes of DATA with one or more MODELs.
 
     Writes one line a row. Numbers: prediction, standard deviation and 90 % interval of a new
@@ -122,9 +148,13 @@ def _predict_graphs(
 
 
 def _predict_table(
-    output: Output, models: list[NamedModel], job: _Job, target: str | None,
-    out: Path | None, jobs: int,
-) -> tuple[pd.DataFrame, list[Any], bool]:  # fmt: skip
+    output: Output,
+    models: list[NamedModel],
+    job: _Job,
+    target: str | None,
+    out: Path | None,
+    jobs: int,
+) -> tuple[pd.DataFrame, list[Any], bool]:
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
     from joblib import Parallel, delayed
@@ -142,8 +172,13 @@ def _predict_table(
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
         files = [path.expanduser() for path in (*job.models, Path(job.data))]
-        settings = {"smiles": job.smiles, "ids": job.ids, "intervals": job.intervals,
-                    "chunk": CHUNK_ROWS, "version": __version__}  # fmt: skip
+        settings = {
+            "smiles": job.smiles,
+            "ids": job.ids,
+            "intervals": job.intervals,
+            "chunk": CHUNK_ROWS,
+            "version": __version__,
+        }
         partial = PartialOutput(out, files, settings)
     with partial as sink:
         n_done = 0 if sink is None else sink.n_rows

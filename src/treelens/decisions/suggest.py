@@ -23,13 +23,13 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import is_regressor
 
+from treelens.errors import GraphDataError, check_choice
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
-from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import known_graphs, smiles_of
@@ -171,9 +171,14 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: RefinedGraphs) ->
 
 
 def _chosen(
-    model: Any, graphs: GraphCollection, n: int, aim: Aim, column: int, sign: float,
+    model: Any,
+    graphs: GraphCollection,
+    n: int,
+    aim: Aim,
+    column: int,
+    sign: float,
     rng: np.random.Generator,
-) -> Batch:  # fmt: skip
+) -> Batch:
     """The batch, by a column of decision values with the sign that makes large ones wanted."""
     found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
     fresh = _new_candidates(model, graphs, found.graphs)
@@ -276,9 +281,13 @@ def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
 
 
 def choose_batch(
-    mean: np.ndarray, covariance: np.ndarray, noise: float, n: int, aim: Aim,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    noise: float,
+    n: int,
+    aim: Aim,
     rng: np.random.Generator,
-) -> Batch:  # fmt: skip
+) -> Batch:
     """Choose by means and covariance of noise-free values; ``noise`` is that of measurements."""
     chosen, scores = np.empty(n, dtype=np.int64), np.empty(n)
     if aim.strategy == "thompson":  # the largest value of each of n samples, without repetition
@@ -315,10 +324,15 @@ def joint_samples(
 
 
 def shortlisted_batch(
-    mean: np.ndarray, variance: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
     joint: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    noise: float, n: int, aim: Aim, rng: np.random.Generator, largest: int,
-) -> Batch:  # fmt: skip
+    noise: float,
+    n: int,
+    aim: Aim,
+    rng: np.random.Generator,
+    largest: int,
+) -> Batch:
     """Choose a batch with the covariance of a few candidates only.
 
     Scores only fall while a batch grows, so the batch is that of all candidates once its last score
@@ -345,16 +359,31 @@ def shortlisted_batch(
 
 # Names that chemists use, and RDKit's.
 SHORT_NAMES = {
-    "MW": "MolWt", "logP": "MolLogP", "clogP": "MolLogP", "HBD": "NumHDonors",
-    "HBA": "NumHAcceptors", "RotB": "NumRotatableBonds", "rings": "RingCount",
+    "MW": "MolWt",
+    "logP": "MolLogP",
+    "clogP": "MolLogP",
+    "HBD": "NumHDonors",
+    "HBA": "NumHAcceptors",
+    "RotB": "NumRotatableBonds",
+    "rings": "RingCount",
     "heavy_atoms": "HeavyAtomCount",
-}  # fmt: skip
+}
 _OPERATORS: dict[type, Any] = {
-    ast.And: operator.and_, ast.Or: operator.or_, ast.Not: operator.invert, ast.USub: operator.neg,
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}  # fmt: skip
+    ast.And: operator.and_,
+    ast.Or: operator.or_,
+    ast.Not: operator.invert,
+    ast.USub: operator.neg,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _QUOTED = re.compile(r"`([^`]+)`")
 _LONGEST = 1000  # characters: deeper nesting would exhaust the parser
 

@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
+from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
@@ -26,7 +27,6 @@ from treelens.graphs.convert import (
     holds_blocks,
 )
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions
 from treelens.pairwise.learn import PairwiseWeights
@@ -91,9 +91,12 @@ class FittedEstimator(GraphEstimator):
         """
         model, training = self._fitted_model, self._fitted_model.training
         return pattern_table(
-            model.expansion.forest, training.histograms, model.weights, training.targets,
+            model.expansion.forest,
+            training.histograms,
+            model.weights,
+            training.targets,
             model.classes,
-        )  # fmt: skip
+        )
 
     @property
     def covariates_(self) -> list[str]:
@@ -193,9 +196,15 @@ class FittedEstimator(GraphEstimator):
         return explanation
 
     def fragments(
-        self, X: Any, y: Any = None, *, class_label: Any = None, n_fragments: int = 40,
-        min_support: int | None = None, smarts: bool = True,
-    ) -> FragmentTable:  # fmt: skip
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        class_label: Any = None,
+        n_fragments: int = 40,
+        min_support: int | None = None,
+        smarts: bool = True,
+    ) -> FragmentTable:
         """The fragments that move the predictions of some graphs; see :attr:`fragments_`.
 
         A graph with the same patterns as a training graph is explained without that training
@@ -228,9 +237,13 @@ class FittedEstimator(GraphEstimator):
         graphs = self._new_graphs(X)
         targets = checked_targets(y, self._fitted_model.classes, len(graphs))
         return self._fragment_table(
-            graphs, targets, class_label=class_label, n_fragments=n_fragments,
-            min_support=min_support, smarts=smarts,
-        )  # fmt: skip
+            graphs,
+            targets,
+            class_label=class_label,
+            n_fragments=n_fragments,
+            min_support=min_support,
+            smarts=smarts,
+        )
 
     def _fragment_table(self, graphs: GraphCollection, targets: Any, **more: Any) -> FragmentTable:
         from treelens.explain.fragments import fragment_table
@@ -296,8 +309,12 @@ class FittedEstimator(GraphEstimator):
                 kept[name] = given
             except UnstorableError:  # a splitter, a random generator: for fitting again only
                 not_kept[name] = repr(value)[:200]
-        record = {"estimator": type(self).__name__, "parameters": kept,
-                  "parameters_not_kept": not_kept, "model": model}  # fmt: skip
+        record = {
+            "estimator": type(self).__name__,
+            "parameters": kept,
+            "parameters_not_kept": not_kept,
+            "model": model,
+        }
         try:
             contents = Contents(*to_state(record, MODEL_CLASSES))
         except UnstorableError as error:

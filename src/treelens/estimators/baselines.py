@@ -41,9 +41,14 @@ class EcfpGPRegressor(GraphRegressor):
     """
 
     def __init__(
-        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
-        n_jobs: int | None = None, random_state: Any = 0,
-    ) -> None:  # fmt: skip
+        self,
+        depth: int | str = 3,
+        weights: str = "depths",
+        *,
+        descriptors: bool | str = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
         super().__init__(
             depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
         )
@@ -56,13 +61,23 @@ class EcfpGPClassifier(GraphClassifier):
     """Gaussian process classification on ECFP counts; see :class:`EcfpGPRegressor`."""
 
     def __init__(
-        self, depth: int | str = 3, weights: str = "depths", *, descriptors: bool | str = False,
-        threshold: Any = "auto", n_jobs: int | None = None, random_state: Any = 0,
-    ) -> None:  # fmt: skip
+        self,
+        depth: int | str = 3,
+        weights: str = "depths",
+        *,
+        descriptors: bool | str = False,
+        threshold: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
         super().__init__(
-            depth, weights, descriptors=descriptors, threshold=threshold, n_jobs=n_jobs,
+            depth,
+            weights,
+            descriptors=descriptors,
+            threshold=threshold,
+            n_jobs=n_jobs,
             random_state=random_state,
-        )  # fmt: skip
+        )
 
     _fit_patterns = EcfpGPRegressor._fit_patterns
 
@@ -165,9 +180,12 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
     classes_: np.ndarray
 
     def __init__(
-        self, *, threshold: Any = "auto", n_jobs: int | None = None,
+        self,
+        *,
+        threshold: Any = "auto",
+        n_jobs: int | None = None,
         random_state: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(n_jobs=n_jobs, random_state=random_state)
         self.threshold = threshold
 
@@ -251,10 +269,16 @@ class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
     def fit(self, graphs: Any, y: Any) -> LearnedKernelSVC:
         """Choose kernel and depth with uniform weights, then learn."""
         uniform = clone(self.model).fit(graphs, y)
-        self.fitted_ = clone(self.model).set_params(
-            kernel=uniform.best_params_["kernel"], depth=uniform.best_params_["depth"],
-            weight_radius=list(radii_for(len(graphs))), learner=self.learner,
-        ).fit(graphs, y)  # fmt: skip
+        self.fitted_ = (
+            clone(self.model)
+            .set_params(
+                kernel=uniform.best_params_["kernel"],
+                depth=uniform.best_params_["depth"],
+                weight_radius=list(radii_for(len(graphs))),
+                learner=self.learner,
+            )
+            .fit(graphs, y)
+        )
         self.classes_ = self.fitted_.classes_
         return self
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
+from treelens.errors import check_choice
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
@@ -37,7 +38,6 @@ from treelens.graphs.convert import (
     holds_blocks,
     learned_transform,
 )
-from treelens.graphs.errors import check_choice
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import (
@@ -191,21 +191,39 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False,
-        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        self,
+        X: Any,
+        return_std: Literal[False] = False,
+        return_cov: Literal[False] = False,
+        include_noise: bool = True,
+        *,
+        covariates: Any = None,
+        learned_scale: bool = False,
         intervals: str = "posterior",
-    ) -> np.ndarray: ...  # fmt: skip
+    ) -> np.ndarray: ...
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False,
-        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool = True,
+        *,
+        covariates: Any = None,
+        learned_scale: bool = False,
         intervals: str = "posterior",
-    ) -> tuple[np.ndarray, np.ndarray]: ...  # fmt: skip
+    ) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False,
-        include_noise: bool = True, *, covariates: Any = None, learned_scale: bool = False,
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool = True,
+        *,
+        covariates: Any = None,
+        learned_scale: bool = False,
         intervals: str = "posterior",
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return values and, if asked for, their standard deviations or their covariance.
 
         Parameters
@@ -294,9 +312,15 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return mean[:, 0], cov
 
     def sample_y(
-        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, include_noise: bool = True,
-        covariates: Any = None, learned_scale: bool = False,
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: Any = 0,
+        *,
+        include_noise: bool = True,
+        covariates: Any = None,
+        learned_scale: bool = False,
+    ) -> np.ndarray:
         """Draw values of all graphs together from the posterior.
 
         Parameters
@@ -371,19 +395,41 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
     }
 
     def __init__(
-        self, depth: int | str = "auto", weights: str = "auto", *,
-        descriptors: bool | str = "auto", attributes: str = "auto", trees: Any = "auto",
-        class_weight: Any = None, threshold: Any = "auto", prior_strength: float = 30.0,
-        learning_size: int = 3000, exact_size: int = 12_000, n_landmarks: int = 3000,
-        max_steps: int = 100, device: str = "cpu", n_jobs: int | None = None,
-        random_state: Any = 0, progress: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        depth: int | str = "auto",
+        weights: str = "auto",
+        *,
+        descriptors: bool | str = "auto",
+        attributes: str = "auto",
+        trees: Any = "auto",
+        class_weight: Any = None,
+        threshold: Any = "auto",
+        prior_strength: float = 30.0,
+        learning_size: int = 3000,
+        exact_size: int = 12_000,
+        n_landmarks: int = 3000,
+        max_steps: int = 100,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool | None = None,
+    ) -> None:
         super().__init__(
-            depth, weights, descriptors=descriptors, attributes=attributes, trees=trees,
-            prior_strength=prior_strength, learning_size=learning_size, exact_size=exact_size,
-            n_landmarks=n_landmarks, max_steps=max_steps, device=device, n_jobs=n_jobs,
-            random_state=random_state, progress=progress,
-        )  # fmt: skip
+            depth,
+            weights,
+            descriptors=descriptors,
+            attributes=attributes,
+            trees=trees,
+            prior_strength=prior_strength,
+            learning_size=learning_size,
+            exact_size=exact_size,
+            n_landmarks=n_landmarks,
+            max_steps=max_steps,
+            device=device,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=progress,
+        )
         self.class_weight = class_weight
         self.threshold = threshold
 

@@ -56,8 +56,12 @@ def _number_scores(model: Any) -> dict[str, Any]:
     values, counts = model.train_values_[exact], None
     if limits is not None:
         beyond = limits * (found.predictions - model.train_values_) > 0
-        counts = {"lower": int((limits > 0).sum()), "upper": int((limits < 0).sum()),
-                  "held": int(beyond.sum()), "exact": int((limits == 0).sum())}  # fmt: skip
+        counts = {
+            "lower": int((limits > 0).sum()),
+            "upper": int((limits < 0).sum()),
+            "held": int(beyond.sum()),
+            "exact": int((limits == 0).sum()),
+        }
     return {
         "model": number_scores(values, found.predictions[exact], found.std[exact]),
         "mean": {"rmse": float(values.std()), "r2": 0.0},
@@ -82,10 +86,13 @@ def _class_scores(model: Any) -> dict[str, Any]:
         value, code = model.threshold_
         rare = class_scores(codes, predicted, chances, code)
         scores["threshold"] = {
-            "class": str(model.classes_[code]), "value": value, "rule": str(model.threshold),
-            "recall": rare["recall"], "precision": rare["precision"],
+            "class": str(model.classes_[code]),
+            "value": value,
+            "rule": str(model.threshold),
+            "recall": rare["recall"],
+            "precision": rare["precision"],
             "accuracy_most_probable": float(np.mean(chances.argmax(axis=1) == codes)),
-        }  # fmt: skip
+        }
     return scores
 
 
@@ -98,10 +105,16 @@ def _svc_summary(model: Any) -> dict[str, Any]:
     for name, learned in (("uniform", False), ("learned", True)):
         best = model.cv_results_.best(lambda c, learned=learned: (c.weight_radius > 0) == learned)
         found = model.cv_results_.scores.get(best)
-        rows[name] = None if best is None else {
-            "mean": float(np.mean(found)), "standard_deviation": float(np.std(found)),
-            "n_splits": len(found), **best._asdict(),
-        }  # fmt: skip
+        rows[name] = (
+            None
+            if best is None
+            else {
+                "mean": float(np.mean(found)),
+                "standard_deviation": float(np.std(found)),
+                "n_splits": len(found),
+                **best._asdict(),
+            }
+        )
     return {
         "scoring": scoring,
         "scores": {"majority": float(majority.get(scoring, 1.0 / len(counts))), **rows},
@@ -134,16 +147,23 @@ def data_summary(data: MoleculeTable) -> dict[str, Any]:
     """Return the size of a training table, and its classes or the range of its numbers."""
     assert data.y is not None
     facts: dict[str, Any] = {
-        "source": data.source, "target": data.target, "n_graphs": len(data.graphs),
-        "n_left_out": data.n_rows - len(data.graphs), "transform": data.transform,
+        "source": data.source,
+        "target": data.target,
+        "n_graphs": len(data.graphs),
+        "n_left_out": data.n_rows - len(data.graphs),
+        "transform": data.transform,
         "units": data.unit,
-    }  # fmt: skip
+    }
     if data.task != "regression":
         classes, counts = np.unique(data.y, return_counts=True)
         sizes = zip(classes.astype(str).tolist(), counts.tolist(), strict=True)
         return {**facts, "classes": dict(sizes)}
-    values = {"smallest": data.y.min(), "median": np.median(data.y), "largest": data.y.max(),
-              "standard_deviation": data.y.std()}  # fmt: skip
+    values = {
+        "smallest": data.y.min(),
+        "median": np.median(data.y),
+        "largest": data.y.max(),
+        "standard_deviation": data.y.std(),
+    }
     limits = None if data.limits is None else limits_in_words(data.y, data.limits).rstrip(".")
     return {**facts, "values": values, "limits": limits}
 
@@ -168,12 +188,16 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
             label = str(table.loc[rank].get("class_label", table.attrs["toward"]))
             code = classes.astype(str).tolist().index(label)
             both = both[0][code], None if both[1] is None else both[1][code]
-        rows.append({
-            "rank": rank, **table.loc[rank].to_dict(),
-            "smiles": fragment_smiles(*table.pictures[rank]),
-            "measured_with": both[0], "measured_without": both[1],
-            "confounders": confounders(graphs, has, targets, classes),
-        })  # fmt: skip
+        rows.append(
+            {
+                "rank": rank,
+                **table.loc[rank].to_dict(),
+                "smiles": fragment_smiles(*table.pictures[rank]),
+                "measured_with": both[0],
+                "measured_without": both[1],
+                "confounders": confounders(graphs, has, targets, classes),
+            }
+        )
     attrs = {name: table.attrs[name] for name in ("toward", "none")}
     return {"fragments": rows, "no_fragments_for": None, **attrs}
 
@@ -242,18 +266,25 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
     levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
     return {
         "kernel": {
-            "gamma": scales.gamma, "rho": scales.rho, "amplitude": scales.amplitude,
-            "share": scales.share, "noise": fitted.noise, "weights": model.best_weights_,
-            "depth": model.best_depth_, "trees": list(forest.trees),
+            "gamma": scales.gamma,
+            "rho": scales.rho,
+            "amplitude": scales.amplitude,
+            "share": scales.share,
+            "noise": fitted.noise,
+            "weights": model.best_weights_,
+            "depth": model.best_depth_,
+            "trees": list(forest.trees),
         },
         "sizes": {
-            "graphs": len(fitted.training.targets), "graphs_in_all": fitted.training.n_in_all,
-            "basis_graphs": len(fitted.basis_indices), "patterns": len(model.weights_),
+            "graphs": len(fitted.training.targets),
+            "graphs_in_all": fitted.training.n_in_all,
+            "basis_graphs": len(fitted.basis_indices),
+            "patterns": len(model.weights_),
         },
         "levels": dict(levels),
         "covariates": covariate_facts(model),
         "learning": model.learning_gain_.sentence,
-    }  # fmt: skip
+    }
 
 
 def model_html(model: Any) -> str:

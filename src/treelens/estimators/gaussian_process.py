@@ -92,12 +92,23 @@ class GaussianProcessEstimator(FittedEstimator):
     }
 
     def __init__(
-        self, depth: int | str = "auto", weights: str = "auto", *,
-        descriptors: bool | str = "auto", attributes: str = "auto", trees: Any = "auto",
-        prior_strength: float = 30.0, learning_size: int = 3000, exact_size: int = _EXACT_SIZE,
-        n_landmarks: int = 3000, max_steps: int = 100, device: str = "cpu",
-        n_jobs: int | None = None, random_state: Any = 0, progress: bool | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        depth: int | str = "auto",
+        weights: str = "auto",
+        *,
+        descriptors: bool | str = "auto",
+        attributes: str = "auto",
+        trees: Any = "auto",
+        prior_strength: float = 30.0,
+        learning_size: int = 3000,
+        exact_size: int = _EXACT_SIZE,
+        n_landmarks: int = 3000,
+        max_steps: int = 100,
+        device: str = "cpu",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        progress: bool | None = None,
+    ) -> None:
         self.depth = depth
         self.weights = weights
         self.descriptors = descriptors
@@ -114,9 +125,16 @@ class GaussianProcessEstimator(FittedEstimator):
         self.progress = progress
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None,
-        executor: Any = None, limits: Any = None, noise: Any = None,
-    ) -> Self:  # fmt: skip
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        covariates: Any = None,
+        executor: Any = None,
+        limits: Any = None,
+        noise: Any = None,
+    ) -> Self:
         """Learn the weights and condition on the targets.
 
         Parameters
@@ -211,16 +229,23 @@ class GaussianProcessEstimator(FittedEstimator):
         """Keep a fitted model with its scores."""
         scores, slope = self._scored(left_out, known)
         record = EvidenceRecord(
-            fitted.chosen.weights, evidence_history(fitted.search, fitted.n_learning),
-            fitted.search.converged, learning_gain(fitted.chosen, fitted.candidates), scores,
-        )  # fmt: skip
+            fitted.chosen.weights,
+            evidence_history(fitted.search, fitted.n_learning),
+            fitted.search.converged,
+            learning_gain(fitted.chosen, fitted.candidates),
+            scores,
+        )
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
 
     def _condition(
-        self, graphs: GraphCollection, known: TrainingTargets, exact_size: int,
-        covariates: tuple[CovariateTable, np.ndarray] | None = None, descriptors: bool = True,
-    ) -> FittedEvidence:  # fmt: skip
+        self,
+        graphs: GraphCollection,
+        known: TrainingTargets,
+        exact_size: int,
+        covariates: tuple[CovariateTable, np.ndarray] | None = None,
+        descriptors: bool = True,
+    ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
@@ -237,21 +262,37 @@ class GaussianProcessEstimator(FittedEstimator):
         with progress_ticks(self.progress, "Learning the weights") as tick:
             forest, colors = self._fit_patterns(graphs, deepest, n_jobs)
             data = TrainingData(
-                forest, forest.count(colors), known.targets, codes, numbers,
-                self.prior_strength, n_jobs, self.device, self.max_steps, tick,
-            )  # fmt: skip
+                forest,
+                forest.count(colors),
+                known.targets,
+                codes,
+                numbers,
+                self.prior_strength,
+                n_jobs,
+                self.device,
+                self.max_steps,
+                tick,
+            )
             fitted = fit_gaussian_process(
-                data, covariates=table,
+                data,
+                covariates=table,
                 described=self._described(graphs, table, sample) if descriptors else None,
-                descriptors=self.descriptors, weights=self.weights, depth=depth, sample=sample,
-                groups=known.groups, landmarks=landmarks, seed=seed,
-            )  # fmt: skip
+                descriptors=self.descriptors,
+                weights=self.weights,
+                depth=depth,
+                sample=sample,
+                groups=known.groups,
+                landmarks=landmarks,
+                seed=seed,
+            )
         self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
         model = replace(
-            fitted.model, classes=known.classes, training=training.with_identity(graphs),
+            fitted.model,
+            classes=known.classes,
+            training=training.with_identity(graphs),
             recipe=graphs.recipe,
-        )  # fmt: skip
+        )
         return replace(fitted, model=model)
 
     def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:

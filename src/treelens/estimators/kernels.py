@@ -157,10 +157,16 @@ class WLSubtree(GraphKernel):
     }
 
     def __init__(
-        self, depth: int = 3, *, include_depth_zero: bool = True, edge_labels: bool = False,
-        attributes: str = "auto", normalize: str | None = None, weights: Any = "uniform",
+        self,
+        depth: int = 3,
+        *,
+        include_depth_zero: bool = True,
+        edge_labels: bool = False,
+        attributes: str = "auto",
+        normalize: str | None = None,
+        weights: Any = "uniform",
         n_jobs: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.depth = depth
         self.include_depth_zero = include_depth_zero
         self.edge_labels = edge_labels
@@ -172,9 +178,14 @@ class WLSubtree(GraphKernel):
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
         first_depth = first_depth_of(self.depth, self.include_depth_zero)
         self._extractor, colors = PatternExtractor.fit(
-            graphs, self.depth, first_depth, self._kind, edge_labels=self.edge_labels,
-            attributes=self.attributes != "ignore", n_jobs=self._n_jobs(),
-        )  # fmt: skip
+            graphs,
+            self.depth,
+            first_depth,
+            self._kind,
+            edge_labels=self.edge_labels,
+            attributes=self.attributes != "ignore",
+            n_jobs=self._n_jobs(),
+        )
         self.vocabulary_ = self._extractor.forest.vocabularies[0]
         histograms = self._extractor.count(colors)
         self.weights_ = self._learn_weights(histograms, y)
@@ -290,14 +301,27 @@ class WassersteinWL(WLSubtree):
     }
 
     def __init__(
-        self, depth: int = 3, *, gamma: float = 1.0, kernel: str = "wwl",
-        include_depth_zero: bool = True, edge_labels: bool = False, attributes: str = "auto",
-        normalize: str | None = None, weights: Any = "uniform", n_jobs: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        depth: int = 3,
+        *,
+        gamma: float = 1.0,
+        kernel: str = "wwl",
+        include_depth_zero: bool = True,
+        edge_labels: bool = False,
+        attributes: str = "auto",
+        normalize: str | None = None,
+        weights: Any = "uniform",
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(
-            depth, include_depth_zero=include_depth_zero, edge_labels=edge_labels,
-            attributes=attributes, normalize=normalize, weights=weights, n_jobs=n_jobs,
-        )  # fmt: skip
+            depth,
+            include_depth_zero=include_depth_zero,
+            edge_labels=edge_labels,
+            attributes=attributes,
+            normalize=normalize,
+            weights=weights,
+            n_jobs=n_jobs,
+        )
         self.gamma = gamma
         self.kernel = kernel
 
@@ -364,9 +388,13 @@ class WassersteinWL(WLSubtree):
         return 1.0 if self._weights() is None else float(self._fitted.diagonal.max())
 
     def _distance(
-        self, left: Features, right: Features | None, weights: np.ndarray | None, offset: float,
+        self,
+        left: Features,
+        right: Features | None,
+        weights: np.ndarray | None,
+        offset: float,
         out: np.ndarray | None = None,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         other = None if right is None else right.pairs
         n_jobs = self._n_jobs()
         if self.kernel == "laplacian":
@@ -381,8 +409,9 @@ class WassersteinWL(WLSubtree):
         distance = self._distance(left, right, self._weights(), offset)
         kernel = exponential(distance, self.gamma)
         own, theirs = (
-            np.exp(-self.gamma * (offset - side.diagonal)) if self.kernel == "wwl"
+            np.exp(-self.gamma * (offset - side.diagonal))
+            if self.kernel == "wwl"
             else np.ones(len(side.diagonal))
             for side in (left, right or left)
-        )  # fmt: skip
+        )
         return normalize_kernel(kernel, own, theirs, self.normalize)

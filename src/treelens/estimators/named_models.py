@@ -209,8 +209,10 @@ def _common_records(
         )
     ids = tuple(dict.fromkeys(name for each in known for name in each.record.ids))
     column = next(iter(found), None)
-    return [None if each.record is None else replace(each.record, smiles=column, ids=ids)
-            for each in models]  # fmt: skip
+    return [
+        None if each.record is None else replace(each.record, smiles=column, ids=ids)
+        for each in models
+    ]
 
 
 def predict_rows(models: Sequence[NamedModel], tables: Sequence[MoleculeTable]) -> pd.DataFrame:
@@ -252,8 +254,9 @@ def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
 
 def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
     """Columns about graphs, with an empty line for each row that could not be read."""
-    return pd.DataFrame(columns, index=table.rows, dtype=object if not len(table.rows) else None
-                        ).reindex(np.arange(table.n_rows))  # fmt: skip
+    return pd.DataFrame(
+        columns, index=table.rows, dtype=object if not len(table.rows) else None
+    ).reindex(np.arange(table.n_rows))
 
 
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
@@ -318,8 +321,13 @@ def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
     known = {harmless(name): name for name in wanted}
     texts = ("class", "nearest_class", "nearest_name")
     text = {harmless(each.prefix + name): str for each in models for name in texts}
-    found = pd.read_csv(path, dtype=text | {"problem": str}, usecols=list(known),
-                        keep_default_na=False, na_values=[""])  # fmt: skip
+    found = pd.read_csv(
+        path,
+        dtype=text | {"problem": str},
+        usecols=list(known),
+        keep_default_na=False,
+        na_values=[""],
+    )
     return found.rename(columns=known)
 
 

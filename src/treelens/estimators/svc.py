@@ -106,13 +106,24 @@ class GraphSVC(FittedClassifier):
     }
 
     def __init__(
-        self, kernel: str | Sequence[str] = "auto", depth: Any = "auto",
-        weight_radius: Any = "auto", gamma: Any = "auto", C: Any = "auto", *,
-        include_depth_zero: bool = True, edge_labels: bool | str = "auto",
-        attributes: str = "auto", learner: Any = None, cv: Any = 5, scoring: str = "auto",
-        class_weight: Any = "auto", n_jobs: int | None = None, random_state: Any = None,
+        self,
+        kernel: str | Sequence[str] = "auto",
+        depth: Any = "auto",
+        weight_radius: Any = "auto",
+        gamma: Any = "auto",
+        C: Any = "auto",
+        *,
+        include_depth_zero: bool = True,
+        edge_labels: bool | str = "auto",
+        attributes: str = "auto",
+        learner: Any = None,
+        cv: Any = 5,
+        scoring: str = "auto",
+        class_weight: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
         progress: bool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.kernel = kernel
         self.depth = depth
         self.weight_radius = weight_radius
@@ -157,13 +168,21 @@ class GraphSVC(FittedClassifier):
             learner.set_params(random_state=seed)
         edges = self.edge_labels
         self.model_, self.learner_ = model.fit_chosen(
-            graphs, classes, codes, candidates, learner=learner,
+            graphs,
+            classes,
+            codes,
+            candidates,
+            learner=learner,
             first_depth=first_depth_of(min(depths), self.include_depth_zero),
             edge_labels=graphs.edge_codes is not None if edges == "auto" else bool(edges),
-            attributes=self.attributes == "auto", scoring=self.scoring,
-            class_weight=self.class_weight, cv=self.cv, seed=seed, n_jobs=self._n_jobs(),
+            attributes=self.attributes == "auto",
+            scoring=self.scoring,
+            class_weight=self.class_weight,
+            cv=self.cv,
+            seed=seed,
+            n_jobs=self._n_jobs(),
             progress=self.progress,
-        )  # fmt: skip
+        )
         self._fitted_graphs, self._fragments = graphs, None
         return self
 

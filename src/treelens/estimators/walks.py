@@ -156,9 +156,14 @@ class RandomWalk(GraphKernel):
     }
 
     def __init__(
-        self, max_length: int | None = 4, *, decay: float = 0.1, edge_labels: bool = False,
-        normalize: str | None = None, n_jobs: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        max_length: int | None = 4,
+        *,
+        decay: float = 0.1,
+        edge_labels: bool = False,
+        normalize: str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.max_length = max_length
         self.decay = decay
         self.edge_labels = edge_labels

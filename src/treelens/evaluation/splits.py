@@ -15,9 +15,9 @@ from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import fingerprint_counts, molecules_behind, tanimoto_matrix
 
@@ -128,9 +128,13 @@ class ClusterKFold(_Folds):
     """
 
     def __init__(
-        self, n_splits: int = 5, *, similarity: float = 0.4, shuffle: bool = True,
+        self,
+        n_splits: int = 5,
+        *,
+        similarity: float = 0.4,
+        shuffle: bool = True,
         random_state: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
         self.similarity = similarity
 

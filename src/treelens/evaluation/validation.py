@@ -155,9 +155,15 @@ def paired_tests(
         mean, error, p_better = corrected_paired_test(difference, test_to_train)
         p_value = None if p_better is None else min(1.0, 2 * min(p_better, 1 - p_better))
         tests.append(
-            {"model": name, "against": rival, "difference": mean, "standard_error": error,
-             "p_value": p_value, "p_holm": None}
-        )  # fmt: skip
+            {
+                "model": name,
+                "against": rival,
+                "difference": mean,
+                "standard_error": error,
+                "p_value": p_value,
+                "p_holm": None,
+            }
+        )
     tested = [test for test in tests if test["p_value"] is not None]
     for test, adjusted in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
         test["p_holm"] = adjusted

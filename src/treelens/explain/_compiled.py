@@ -9,8 +9,24 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, amplitude, share,
-                      nodes, weights, start, end, per_shared, per_own):  # fmt: skip
+def mixture_path_rows(
+    first,
+    step,
+    sums,
+    known,
+    unseen,
+    others,
+    gamma,
+    rho,
+    amplitude,
+    share,
+    nodes,
+    weights,
+    start,
+    end,
+    per_shared,
+    per_own,
+):
     """Follow the mixture kernel of every pair from no known pattern to the whole graph.
 
     The first arguments are those of ``KernelSums``, ``nodes`` and ``weights`` the lower half of a
@@ -61,8 +77,19 @@ def mixture_path_rows(first, step, sums, known, unseen, others, gamma, rho, ampl
 
 
 @njit(cache=True, nogil=True)
-def pattern_sums_of_rows(first, step, row_offsets, row_patterns, row_values, list_offsets,
-                         list_graphs, list_values, minimum, factors, out):  # fmt: skip
+def pattern_sums_of_rows(
+    first,
+    step,
+    row_offsets,
+    row_patterns,
+    row_values,
+    list_offsets,
+    list_graphs,
+    list_values,
+    minimum,
+    factors,
+    out,
+):
     """``sum over i of factors[g, i] combine(x_gv, y_iv)`` for every pattern ``v`` of every graph.
 
     ``out`` is aligned with ``row_patterns``.

@@ -163,9 +163,14 @@ class Explanation:
 
 
 def explain(
-    model: FittedModel, graphs: GraphCollection, class_label: Any = None, n_neighbors: int = 5, *,
-    found: Predictions | None = None, index: int = 0,
-) -> Explanation:  # fmt: skip
+    model: FittedModel,
+    graphs: GraphCollection,
+    class_label: Any = None,
+    n_neighbors: int = 5,
+    *,
+    found: Predictions | None = None,
+    index: int = 0,
+) -> Explanation:
     """Divide the prediction of one graph among its patterns, nodes and edges.
 
     The graph is ``graphs[index]``; ``found`` are the predictions of all, if at hand. For
@@ -192,9 +197,12 @@ def explain(
     effects = effects_of_graphs(expansion, one, row, seen=seen)
     ids, values = effects.rows.indices, sign * effects.rows.values  # (n_found,)
     by_node, by_edge = spread_over_graph(
-        sign * effects.shares, expansion.forest.level_depths[expansion.first_level :],
-        one.neighbor_offsets, one.neighbors, one.directions,
-    )  # fmt: skip
+        sign * effects.shares,
+        expansion.forest.level_depths[expansion.first_level :],
+        one.neighbor_offsets,
+        one.neighbors,
+        one.directions,
+    )
     unseen, limit, warning = effects.entries < 0, training.usual_out_of_vocabulary, None
     share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
     if share_unseen > limit:
@@ -204,14 +212,26 @@ def explain(
         )
     order = np.lexsort((ids, -np.abs(values)))
     return Explanation(
-        sign * float(effects.decisions[0]) + covariates, sign * float(effects.base[0]), label,
-        predicted, by_node, by_edge, share_unseen, unseen.mean(axis=0), warning, covariates,
-        " and ".join(sorted(kinds)), one[0], ids[order] + expansion.first_pattern,
-        effects.counts[order], values[order], expansion,
+        sign * float(effects.decisions[0]) + covariates,
+        sign * float(effects.base[0]),
+        label,
+        predicted,
+        by_node,
+        by_edge,
+        share_unseen,
+        unseen.mean(axis=0),
+        warning,
+        covariates,
+        " and ".join(sorted(kinds)),
+        one[0],
+        ids[order] + expansion.first_pattern,
+        effects.counts[order],
+        values[order],
+        expansion,
         partial(
             _neighbor_table, model, seen.features, sign * expansion.coefficients[row], n_neighbors
         ),
-    )  # fmt: skip
+    )
 
 
 def _neighbor_table(
@@ -234,9 +254,12 @@ def _neighbor_table(
 
 
 def spread_over_graph(
-    shares: np.ndarray, depths: np.ndarray, offsets: np.ndarray, neighbors: np.ndarray,
+    shares: np.ndarray,
+    depths: np.ndarray,
+    offsets: np.ndarray,
+    neighbors: np.ndarray,
     directions: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """One number per node and per edge, in the order of ``Graph.edges``.
 
     ``shares`` (n_depths, n_nodes) are contributions of the pattern of depth ``depths[k]`` rooted at
@@ -303,9 +326,12 @@ def _pattern_frame(forest: PatternForest, ids: np.ndarray, columns: dict[str, An
 
 
 def pattern_table(
-    forest: PatternForest, histograms: PatternHistograms, weights: np.ndarray, targets: np.ndarray,
+    forest: PatternForest,
+    histograms: PatternHistograms,
+    weights: np.ndarray,
+    targets: np.ndarray,
     classes: np.ndarray | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """One row per pattern in use, sorted by weight, then support, depth and text.
 
     With classes, a column ``frequency CLASS`` each (mean share of the nodes of a graph that carry

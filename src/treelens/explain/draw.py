@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from treelens.errors import GraphDataError, check_choice
 from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import (
     HIGHLIGHT,
@@ -32,7 +33,6 @@ from treelens.explain.scene import (
 )
 from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph
-from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.graphs.molecules import molecule_of
 from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
@@ -95,10 +95,14 @@ class Style:
 
 
 def draw_graph(
-    graph: Graph, node_contributions: np.ndarray | None = None,
-    edge_contributions: np.ndarray | None = None, highlight: Occurrence | None = None, *,
-    format: Format = "svg", style: Style | None = None,
-) -> Any:  # fmt: skip
+    graph: Graph,
+    node_contributions: np.ndarray | None = None,
+    edge_contributions: np.ndarray | None = None,
+    highlight: Occurrence | None = None,
+    *,
+    format: Format = "svg",
+    style: Style | None = None,
+) -> Any:
     """Draw a graph, its nodes and edges coloured by their contributions.
 
     Parameters
@@ -151,9 +155,13 @@ def draw_graph(
 
 
 def draw_pattern(
-    vocabulary: PatternVocabulary, pattern: int, *, format: Format = "svg", max_nodes: int = 60,
+    vocabulary: PatternVocabulary,
+    pattern: int,
+    *,
+    format: Format = "svg",
+    max_nodes: int = 60,
     title: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Draw the tree of a pattern, its root on top.
 
     Layers that would make more than ``max_nodes`` nodes are replaced by dots.
@@ -175,9 +183,13 @@ def draw_pattern(
 
 
 def _graph_marks(
-    graph: Graph, node_contributions: np.ndarray | None, edge_contributions: np.ndarray | None,
-    highlight: Occurrence | None, limit: float, style: Style,
-) -> list[Mark]:  # fmt: skip
+    graph: Graph,
+    node_contributions: np.ndarray | None,
+    edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None,
+    limit: float,
+    style: Style,
+) -> list[Mark]:
     """A graph drawn as circles, lines and letters, centred on the sheet."""
     positions = node_positions(graph)
     low, high = positions.min(axis=0), positions.max(axis=0)
@@ -214,9 +226,12 @@ def _node_marks(
 
 
 def _edge_marks(
-    graph: Graph, points: np.ndarray, contributions: np.ndarray | None, limit: float,
+    graph: Graph,
+    points: np.ndarray,
+    contributions: np.ndarray | None,
+    limit: float,
     radius: float,
-) -> list[Mark]:  # fmt: skip
+) -> list[Mark]:
     """Bonds as chemists draw them, directed edges with arrows; other edge labels as text."""
     labels: Sequence[Any] = graph.edge_labels or [None] * len(graph.edges)
     ends = points[np.array(graph.edges, dtype=int).reshape(-1, 2)]  # (n_edges, 2, 2)
@@ -267,9 +282,14 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
 
 
 def _molecule_drawing(
-    graph: Graph, node_contributions: np.ndarray | None, edge_contributions: np.ndarray | None,
-    highlight: Occurrence | None, limit: float, style: Style, format: str,
-) -> Any:  # fmt: skip
+    graph: Graph,
+    node_contributions: np.ndarray | None,
+    edge_contributions: np.ndarray | None,
+    highlight: Occurrence | None,
+    limit: float,
+    style: Style,
+    format: str,
+) -> Any:
     """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
     from rdkit.Chem.Draw import rdMolDraw2D
 
@@ -295,10 +315,14 @@ def _molecule_drawing(
     options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
     options.padding = 0.08
     rdMolDraw2D.PrepareAndDrawMolecule(
-        drawer, molecule, highlightAtoms=list(atoms), highlightBonds=list(by_bond),
-        highlightAtomColors=atoms, highlightBondColors=by_bond,
+        drawer,
+        molecule,
+        highlightAtoms=list(atoms),
+        highlightBonds=list(by_bond),
+        highlightAtomColors=atoms,
+        highlightBondColors=by_bond,
         highlightAtomRadii=dict.fromkeys(atoms, _ATOM_RADIUS),
-    )  # fmt: skip
+    )
     drawer.FinishDrawing()
     return drawer.GetDrawingText()
 

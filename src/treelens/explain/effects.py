@@ -110,9 +110,13 @@ def _shared_patterns(
 
 
 def mixture_slopes(
-    sums: KernelSums, gamma: float, rho: float, amplitude: float = 1.0, share: float = 1.0,
+    sums: KernelSums,
+    gamma: float,
+    rho: float,
+    amplitude: float = 1.0,
+    share: float = 1.0,
     n_jobs: int = 1,
-) -> PathSlopes:  # fmt: skip
+) -> PathSlopes:
     """``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``."""
     n = _FEW_NODES if gamma <= _SMALL_GAMMA and len(sums.shared) > 1 else _MANY_NODES
     nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
@@ -265,9 +269,13 @@ def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarra
 
 
 def effects_of_graphs(
-    expansion: KernelExpansion, graphs: GraphCollection, output: int = 0, n_jobs: int = 1,
-    seen: RefinedGraphs | None = None, inverse: np.ndarray | None = None,
-) -> GraphEffects:  # fmt: skip
+    expansion: KernelExpansion,
+    graphs: GraphCollection,
+    output: int = 0,
+    n_jobs: int = 1,
+    seen: RefinedGraphs | None = None,
+    inverse: np.ndarray | None = None,
+) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
@@ -317,9 +325,11 @@ def effects_of_patterns(
 
 
 def _divided(
-    expansion: KernelExpansion, graphs: Features, coefficients: Callable[..., np.ndarray],
+    expansion: KernelExpansion,
+    graphs: Features,
+    coefficients: Callable[..., np.ndarray],
     n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
     basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
     for positions, part in feature_blocks(graphs, basis.n_graphs):
@@ -333,9 +343,16 @@ def _divided(
         factors *= pairs.scale[:, None] * basis.scale
         matched = np.empty(len(rows.indices))
         arrays = (
-            rows.offsets, rows.indices, rows.values, basis.lists.offsets, basis.lists.indices,
-            basis.lists.values, basis.minimum, factors, matched,
-        )  # fmt: skip
+            rows.offsets,
+            rows.indices,
+            rows.values,
+            basis.lists.offsets,
+            basis.lists.indices,
+            basis.lists.values,
+            basis.minimum,
+            factors,
+            matched,
+        )
         interleaved(lambda k, n, x=arrays: _compiled.pattern_sums_of_rows(k, n, *x), n_jobs)  # type: ignore[misc]
         own = rows.values if basis.minimum else rows.values**2
         matched += np.repeat(per_own, np.diff(rows.offsets)) * own
@@ -352,9 +369,12 @@ def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray,
 
 
 def jackknife_errors(
-    effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]],
-    inverse: np.ndarray | None, output: int = 0, n_jobs: int = 1,
-) -> np.ndarray:  # fmt: skip
+    effects: GraphEffects,
+    regions: list[tuple[np.ndarray, np.ndarray]],
+    inverse: np.ndarray | None,
+    output: int = 0,
+    n_jobs: int = 1,
+) -> np.ndarray:
     """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
 
     A region has nodes and their weights. The jackknife in closed form: without training graph ``g``

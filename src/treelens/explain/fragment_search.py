@@ -252,10 +252,12 @@ class Candidates:
         elsewhere = {v: explained.carriers(v) for v in sorted(set(above) - {-1})}
         elsewhere[-1] = np.empty(0, dtype=np.int64)  # the last row is for those without a parent
         self.own, self.parents = ones(carriers), ones(list(elsewhere.values()))
-        self.near = ones([  # nodes of the candidate's occurrences that carry its parent
-            np.intersect1d(x, elsewhere[v], assume_unique=True)
-            for x, v in zip(nodes, above, strict=True)
-        ])  # fmt: skip
+        self.near = ones(
+            [  # nodes of the candidate's occurrences that carry its parent
+                np.intersect1d(x, elsewhere[v], assume_unique=True)
+                for x, v in zip(nodes, above, strict=True)
+            ]
+        )
         self.place = np.array([list(elsewhere).index(v) for v in above])  # rows of the parents
         in_graphs = explained.by_graph(np.ones(n_nodes))
         # One over the number of nodes that carry it in a graph, and of those elsewhere.

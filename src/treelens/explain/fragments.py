@@ -109,10 +109,17 @@ def _cell(value: Any) -> str:
 
 
 def fragment_table(
-    expansion: KernelExpansion, graphs: GraphCollection, targets: np.ndarray | None = None,
-    class_label: Any = None, *, n_fragments: int = N_FRAGMENTS, min_support: int | None = None,
-    n_jobs: int = 1, seen: RefinedGraphs | None = None, smarts: bool = True,
-) -> FragmentTable:  # fmt: skip
+    expansion: KernelExpansion,
+    graphs: GraphCollection,
+    targets: np.ndarray | None = None,
+    class_label: Any = None,
+    *,
+    n_fragments: int = N_FRAGMENTS,
+    min_support: int | None = None,
+    n_jobs: int = 1,
+    seen: RefinedGraphs | None = None,
+    smarts: bool = True,
+) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
     See :meth:`treelens.GraphRegressor.fragments`; ``targets`` are class codes or values of the
@@ -142,8 +149,11 @@ def fragment_table(
         n_nodes = float(graphs.sizes.mean())
         mean = sign * node.mean
         size[label] = {
-            "per_node": mean, "error": node.error, "mean_nodes": n_nodes, "effect": mean * n_nodes,
-        }  # fmt: skip
+            "per_node": mean,
+            "error": node.error,
+            "mean_nodes": n_nodes,
+            "effect": mean * n_nodes,
+        }
     sizes = sizes_for_ranking(np.array([order for order, _, _ in found]))
     found = [found[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
     kept = [fragment for _, _, fragment in found]
@@ -179,9 +189,12 @@ def _sampled_region(
 
 
 def _table(
-    explained: ExplainedGraphs, fragments: list[Fragment], targets: np.ndarray | None,
-    classes: np.ndarray | None, smarts: bool,
-) -> FragmentTable:  # fmt: skip
+    explained: ExplainedGraphs,
+    fragments: list[Fragment],
+    targets: np.ndarray | None,
+    classes: np.ndarray | None,
+    smarts: bool,
+) -> FragmentTable:
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     columns: dict[str, Any] = {"name": [""] * len(fragments)}

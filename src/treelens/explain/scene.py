@@ -148,20 +148,36 @@ def _paint(axes: Any, mark: Mark) -> None:
     points = 72 / _PIXELS_PER_INCH  # the unit of lines and letters
     if isinstance(mark, Lines):
         style = (0, (2, 2)) if mark.dashed else "solid"
-        axes.add_collection(LineCollection(
-            list(mark.segments), colors=mark.color or INK, linewidths=points * mark.width,
-            linestyles=[style],
-        ))  # fmt: skip
+        axes.add_collection(
+            LineCollection(
+                list(mark.segments),
+                colors=mark.color or INK,
+                linewidths=points * mark.width,
+                linestyles=[style],
+            )
+        )
     elif isinstance(mark, Disc):
-        axes.add_patch(Circle(
-            mark.center, mark.radius, facecolor=mark.fill, zorder=2,
-            edgecolor=_RIM if mark.rim else "none", linewidth=points * _RIM_WIDTH,
-        ))  # fmt: skip
+        axes.add_patch(
+            Circle(
+                mark.center,
+                mark.radius,
+                facecolor=mark.fill,
+                zorder=2,
+                edgecolor=_RIM if mark.rim else "none",
+                linewidth=points * _RIM_WIDTH,
+            )
+        )
     else:
         axes.text(
-            *mark.center, shortened(mark.text, _LONGEST_TEXT), fontsize=points * mark.size,
-            color=mark.color or INK, ha="center", va="center_baseline", zorder=3, parse_math=False,
-        )  # fmt: skip
+            *mark.center,
+            shortened(mark.text, _LONGEST_TEXT),
+            fontsize=points * mark.size,
+            color=mark.color or INK,
+            ha="center",
+            va="center_baseline",
+            zorder=3,
+            parse_math=False,
+        )
 
 
 def diverging_rgb(value: float, limit: float) -> Color:

@@ -62,8 +62,11 @@ def site_sweep(limits, signs, noise, mean, covariance, sites, precisions, least)
         site, new = matched_site(limits[i], signs[i], noise[i], without, variance, least)
         change, shift = new - old, new * site - old * sites[i]
         root = math.sqrt(variance)
-        worst = max(worst, abs(change) * variance / (1.0 + new * variance),
-                    abs(shift) * root / (1.0 + abs(new * site) * root))  # fmt: skip
+        worst = max(
+            worst,
+            abs(change) * variance / (1.0 + new * variance),
+            abs(shift) * root / (1.0 + abs(new * site) * root),
+        )
         scale = 1.0 / (1.0 + change * own)
         step, down = (shift - change * mean[i]) * scale, change * scale
         for j in range(i + 1, n):

@@ -88,9 +88,12 @@ class Sites(NamedTuple):
 
 
 def fit_sites(
-    limits: Limits, mean: np.ndarray, covariance: np.ndarray, start: Sites | None = None,
+    limits: Limits,
+    mean: np.ndarray,
+    covariance: np.ndarray,
+    start: Sites | None = None,
     n_jobs: int = 1,
-) -> Sites:  # fmt: skip
+) -> Sites:
     """Update one site after the other until none changes, from a prior and similar sites."""
     sites, precision = limits.values.copy(), np.full(len(mean), _LEAST_PRECISION)
     if start is not None:
@@ -100,9 +103,13 @@ def fit_sites(
         half = solve_upper(factor, covariance, transposed=True, n_jobs=n_jobs)
         after = mean + covariance @ solve_factored(factor, (sites - mean)[:, None])[:, 0]
         change = _compiled.site_sweep(
-            *limits, after, np.ascontiguousarray(covariance - half.T @ half), sites, precision,
+            *limits,
+            after,
+            np.ascontiguousarray(covariance - half.T @ half),
+            sites,
+            precision,
             _LEAST_PRECISION,
-        )  # fmt: skip
+        )
         if change < _TOLERANCE:
             break
     factor = _factored(covariance, 1.0 / precision, n_jobs)
@@ -196,8 +203,11 @@ class CensoredEvidence(Evidence):
     def __init__(self, problem: EvidenceProblem) -> None:
         assert problem.limits is not None
         # Sites are written into copies of these two; what is computed from graphs is kept.
-        super().__init__(replace(problem, targets=problem.targets.copy(),
-                                 noise_factors=problem.noise_factors.copy()))  # fmt: skip
+        super().__init__(
+            replace(
+                problem, targets=problem.targets.copy(), noise_factors=problem.noise_factors.copy()
+            )
+        )
         self._limited = problem.limits != 0
         self._known = Limits.among(problem.targets, problem.limits, problem.noise_factors)
         self._sites: Sites | None = None

@@ -166,10 +166,15 @@ class TrainingData:
         some = self.targets.select(positions)
         problem = EvidenceProblem(
             PairFeatures.of_counts(histograms.select_patterns(present[: histograms.n_patterns])),
-            self.hierarchy.restricted(present), some.values, 1.0 / some.weights, self.strength,
-            self.n_jobs, None if self.covariates is None else self.covariates[positions],
-            some.limits, levels,
-        )  # fmt: skip
+            self.hierarchy.restricted(present),
+            some.values,
+            1.0 / some.weights,
+            self.strength,
+            self.n_jobs,
+            None if self.covariates is None else self.covariates[positions],
+            some.limits,
+            levels,
+        )
         return problem, present
 
     def leave_one_out(
@@ -308,9 +313,13 @@ def fit_learned(
 
 
 def _fit_parts(
-    data: TrainingData, parts: list[Part], stage: str, depth: int,
-    starts: list[EvidenceParameters], descriptors: bool,
-) -> Candidate:  # fmt: skip
+    data: TrainingData,
+    parts: list[Part],
+    stage: str,
+    depth: int,
+    starts: list[EvidenceParameters],
+    descriptors: bool,
+) -> Candidate:
     """Run a stage on every part, each from its own start."""
     fits = [
         _fit_part(data, part, stage, depth, start)[0]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from treelens.array_checks import check_array, check_positive
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import (
     COMPACT_DESCRIPTORS,
@@ -18,7 +19,6 @@ from treelens.graphs.descriptors import (
     descriptor_names,
     rdkit_descriptors,
 )
-from treelens.graphs.errors import GraphDataError
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.kernels.gram import CovariateScales
 

@@ -166,9 +166,15 @@ class DeviceCovariance:
         rows, lists = self.rows, self.lists
         gathered = self.device.arrays.zeros(len(rows.patterns))
         compiled.gather_minima[rows.n_graphs, compiled.THREADS](
-            rows.offsets, rows.patterns, rows.counts,
-            lists.starts, lists.graphs, lists.counts, self.matrix, gathered,
-        )  # fmt: skip
+            rows.offsets,
+            rows.patterns,
+            rows.counts,
+            lists.starts,
+            lists.graphs,
+            lists.counts,
+            self.matrix,
+            gathered,
+        )
         patterns, values = self.device.get(rows.patterns), self.device.get(gathered)
         return 0.5 * np.bincount(patterns, values, self.features.n_patterns)
 
@@ -214,17 +220,25 @@ class DeviceEvidence:
         on_diagonal = 0.5 * (device.get(inverse.diagonal()) - mean_square)
         totals = device.arrays.empty((n, 5))
         compiled.mixture_slopes[n, compiled.THREADS](
-            covariance.sums, device.put(diagonal), *scales.as_tuple(),
-            device.arrays.ascontiguousarray(alpha), inverse, totals,
-        )  # fmt: skip
+            covariance.sums,
+            device.put(diagonal),
+            *scales.as_tuple(),
+            device.arrays.ascontiguousarray(alpha),
+            inverse,
+            totals,
+        )
         by_graph = device.get(totals)
         return on_diagonal, by_graph[:, 0], 0.5 * by_graph[:, 1:].sum(axis=0)
 
 
 def condition_on_device(
-    features: PairFeatures, kernel: MixtureKernel, noise: np.ndarray, targets: np.ndarray,
-    device: str, copies: np.ndarray | None = None,
-) -> tuple[MeanPosterior, LeaveOneOut]:  # fmt: skip
+    features: PairFeatures,
+    kernel: MixtureKernel,
+    noise: np.ndarray,
+    targets: np.ndarray,
+    device: str,
+    copies: np.ndarray | None = None,
+) -> tuple[MeanPosterior, LeaveOneOut]:
     """The posterior given targets (n, n_columns), and each graph left out, together with copies.
 
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.

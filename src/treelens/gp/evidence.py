@@ -168,9 +168,13 @@ class EvidenceProblem:
         layout.sum_into(sums, self.weights(parameters), parameters.level_logits)
         own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
         return mixture_kernel(
-            parameters.kernel_scales(), mirrored(sums), own, own, covariates=covariates,
+            parameters.kernel_scales(),
+            mirrored(sums),
+            own,
+            own,
+            covariates=covariates,
             n_jobs=self.n_jobs,
-        )  # fmt: skip
+        )
 
 
 class Evidence:
@@ -192,10 +196,15 @@ class Evidence:
         inverse = inverse_in_place(factor, problem.n_jobs)
         precision = np.diagonal(inverse).copy()
         slopes = mixture_slopes(
-            parameters.kernel_scales(), self._sums, self._diagonal, inverse, alpha,
-            covariates=problem.covariate_distances(parameters), kept=self._kept,
+            parameters.kernel_scales(),
+            self._sums,
+            self._diagonal,
+            inverse,
+            alpha,
+            covariates=problem.covariate_distances(parameters),
+            kept=self._kept,
             n_jobs=problem.n_jobs,
-        )  # fmt: skip
+        )
         on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
         parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
         if learned != "uniform":
@@ -235,10 +244,16 @@ class Evidence:
         """The upper triangle of the kernel matrix with noise on its diagonal."""
         problem, scales = self.problem, parameters.kernel_scales()
         mixture_kernel(
-            scales, self._sums, self._diagonal, self._diagonal, out=self._matrix, upper=True,
-            covariates=problem.covariate_distances(parameters), kept=self._kept,
+            scales,
+            self._sums,
+            self._diagonal,
+            self._diagonal,
+            out=self._matrix,
+            upper=True,
+            covariates=problem.covariate_distances(parameters),
+            kept=self._kept,
             n_jobs=problem.n_jobs,
-        )  # fmt: skip
+        )
         own = parameters.covariate_scales()
         amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
         np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
@@ -253,9 +268,11 @@ def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> flo
 
 
 def scale_slopes(
-    problem: EvidenceProblem, parameters: EvidenceParameters, slopes: MixtureSlopes,
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    slopes: MixtureSlopes,
     on_diagonal: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Slopes in the scales, from those in the entries of the diagonal, (n_graphs,), and others."""
     scales, own = parameters.kernel_scales(), parameters.covariate_scales()
     gamma, rho, amplitude, share = slopes.scales.tolist()
@@ -269,9 +286,12 @@ def scale_slopes(
 
 
 def weight_slopes(
-    problem: EvidenceProblem, parameters: EvidenceParameters, by_log_weight: np.ndarray,
-    learned: str, by_group: np.ndarray | float = 0.0,
-) -> list[np.ndarray]:  # fmt: skip
+    problem: EvidenceProblem,
+    parameters: EvidenceParameters,
+    by_log_weight: np.ndarray,
+    learned: str,
+    by_group: np.ndarray | float = 0.0,
+) -> list[np.ndarray]:
     """Slopes in the groups' logits and, for branches, in the deviations.
 
     ``by_log_weight`` are those in the logarithms of the weights of the first patterns,
@@ -319,10 +339,15 @@ def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
 
 
 def maximise_evidence(
-    problem: EvidenceProblem, stage: str, start: EvidenceParameters | None = None, *,
-    max_steps: int = 100, check_noise: bool = False, device: str = "cpu",
+    problem: EvidenceProblem,
+    stage: str,
+    start: EvidenceParameters | None = None,
+    *,
+    max_steps: int = 100,
+    check_noise: bool = False,
+    device: str = "cpu",
     tick: Tick = lambda what: None,
-) -> EvidenceFit:  # fmt: skip
+) -> EvidenceFit:
     """Run one stage; ``check_noise``: that of the start may be too small, found on fewer graphs."""
     evaluate: Any
     if device != "cpu":
@@ -359,9 +384,13 @@ class _Stage:
             if check_noise:
                 start = self._with_likely_noise(start)
             result = optimize.minimize(
-                self._evaluate, start, jac=True, method="L-BFGS-B", callback=self._note,
+                self._evaluate,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                callback=self._note,
                 options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
-            )  # fmt: skip
+            )
         if not self.history:  # it began at a stationary point
             self._record(float(result.fun))
         converged = bool(self._has_converged() or result.success)

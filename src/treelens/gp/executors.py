@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import gen_batches
 
+from treelens.errors import GraphDataError
 from treelens.gp import landmarks
 from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkPosterior, LandmarkSums
 from treelens.gp.model import FittedGP, WeightedForest
@@ -27,7 +28,6 @@ from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
-from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import MixtureKernel
 from treelens.patterns.histograms import Features
 
@@ -49,9 +49,12 @@ class BlockSample(NamedTuple):
 
 
 def sample_of_blocks(
-    blocks: Any, size: int, seed: int, first_wrong: FirstWrong = lambda y: None,
+    blocks: Any,
+    size: int,
+    seed: int,
+    first_wrong: FirstWrong = lambda y: None,
     executor: Any = None,
-) -> BlockSample:  # fmt: skip
+) -> BlockSample:
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
     Blocks are read by the executor, unless they are in memory here; all graphs come by here once,
@@ -127,9 +130,14 @@ class LandmarkView(NamedTuple):
 
 
 def posterior_of_blocks(
-    model: FittedGP, blocks: Any, sample: BlockSample, targets: Targets, sample_targets: Targets,
-    n_jobs: int = 1, executor: Any = None,
-) -> tuple[LandmarkPosterior, LeaveOneOut]:  # fmt: skip
+    model: FittedGP,
+    blocks: Any,
+    sample: BlockSample,
+    targets: Targets,
+    sample_targets: Targets,
+    n_jobs: int = 1,
+    executor: Any = None,
+) -> tuple[LandmarkPosterior, LeaveOneOut]:
     """Return the posterior given all graphs, and leave-one-out predictions of the sample.
 
     ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all.
@@ -141,9 +149,12 @@ def posterior_of_blocks(
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
     sums = LandmarkSums.added(factor, found, targets.values.shape[1])
     fit = LandmarkFit(
-        model.kernel, model.training_graphs, model.noise / sample_targets.weights,
-        sample_targets.values, n_jobs,
-    )  # fmt: skip
+        model.kernel,
+        model.training_graphs,
+        model.noise / sample_targets.weights,
+        sample_targets.values,
+        n_jobs,
+    )
     own = fit.projections(factor, model.basis_graphs)
     return fit.conditioned(sums, model.basis_indices, own)
 

@@ -121,11 +121,18 @@ class FittedEvidence:
 
 
 def fit_gaussian_process(
-    data: TrainingData, *, covariates: CovariateTable | None = None,
-    described: Described | None = None, descriptors: bool | str = False, weights: str,
-    depth: int | None, sample: LearningSample, groups: np.ndarray, landmarks: LandmarkPlan | None,
+    data: TrainingData,
+    *,
+    covariates: CovariateTable | None = None,
+    described: Described | None = None,
+    descriptors: bool | str = False,
+    weights: str,
+    depth: int | None,
+    sample: LearningSample,
+    groups: np.ndarray,
+    landmarks: LandmarkPlan | None,
     seed: int,
-) -> FittedEvidence:  # fmt: skip
+) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
     ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
@@ -230,9 +237,11 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
 
 
 def _given_all(
-    data: TrainingData, parameters: EvidenceParameters, plan: LandmarkPlan | None,
+    data: TrainingData,
+    parameters: EvidenceParameters,
+    plan: LandmarkPlan | None,
     table: CovariateTable | None,
-) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
+) -> tuple[FittedGP, LeaveOneOut]:
     """Return the posterior given all training graphs, and leave-one-out predictions."""
     targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
     level_weights = data.hierarchy.level_weights(parameters.level_logits)
@@ -256,7 +265,11 @@ def _given_all(
         from treelens.gp.device import condition_on_device
 
         posterior, left_out = condition_on_device(
-            everything.pairs, kernel, noise, targets.values, data.device,
+            everything.pairs,
+            kernel,
+            noise,
+            targets.values,
+            data.device,
             data.left_out_together,
         )
     else:
@@ -277,10 +290,17 @@ def _given_all(
             stacklevel=2,
         )
     model = FittedGP(
-        weighted, kernel.scales, parameters.noise, basis, positions, posterior, targets.offset,
-        targets.scale, targets.weights * (noise / used) if plan is None else None,
+        weighted,
+        kernel.scales,
+        parameters.noise,
+        basis,
+        positions,
+        posterior,
+        targets.offset,
+        targets.scale,
+        targets.weights * (noise / used) if plan is None else None,
         covariates=beside,
-    )  # fmt: skip
+    )
     return model, left_out
 
 
@@ -325,8 +345,10 @@ def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGai
     size = f"{gain:+.3f} ± {error:.3f} nats per graph"
     baseline = f"uniform weights at depth {candidates[0].depth}"
     used = {
-        "uniform": baseline, "depths": "one weight per depth", "branches": "a weight per pattern"
-    }[chosen.weights]  # fmt: skip
+        "uniform": baseline,
+        "depths": "one weight per depth",
+        "branches": "a weight per pattern",
+    }[chosen.weights]
     if all(candidate.weights == "uniform" for candidate in candidates):
         sentence = f"Used: {used}; no weights were learned."
     elif (n := len(uniform.scores)) < FEWEST:
@@ -345,9 +367,12 @@ def _mean_score(candidate: Candidate) -> float:
 
 
 def condition(
-    model: FittedGP, graphs: GraphCollection, training: TrainingGraphs, targets: Targets,
+    model: FittedGP,
+    graphs: GraphCollection,
+    training: TrainingGraphs,
+    targets: Targets,
     n_jobs: int = 1,
-) -> tuple[FittedGP, LeaveOneOut]:  # fmt: skip
+) -> tuple[FittedGP, LeaveOneOut]:
     """Return the model given more graphs, and leave-one-out predictions of all.
 
     Patterns that training never saw join the vocabulary with the weights that they inherit, which
@@ -369,10 +394,14 @@ def condition(
         both = np.vstack([covariates.training, new.covariates])
         covariates = replace(covariates, training=both)
     extended = replace(
-        model, weighted=weighted, basis=histograms, basis_indices=np.arange(histograms.n_graphs),
-        sample_weights=targets.weights, covariates=covariates,
+        model,
+        weighted=weighted,
+        basis=histograms,
+        basis_indices=np.arange(histograms.n_graphs),
+        sample_weights=targets.weights,
+        covariates=covariates,
         training=replace(training, histograms=histograms),
-    )  # fmt: skip
+    )
     used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
     copies = None
@@ -396,7 +425,10 @@ def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> Pattern
     )
     lists = SparseRows.of(sparse.vstack([wide, new.to_sparse(dtype=np.int32)]).tocsc())
     return replace(
-        new, offsets=lists.offsets, graphs=lists.indices, counts=lists.values,
+        new,
+        offsets=lists.offsets,
+        graphs=lists.indices,
+        counts=lists.values,
         n_nodes=np.concatenate([old.n_nodes, new.n_nodes]),
         unseen=np.concatenate([old.unseen, new.unseen]),
-    )  # fmt: skip
+    )

@@ -41,9 +41,12 @@ class PatternHierarchy:
     @classmethod
     def of(cls, forest: PatternForest) -> PatternHierarchy:
         return cls(
-            forest.level_offsets, forest.parents, forest.level_groups, forest.level_shares,
+            forest.level_offsets,
+            forest.parents,
+            forest.level_groups,
+            forest.level_shares,
             forest.n_deviating,
-        )  # fmt: skip
+        )
 
     @property
     def n_groups(self) -> int:
@@ -83,9 +86,12 @@ class PatternHierarchy:
         before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
         parents = self.parents[kept]
         return PatternHierarchy(
-            before[self.level_offsets], np.where(parents >= 0, before[parents], -1), self.groups,
-            self.shares, int(before[self.n_free]),
-        )  # fmt: skip
+            before[self.level_offsets],
+            np.where(parents >= 0, before[parents], -1),
+            self.groups,
+            self.shares,
+            int(before[self.n_free]),
+        )
 
     def _levels(self) -> list[slice]:
         """Of the patterns that may deviate."""
@@ -119,9 +125,12 @@ class LevelSums:
 
     @classmethod
     def of(
-        cls, features: PairFeatures, group_of: np.ndarray, n_jobs: int = 1,
+        cls,
+        features: PairFeatures,
+        group_of: np.ndarray,
+        n_jobs: int = 1,
         positions: np.ndarray | None = None,
-    ) -> LevelSums:  # fmt: skip
+    ) -> LevelSums:
         """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
         n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
         positions = np.arange(n) if positions is None else positions

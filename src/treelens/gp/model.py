@@ -258,10 +258,18 @@ class FittedGP:
     def expansion(self) -> KernelExpansion:
         """The outputs as sums over the basis graphs, for explanations."""
         return KernelExpansion(
-            self.weighted.forest, 0, self.kernel, self.weights, self.basis_graphs,
-            self.basis_indices, self.coefficients, self.target_offset, self.classes, self.refine,
+            self.weighted.forest,
+            0,
+            self.kernel,
+            self.weights,
+            self.basis_graphs,
+            self.basis_indices,
+            self.coefficients,
+            self.target_offset,
+            self.classes,
+            self.refine,
             self._exact_factor,
-        )  # fmt: skip
+        )
 
     def _exact_factor(self, n_jobs: int) -> np.ndarray | None:
         posterior = self._full_posterior(n_jobs)
@@ -306,9 +314,13 @@ class FittedGP:
         return self.record.left_out.threshold
 
     def decide(
-        self, graphs: GraphCollection, *, variance: bool = False, n_jobs: int = 1,
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
         device: str = "cpu",
-    ) -> Predictions:  # fmt: skip
+    ) -> Predictions:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
@@ -323,9 +335,15 @@ class FittedGP:
         mean, spread = map(np.concatenate, zip(*found, strict=True))
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         return Predictions(
-            mean, seen.histograms.out_of_vocabulary(), seen, mean, probabilities,
-            spread if variance else None, self.threshold, self.from_covariates(seen.features),
-        ).checked()  # fmt: skip
+            mean,
+            seen.histograms.out_of_vocabulary(),
+            seen,
+            mean,
+            probabilities,
+            spread if variance else None,
+            self.threshold,
+            self.from_covariates(seen.features),
+        ).checked()
 
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""

@@ -192,9 +192,13 @@ class ExactPosterior:
             return half.T @ half
 
     def extended(
-        self, kernel: np.ndarray, among: np.ndarray, noise: np.ndarray, targets: np.ndarray,
+        self,
+        kernel: np.ndarray,
+        among: np.ndarray,
+        noise: np.ndarray,
+        targets: np.ndarray,
         n_jobs: int = 1,
-    ) -> ExactPosterior:  # fmt: skip
+    ) -> ExactPosterior:
         """Condition on more graphs by adding rows to the Cholesky factor.
 
         ``kernel`` (n_more, n) is between these and those conditioned on before, ``among``
@@ -225,9 +229,12 @@ class ExactPosterior:
 
 
 def left_out_given(
-    targets: np.ndarray, coefficients: np.ndarray, precision: np.ndarray,
-    block: Callable[[np.ndarray], np.ndarray], copies: np.ndarray | None,
-) -> LeaveOneOut:  # fmt: skip
+    targets: np.ndarray,
+    coefficients: np.ndarray,
+    precision: np.ndarray,
+    block: Callable[[np.ndarray], np.ndarray],
+    copies: np.ndarray | None,
+) -> LeaveOneOut:
     """Leave-one-out predictions from the inverse covariance of the targets.
 
     ``precision`` (n,) is its diagonal, ``block(group)`` its rows and columns of some graphs.
@@ -390,6 +397,10 @@ def left_out_classes(
     own = probabilities[np.arange(len(codes)), codes]
     log_loss = max(0.0, -float(np.mean(np.log(np.maximum(own, 1e-300)))))
     return LeftOutClasses(
-        decisions[:, 0] if decisions.shape[1] == 1 else decisions, probabilities,
-        classes[predicted], float(np.mean(predicted == codes)), log_loss, threshold,
-    )  # fmt: skip
+        decisions[:, 0] if decisions.shape[1] == 1 else decisions,
+        probabilities,
+        classes[predicted],
+        float(np.mean(predicted == codes)),
+        log_loss,
+        threshold,
+    )

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from treelens.graphs.chem import AtomAttributes, AtomLabel
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import as_graph_collection, is_block
-from treelens.graphs.errors import (
+from treelens.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
     MissingTargetsWarning,
     NotGraphsError,
     check_choice,
 )
+from treelens.graphs.chem import AtomAttributes, AtomLabel
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.foreign import described
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
@@ -117,9 +117,13 @@ class SmilesBlocks:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
         check_choice("on_missing", self.on_missing, ("raise", "skip"))
         recipe = GraphRecipe.of_molecules(
-            "smiles", self.atom_label, self.hydrogens, self.bond_label, self.standardize,
+            "smiles",
+            self.atom_label,
+            self.hydrogens,
+            self.bond_label,
+            self.standardize,
             self.atom_attributes,
-        )  # fmt: skip
+        )
         object.__setattr__(self, "_recipe", recipe)
 
     def __iter__(self) -> Iterator[TablePart]:

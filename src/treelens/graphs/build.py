@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.collection import GraphCollection, encode_labels
-from treelens.graphs.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.recipe import GraphRecipe
 
 
@@ -114,12 +114,23 @@ def build_collection(
     )
     first_node = np.repeat(node_offsets[:-1], sizes)[start]  # of the graph of each arc
     return GraphCollection(
-        node_offsets, np.concatenate([[0], np.cumsum(degrees)]), end - first_node, node_codes,
-        node_alphabet, edge_codes, edge_alphabet, names, graph_data, degree_labels, recipe,
-        node_attributes=node_attributes, attribute_names=tuple(attribute_names),
-        edge_attributes=edge_attributes, edge_attribute_names=tuple(edge_attribute_names),
+        node_offsets,
+        np.concatenate([[0], np.cumsum(degrees)]),
+        end - first_node,
+        node_codes,
+        node_alphabet,
+        edge_codes,
+        edge_alphabet,
+        names,
+        graph_data,
+        degree_labels,
+        recipe,
+        node_attributes=node_attributes,
+        attribute_names=tuple(attribute_names),
+        edge_attributes=edge_attributes,
+        edge_attribute_names=tuple(edge_attribute_names),
         directions=arcs % 2 if directed else None,
-    )  # fmt: skip
+    )
 
 
 def numbered_names(name: str, n_columns: int) -> tuple[str, ...]:
@@ -209,10 +220,13 @@ def join(
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
     if mixed := asked.directed is None and len(set(kinds)) > 1:
-        notes.append(UserWarning(
-            f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all are "
-            "read as directed, undirected edges lead both ways. Pass directed=True or False."
-        ))  # fmt: skip
+        notes.append(
+            UserWarning(
+                f"Graph {kinds.index(True)} is directed, graph {kinds.index(False)} is not: all "
+                "are read as directed, undirected edges lead both ways. Pass directed=True or "
+                "False."
+            )
+        )
     sizes = [len(graph.nodes) for graph in graphs]
     pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
     n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
@@ -232,25 +246,39 @@ def join(
         values = None if values is None else np.concatenate([values, values[back]])
         arcs = arcs._replace(labels=labels, values=values)
     recipe = replace(
-        asked, node_attributes=nodes.sources, edge_attributes=arcs.sources,
+        asked,
+        node_attributes=nodes.sources,
+        edge_attributes=arcs.sources,
         directed=True if mixed else asked.directed,
-    )  # fmt: skip
+    )
     names = [graph.name for graph in graphs]
     joined = build_collection(
-        sizes, edges, nodes.labels, arcs.labels,
-        names if any(name is not None for name in names) else None, graph_data, recipe,
-        node_attributes=nodes.values, attribute_names=nodes.names, edge_attributes=arcs.values,
-        edge_attribute_names=arcs.names, directed=directed,
-    )  # fmt: skip
+        sizes,
+        edges,
+        nodes.labels,
+        arcs.labels,
+        names if any(name is not None for name in names) else None,
+        graph_data,
+        recipe,
+        node_attributes=nodes.values,
+        attribute_names=nodes.names,
+        edge_attributes=arcs.values,
+        edge_attribute_names=arcs.names,
+        directed=directed,
+    )
     for note in [*notes, *_ignored(graphs, joined, nodes, arcs)]:
         warnings.warn(note, stacklevel=3)
     return joined
 
 
 def _columns(
-    what: str, graphs: Sequence[PlainGraph], counts: Sequence[int], asked: GraphRecipe,
-    required: bool, notes: list[Warning],
-) -> Columns:  # fmt: skip
+    what: str,
+    graphs: Sequence[PlainGraph],
+    counts: Sequence[int],
+    asked: GraphRecipe,
+    required: bool,
+    notes: list[Warning],
+) -> Columns:
     """Return the labels of all nodes (or edges), and the attributes that were asked for."""
     columns: list[dict[Any, Any]] = [getattr(graph, f"{what}_columns") for graph in graphs]
     wanted, label = getattr(asked, f"{what}_attributes"), getattr(asked, f"{what}_label")
@@ -283,10 +311,13 @@ def _columns(
         empty = [all(value is None for value in x.get(name, ())) for x in columns]
         lack = [i for i, n in enumerate(counts) if n and empty[i]]
         if lack:
-            notes.append(UserWarning(
-                f"Graph {lack[0]} has no {what} attribute {name!r} ({len(lack)} of {len(columns)} "
-                "graphs have none), while others have it: its values count as missing."
-            ))  # fmt: skip
+            notes.append(
+                UserWarning(
+                    f"Graph {lack[0]} has no {what} attribute {name!r} ({len(lack)} of "
+                    f"{len(columns)} graphs have none), while others have it: its values count as "
+                    "missing."
+                )
+            )
     if not blocks:
         return Columns(labels)
     names = []
@@ -297,9 +328,12 @@ def _columns(
 
 
 def _labels(
-    what: str, graphs: Sequence[PlainGraph], columns: Sequence[dict[Any, Any]],
-    counts: Sequence[int], asked: str | None,
-) -> list[Any] | None:  # fmt: skip
+    what: str,
+    graphs: Sequence[PlainGraph],
+    columns: Sequence[dict[Any, Any]],
+    counts: Sequence[int],
+    asked: str | None,
+) -> list[Any] | None:
     """Return the labels of all graphs in one list; either all nodes (or edges) have one or none."""
     labels: list[Any] = []
     for of_graph, n in zip(columns, counts, strict=True):
@@ -327,9 +361,12 @@ def _labels(
 
 def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str) -> np.ndarray:
     """Return values, each a number or an array of them, as an array of shape (n_values, width)."""
-    values = list(chain.from_iterable(
-        [None] * n if column is None else column for column, n in zip(columns, counts, strict=True)
-    ))  # fmt: skip
+    values = list(
+        chain.from_iterable(
+            [None] * n if column is None else column
+            for column, n in zip(columns, counts, strict=True)
+        )
+    )
     with suppress(ValueError, TypeError):  # all of them numbers, or arrays of one length
         block = np.array([np.nan if value is None else value for value in values])
         if len(values) and block.dtype.kind in "iufb" and block.ndim in (1, 2):

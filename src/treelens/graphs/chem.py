@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs.errors import GraphDataError, first_few
+from treelens.errors import GraphDataError, first_few
 
 
 def quiet() -> Any:
@@ -108,9 +108,11 @@ def reasons(texts: Sequence[str] | None, rows: Sequence[int]) -> dict[int, str]:
 
 
 def unreadable_rows(
-    place: Callable[[int], str], texts: Sequence[str] | None, rows: Sequence[int],
+    place: Callable[[int], str],
+    texts: Sequence[str] | None,
+    rows: Sequence[int],
     names: Sequence[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return the first rows that could not be read, with the reasons, as a list in words."""
     why = reasons(texts, rows[:_ROWS_SHOWN])
     shown = [place(row) for row in rows]
@@ -128,8 +130,15 @@ def unreadable_rows(
 
 # In the order in which a name lists them: "ring+element" is "element+ring".
 ATOM_PARTS = (
-    "element", "charge", "aromatic", "hydrogens", "ring", "degree", "isotope", "chirality",
-)  # fmt: skip
+    "element",
+    "charge",
+    "aromatic",
+    "hydrogens",
+    "ring",
+    "degree",
+    "isotope",
+    "chirality",
+)
 # The parts of fine labels, whatever the plain labels are.
 FINE_PARTS = frozenset({"element", "charge", "aromatic", "hydrogens", "ring"})
 

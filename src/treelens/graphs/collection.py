@@ -12,20 +12,27 @@ from typing import Any, overload
 import numpy as np
 
 from treelens.array_checks import check_array, check_offsets
-from treelens.graphs.errors import GraphDataError
+from treelens.errors import GraphDataError
 from treelens.graphs.recipe import GraphRecipe
 
 # The arrays of a collection: their types, and what they have one row for each of.
 _ARRAYS: dict[str, tuple[Any, str]] = {
-    "node_offsets": (np.int64, ""), "neighbor_offsets": (np.int64, ""),
-    "neighbors": (np.int32, "arc"), "node_codes": (np.int32, "node"),
-    "edge_codes": (np.int32, "arc"), "fine_codes": (np.int32, "node"),
-    "directions": (np.int8, "arc"), "node_attributes": (np.float64, "node"),
-    "edge_attributes": (np.float64, "arc"), "names": (object, "graph"),
-}  # fmt: skip
+    "node_offsets": (np.int64, ""),
+    "neighbor_offsets": (np.int64, ""),
+    "neighbors": (np.int32, "arc"),
+    "node_codes": (np.int32, "node"),
+    "edge_codes": (np.int32, "arc"),
+    "fine_codes": (np.int32, "node"),
+    "directions": (np.int8, "arc"),
+    "node_attributes": (np.float64, "node"),
+    "edge_attributes": (np.float64, "arc"),
+    "names": (object, "graph"),
+}
 _ALPHABETS = {
-    "node_codes": "node_alphabet", "fine_codes": "fine_alphabet", "edge_codes": "edge_alphabet",
-}  # fmt: skip
+    "node_codes": "node_alphabet",
+    "fine_codes": "fine_alphabet",
+    "edge_codes": "edge_alphabet",
+}
 
 
 @dataclass(frozen=True)
@@ -220,9 +227,13 @@ class GraphCollection:
         """Attributes must have a name each, and no infinite values."""
         for what, table, names, first in (
             ("node", self.node_attributes, self.attribute_names, self.node_offsets),
-            ("edge", self.edge_attributes, self.edge_attribute_names,
-             self.neighbor_offsets[self.node_offsets]),
-        ):  # fmt: skip
+            (
+                "edge",
+                self.edge_attributes,
+                self.edge_attribute_names,
+                self.neighbor_offsets[self.node_offsets],
+            ),
+        ):
             n_columns = 0 if table is None else table.shape[1]
             if len(names) != n_columns or len(set(names)) < n_columns:
                 raise GraphDataError(f"{n_columns} {what} attributes: give each a name of its own.")
@@ -369,9 +380,14 @@ class GraphCollection:
     ) -> GraphCollection:
         """Return the same graphs with other node labels, and without fine ones."""
         return replace(
-            self, node_codes=node_codes, node_alphabet=tuple(node_alphabet), degree_labels=False,
-            fine_codes=None, fine_alphabet=None, **changes,
-        )  # fmt: skip
+            self,
+            node_codes=node_codes,
+            node_alphabet=tuple(node_alphabet),
+            degree_labels=False,
+            fine_codes=None,
+            fine_alphabet=None,
+            **changes,
+        )
 
 
 def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:

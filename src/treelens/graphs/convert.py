@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import join
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.foreign import (
     EXPECTED,
     NAMES,
@@ -100,9 +100,12 @@ def as_graph_collection(
         graphs = _listed(graphs)
         kind = common_kind(graphs)
     given: dict[str, Any] = {
-        "node_label": node_label, "edge_label": edge_label, "node_attributes": node_attributes,
-        "edge_attributes": edge_attributes, "directed": directed,
-    }  # fmt: skip
+        "node_label": node_label,
+        "edge_label": edge_label,
+        "node_attributes": node_attributes,
+        "edge_attributes": edge_attributes,
+        "directed": directed,
+    }
     for parameter, value in given.items():
         if value is not None and parameter not in kind.takes:
             raise GraphDataError(

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from treelens.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.foreign import from_treelens
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
@@ -283,9 +283,11 @@ def _require_pins(info: DatasetInfo, path: Path, digests: dict[str, str]) -> Non
             continue
         expected, found = (row[key] or "(no such file)" for key in ("expected", "found"))
         raise _other_version(
-            info, path, f"{row['file']} in {path} is not a file that {info.name} is known by: "
+            info,
+            path,
+            f"{row['file']} in {path} is not a file that {info.name} is known by: "
             f"expected SHA-256 {expected}, got {found}",
-        )  # fmt: skip
+        )
 
 
 def _other_version(info: DatasetInfo, path: Path, problem: str) -> GraphDataError:
@@ -325,9 +327,15 @@ _TAILS = {
 }
 # substructure: (label in the middle of its star, number of its tail)
 _COMPOSITION = {
-    1: (0, 1), 2: (0, 2), 3: (2, 3), 4: (1, 4),
-    5: (0, 4), 6: (0, 3), 7: (2, 1), 8: (1, 2),
-}  # fmt: skip
+    1: (0, 1),
+    2: (0, 2),
+    3: (2, 3),
+    4: (1, 4),
+    5: (0, 4),
+    6: (0, 3),
+    7: (2, 1),
+    8: (1, 2),
+}
 
 
 def _substructure(number: int) -> Graph:
@@ -412,9 +420,12 @@ def make_synthetic(
 
 
 def _noisy(
-    graph: Graph, noise_nodes: tuple[int, int], noise_edges: tuple[int, int], protect: bool,
+    graph: Graph,
+    noise_nodes: tuple[int, int],
+    noise_edges: tuple[int, int],
+    protect: bool,
     rng: np.random.Generator,
-) -> Graph:  # fmt: skip
+) -> Graph:
     """Return a copy with random nodes and edges, its nodes in random order."""
     labels = list(graph.node_labels)
     around: list[set[int]] = [set() for _ in labels]

@@ -17,11 +17,28 @@ PREFIX = "rdkit:"
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
 COMPACT_DESCRIPTORS = (
-    "MolLogP", "MolMR", "TPSA", "LabuteASA", "MolWt", "HeavyAtomCount", "NumHeteroatoms",
-    "NumHDonors", "NumHAcceptors", "NHOHCount", "NOCount", "NumRotatableBonds", "RingCount",
-    "NumAromaticRings", "NumAliphaticRings", "NumSaturatedRings", "NumAromaticHeterocycles",
-    "FractionCSP3", "HallKierAlpha", "Kappa2", "FormalCharge",
-)  # fmt: skip
+    "MolLogP",
+    "MolMR",
+    "TPSA",
+    "LabuteASA",
+    "MolWt",
+    "HeavyAtomCount",
+    "NumHeteroatoms",
+    "NumHDonors",
+    "NumHAcceptors",
+    "NHOHCount",
+    "NOCount",
+    "NumRotatableBonds",
+    "RingCount",
+    "NumAromaticRings",
+    "NumAliphaticRings",
+    "NumSaturatedRings",
+    "NumAromaticHeterocycles",
+    "FractionCSP3",
+    "HallKierAlpha",
+    "Kappa2",
+    "FormalCharge",
+)
 
 
 def rdkit_descriptors(
@@ -80,13 +97,18 @@ _USUAL = re.compile(r"(B|C|N|O|F|Si|P|S|Cl|Se|Br|I|b|c|n|o|p|s|se)(?:H(\d*))?([+
 _STRANGE = re.compile(r"[<>|~$]|\[\d")  # in SMILES: bonds and isotopes that labels do not show
 _ORDERS = {"-": 1.0, ":": 1.5, "=": 2.0, "#": 3.0}
 _ASKED = (
-    "HallKierAlpha", "NumRings", "NumAromaticRings", "NumSaturatedRings", "NumAromaticHeterocycles",
-)  # fmt: skip
+    "HallKierAlpha",
+    "NumRings",
+    "NumAromaticRings",
+    "NumSaturatedRings",
+    "NumAromaticHeterocycles",
+)
 # The versions of definitions that are followed here; RDKit is asked where it has others.
 _VERSIONS = {
-    "NumHDonors": ("NumHBD", "2.0.1"), "NumHAcceptors": ("NumHBA", "2.0.2"),
+    "NumHDonors": ("NumHBD", "2.0.1"),
+    "NumHAcceptors": ("NumHBA", "2.0.2"),
     "NumRotatableBonds": ("NumRotatableBonds", "3.1.0", "3.2.0"),
-}  # fmt: skip
+}
 
 
 def _are_usual(graphs: GraphCollection) -> np.ndarray:
@@ -118,14 +140,20 @@ def _from_labels(graphs: GraphCollection, molecules: Sequence[Any]) -> dict[str,
         **_hydrogen_bonds(atoms),
         "NumRotatableBonds": _rotatable_bonds(atoms),
         "MolWt": sums(weights[atoms.codes] + weight("H") * h),
-        "HeavyAtomCount": graphs.sizes, "NumHeteroatoms": sums(~carbon),
-        "NHOHCount": sums(h * polar), "NOCount": sums(polar), "RingCount": rings,
-        "NumAromaticRings": aromatic, "NumAliphaticRings": rings - aromatic,
-        "NumSaturatedRings": saturated, "NumAromaticHeterocycles": heterocycles,
+        "HeavyAtomCount": graphs.sizes,
+        "NumHeteroatoms": sums(~carbon),
+        "NHOHCount": sums(h * polar),
+        "NOCount": sums(polar),
+        "RingCount": rings,
+        "NumAromaticRings": aromatic,
+        "NumAliphaticRings": rings - aromatic,
+        "NumSaturatedRings": saturated,
+        "NumAromaticHeterocycles": heterocycles,
         "FractionCSP3": sums(carbon & (degree + h == 4)) / np.maximum(sums(carbon), 1),
         "Kappa2": (size - 1) * (size - 2) ** 2 / np.where(paths == 0, np.inf, paths) ** 2,
-        "HallKierAlpha": alpha, "FormalCharge": sums(atoms.charge),
-    }  # fmt: skip
+        "HallKierAlpha": alpha,
+        "FormalCharge": sums(atoms.charge),
+    }
     for name, (own, *versions) in _VERSIONS.items():
         if getattr(rdMolDescriptors, f"_Calc{own}_version") not in versions:
             del found[name]

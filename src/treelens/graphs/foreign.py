@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import PlainGraph, edge_array, join, listed_one_way, to_array
 from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
-from treelens.graphs.errors import GraphDataError, NotGraphsError
 from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, common_recipe
 from treelens.graphs.tables import is_sdf, read_sdf
@@ -34,12 +34,15 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     first = graphs[0]
     plain = [
         PlainGraph(
-            range(g.n_nodes), g.edges, {None: g.node_labels, **g.node_attributes},
+            range(g.n_nodes),
+            g.edges,
+            {None: g.node_labels, **g.node_attributes},
             {**({} if g.edge_labels is None else {None: g.edge_labels}), **g.edge_attributes},
-            g.name, g.directed,
+            g.name,
+            g.directed,
         )
         for g in graphs
-    ]  # fmt: skip
+    ]
     shared = set(first.data).intersection(*(graph.data for graph in graphs))
     data = {key: [graph.data[key] for graph in graphs] for key in sorted(shared)}
     names, edge_names = tuple(first.node_attributes), tuple(first.edge_attributes)
@@ -75,11 +78,15 @@ def from_igraph(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
 
     return [
         PlainGraph(
-            range(graph.vcount()), graph.get_edgelist(), columns(graph.vs), columns(graph.es), None,
+            range(graph.vcount()),
+            graph.get_edgelist(),
+            columns(graph.vs),
+            columns(graph.es),
+            None,
             graph.is_directed(),
         )
         for graph in graphs
-    ], asked  # fmt: skip
+    ], asked
 
 
 # --- PyTorch Geometric ----------------------------------------------------------------------
@@ -119,9 +126,12 @@ def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
 
 
 def _geometric_columns(
-    graphs: Sequence[Any], counts: Sequence[int], labels: list[str], attributes: list[str],
+    graphs: Sequence[Any],
+    counts: Sequence[int],
+    labels: list[str],
+    attributes: list[str],
     what: str,
-) -> list[dict[Any, Any]]:  # fmt: skip
+) -> list[dict[Any, Any]]:
     """Return some attributes of the graphs, and labels from the first of ``labels`` there is."""
     labels = [x for x in labels if any(getattr(g, x, None) is not None for g in graphs)][:1]
     found: list[dict[Any, Any]] = [{} for _ in graphs]
@@ -228,9 +238,11 @@ def _read_grakel(
     node_columns: dict[Any, Any] = {}
     edge_columns: dict[Any, Any] = {} if weights is None else {"weight": weights}
     for columns, name, values, keys in (
-        (node_columns, "label", node_labels, nodes), (node_columns, _VALUE, node_values, nodes),
-        (edge_columns, "label", edge_labels, edges), (edge_columns, _VALUE, edge_values, edges),
-    ):  # fmt: skip
+        (node_columns, "label", node_labels, nodes),
+        (node_columns, _VALUE, node_values, nodes),
+        (edge_columns, "label", edge_labels, edges),
+        (edge_columns, _VALUE, edge_values, edges),
+    ):
         if values is None or not len(values):
             continue
         if isinstance(values, Mapping):
@@ -376,21 +388,30 @@ def _is_grakel(item: Any) -> bool:
 VALUES = ("node_attributes", "edge_attributes", "directed")
 NAMES = ("node_label", "edge_label", *VALUES)
 _KINDS = (
-    Kind("a treelens Graph", lambda x: isinstance(x, Graph),
-          lambda graphs, _: from_treelens(graphs)),
-    Kind("a SMILES string", lambda x: isinstance(x, str), lambda items, recipe: smiles_by_recipe(
-          items, (recipe or GraphRecipe()).for_new_molecules("smiles"))),
+    Kind(
+        "a treelens Graph", lambda x: isinstance(x, Graph), lambda graphs, _: from_treelens(graphs)
+    ),
+    Kind(
+        "a SMILES string",
+        lambda x: isinstance(x, str),
+        lambda items, recipe: smiles_by_recipe(
+            items, (recipe or GraphRecipe()).for_new_molecules("smiles")
+        ),
+    ),
     Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
-    Kind("a NetworkX graph", _has("nodes", "edges", "adj"), from_networkx, "networkx",
-          NAMES),
-    Kind("an igraph graph", _has("vs", "es", "get_edgelist"), from_igraph, "igraph",
-          NAMES),
+    Kind("a NetworkX graph", _has("nodes", "edges", "adj"), from_networkx, "networkx", NAMES),
+    Kind("an igraph graph", _has("vs", "es", "get_edgelist"), from_igraph, "igraph", NAMES),
     Kind("PyTorch Geometric data", _is_geometric, from_geometric, "geometric", NAMES),
     Kind("a GraKeL tuple", _is_grakel, from_grakel, "grakel", VALUES),
-    Kind("a GraKeL graph", _has("get_vertices", "get_edges", "get_labels"), from_grakel,
-          "grakel", VALUES),
+    Kind(
+        "a GraKeL graph",
+        _has("get_vertices", "get_edges", "get_labels"),
+        from_grakel,
+        "grakel",
+        VALUES,
+    ),
     Kind("an adjacency matrix", is_matrix, from_grakel, "grakel", VALUES),
-)  # fmt: skip
+)
 
 
 def kind_of(item: Any) -> Kind | None:

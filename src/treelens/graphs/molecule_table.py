@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from treelens.graphs import targets
-from treelens.graphs.chem import changes_in_words, unreadable_rows
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import LIMITS, NOISE, Transform, check_noise, transform_named
-from treelens.graphs.errors import (
+from treelens.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
     MissingTargetsWarning,
     check_choice,
     first_few,
 )
+from treelens.graphs import targets
+from treelens.graphs.chem import changes_in_words, unreadable_rows
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.convert import LIMITS, NOISE, Transform, check_noise, transform_named
 from treelens.graphs.molecules import leave_out, same_molecules
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
@@ -112,9 +112,15 @@ class MoleculeTable:
         changes = changes_in_words(self.graphs.graph_data.get("standardized", ()))
         counts = {"rows": self.n_rows, **self.counts, **changes, "graphs": len(self.graphs)}
         return TableRecord(
-            Path(self.source).name, self.smiles, self.target, tuple(self.ids), self.task,
-            self.transform, self.unit, counts,
-        )  # fmt: skip
+            Path(self.source).name,
+            self.smiles,
+            self.target,
+            tuple(self.ids),
+            self.task,
+            self.transform,
+            self.unit,
+            counts,
+        )
 
     @property
     def target_name(self) -> str:

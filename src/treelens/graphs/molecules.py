@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.chem import (
     AROMATIC,
     FINE_PARTS,
@@ -25,7 +26,6 @@ from treelens.graphs.chem import (
     unreadable_rows,
 )
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
-from treelens.graphs.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.recipe import GraphRecipe
 
 
@@ -267,12 +267,17 @@ class Molecules:
                 graph_data["mol"] = molecules
             graph_data["standardized"] = changes
         return GraphCollection(
-            np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([[0], np.cumsum(degrees)]),
-            end, edge_codes=edge_codes, edge_alphabet=edge_alphabet, names=names,
-            graph_data=graph_data, recipe=self.recipe,
+            np.concatenate([[0], np.cumsum(sizes)]),
+            np.concatenate([[0], np.cumsum(degrees)]),
+            end,
+            edge_codes=edge_codes,
+            edge_alphabet=edge_alphabet,
+            names=names,
+            graph_data=graph_data,
+            recipe=self.recipe,
             **self._node_labels(start[half_orders == 3]),
             **({} if self.attributes is None else self.attributes.arguments()),
-        )  # fmt: skip
+        )
 
     def _node_labels(self, aromatic: np.ndarray) -> dict[str, Any]:
         """Labels and, unless a function of the user's made them, fine labels that imply them."""
@@ -289,9 +294,11 @@ class Molecules:
         codes, alphabet = names_of_keys(keys, self.parts, symbol)
         fine_codes, fine_alphabet = names_of_keys(keys, FINE_PARTS | self.parts, symbol, False)
         return {
-            "node_codes": codes[which], "node_alphabet": alphabet,
-            "fine_codes": fine_codes[which], "fine_alphabet": fine_alphabet,
-        }  # fmt: skip
+            "node_codes": codes[which],
+            "node_alphabet": alphabet,
+            "fine_codes": fine_codes[which],
+            "fine_alphabet": fine_alphabet,
+        }
 
 
 def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -378,8 +385,11 @@ def structure_hashes(graphs: GraphCollection) -> np.ndarray:
     degrees = np.diff(graphs.neighbor_offsets)
     first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
     ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
-    bonds = np.zeros(len(ends), np.uint64) if graphs.edge_codes is None else mixed(
-        graphs.edge_codes.astype(np.uint64) + np.uint64(7))  # fmt: skip
+    bonds = (
+        np.zeros(len(ends), np.uint64)
+        if graphs.edge_codes is None
+        else mixed(graphs.edge_codes.astype(np.uint64) + np.uint64(7))
+    )
     colors = mixed(codes.astype(np.uint64))
     for _ in range(_ROUNDS):
         around = run_sums(mixed(colors[ends] + bonds), graphs.neighbor_offsets)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from treelens.errors import GraphDataError, check_choice
 from treelens.graphs.chem import (
     ATOM_PARTS,
     AtomAttributes,
@@ -19,16 +20,20 @@ from treelens.graphs.chem import (
     checked_attributes,
     checked_steps,
 )
-from treelens.graphs.errors import GraphDataError, check_choice
 from treelens.json_values import plain
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
 BOND_LABELS = ("order", "order+stereo")
 _NAMES = {
-    "smiles": "SMILES", "sdf": "an SDF", "rdkit": "RDKit molecules", "tudataset": "TU files",
-    "networkx": "NetworkX graphs", "igraph": "igraph graphs", "geometric": "PyTorch Geometric data",
+    "smiles": "SMILES",
+    "sdf": "an SDF",
+    "rdkit": "RDKit molecules",
+    "tudataset": "TU files",
+    "networkx": "NetworkX graphs",
+    "igraph": "igraph graphs",
+    "geometric": "PyTorch Geometric data",
     "grakel": "GraKeL tuples",
-}  # fmt: skip
+}
 _FUNCTION = "function:"
 # Settings that must be equal for labels of two collections of molecules to mean the same.
 _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize", "atom_function")
@@ -113,8 +118,10 @@ class GraphRecipe:
             parts = atom_parts(atom_label)
             own |= {"atom_label": "+".join(part for part in ATOM_PARTS if part in parts)}
         if callable(atom_attributes):
-            own |= {"attribute_function": atom_attributes,
-                    "atom_attributes": (_function_name(atom_attributes),)}  # fmt: skip
+            own |= {
+                "attribute_function": atom_attributes,
+                "atom_attributes": (_function_name(atom_attributes),),
+            }
         else:
             own |= {"atom_attributes": checked_attributes(atom_attributes)}
         return cls(reader, hydrogens=bool(hydrogens), bond_label=bond_label, **own)
@@ -124,8 +131,9 @@ class GraphRecipe:
         return self.reader in MOLECULE_READERS
 
     def __str__(self) -> str:
-        source = "graphs built directly" if self.reader is None else _NAMES.get(
-            self.reader, self.reader)  # fmt: skip
+        source = (
+            "graphs built directly" if self.reader is None else _NAMES.get(self.reader, self.reader)
+        )
         settings = self.settings()
         return f"{source} with {settings}" if settings else source
 
@@ -138,8 +146,14 @@ class GraphRecipe:
             shown["atom_label"] = label
         if self.is_molecular:
             shown["hydrogens"] = "as they came" if self.hydrogens is None else self.hydrogens
-        for name in ("bond_label", "node_label", "edge_label", "standardize", "directed",
-                     "atom_attributes"):  # fmt: skip
+        for name in (
+            "bond_label",
+            "node_label",
+            "edge_label",
+            "standardize",
+            "directed",
+            "atom_attributes",
+        ):
             if (value := getattr(self, name)) not in (None, "order", (), False):
                 shown[name] = repr(value)
         return ", ".join(f"{name}={value}" for name, value in shown.items())
@@ -169,9 +183,13 @@ class GraphRecipe:
                 "functions. Read molecules with graphs.molecules.smiles_to_collection."
             )
         return GraphRecipe.of_molecules(
-            reader, self.atom_function or label, bool(self.hydrogens), self.bond_label or "order",
-            self.standardize, self.attribute_function or attributes,
-        )  # fmt: skip
+            reader,
+            self.atom_function or label,
+            bool(self.hydrogens),
+            self.bond_label or "order",
+            self.standardize,
+            self.attribute_function or attributes,
+        )
 
     # --- as JSON ----------------------------------------------------------------------------
 

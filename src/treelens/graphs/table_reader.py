@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from treelens.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.errors import GraphDataError, check_choice, first_few
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import Molecules, leave_out, same_molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
@@ -104,9 +104,13 @@ def read_smiles(
     check_choice("on_missing", on_missing, ("raise", "skip"))
     path = Path(path).expanduser()
     recipe = GraphRecipe.of_molecules(
-        "sdf" if is_sdf(path) else "smiles", atom_label, hydrogens, bond_label, standardize,
+        "sdf" if is_sdf(path) else "smiles",
+        atom_label,
+        hydrogens,
+        bond_label,
+        standardize,
         atom_attributes,
-    )  # fmt: skip
+    )
     read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names, target=target)
     return read.labelled(target, on_invalid, on_missing)
 
@@ -197,9 +201,14 @@ def read_table(
     path = path if isinstance(path, Table) else Path(path).expanduser()
     from_sdf = isinstance(path, Path) and is_sdf(path)
     own = recipe_for(
-        "sdf" if from_sdf else "smiles", recipe, atom_label, hydrogens, bond_label, standardize,
+        "sdf" if from_sdf else "smiles",
+        recipe,
+        atom_label,
+        hydrogens,
+        bond_label,
+        standardize,
         atom_attributes,
-    )  # fmt: skip
+    )
     if from_sdf and smiles is not None:
         raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
     table, molecules = (path, None) if isinstance(path, Table) else _table_in(path, own)
@@ -213,9 +222,15 @@ def read_table(
     if target is None:
         return read
     return read.with_target(
-        None if target == "auto" else target, task=task, transform=transform, unit=unit,
-        duplicates=duplicates, on_missing=on_missing, qualifier=qualifier, noise=noise,
-    )  # fmt: skip
+        None if target == "auto" else target,
+        task=task,
+        transform=transform,
+        unit=unit,
+        duplicates=duplicates,
+        on_missing=on_missing,
+        qualifier=qualifier,
+        noise=noise,
+    )
 
 
 def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | None]:
@@ -226,10 +241,15 @@ def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | N
 
 
 def rows_of_table(
-    table: Table, molecules: Sequence[Any] | None, recipe: GraphRecipe, smiles: str | None = None,
-    names: str | Sequence[str] | None = None, covariates: Sequence[str] = (),
-    known: TableRecord | None = None, target: str | None = None,
-) -> MoleculeTable:  # fmt: skip
+    table: Table,
+    molecules: Sequence[Any] | None,
+    recipe: GraphRecipe,
+    smiles: str | None = None,
+    names: str | Sequence[str] | None = None,
+    covariates: Sequence[str] = (),
+    known: TableRecord | None = None,
+    target: str | None = None,
+) -> MoleculeTable:
     """Return the molecules of a table, or of a block of one, without targets."""
     known, notes = known or TableRecord(), list[str]()
     column, texts = None, None
@@ -252,9 +272,20 @@ def rows_of_table(
     invalid = np.array(collected.invalid, dtype=np.int64)
     counts = {"rows without a readable molecule": len(invalid)} if len(invalid) else {}
     return MoleculeTable(
-        table.source, graphs, None, rows, len(table.rows), covariates=list(covariates), notes=notes,
-        counts=counts, ids=ids, smiles=column, table=table, texts=texts, unreadable=invalid,
-    )  # fmt: skip
+        table.source,
+        graphs,
+        None,
+        rows,
+        len(table.rows),
+        covariates=list(covariates),
+        notes=notes,
+        counts=counts,
+        ids=ids,
+        smiles=column,
+        table=table,
+        texts=texts,
+        unreadable=invalid,
+    )
 
 
 def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) -> None:
@@ -273,19 +304,32 @@ def check_unreadable(table: MoleculeTable, on_invalid: str, max_invalid: float) 
 
 
 def recipe_for(
-    reader: str, known: GraphRecipe | None, atom_label: AtomLabel | None, hydrogens: bool | None,
-    bond_label: str | None, standardize: bool | str | Sequence[str] | None,
+    reader: str,
+    known: GraphRecipe | None,
+    atom_label: AtomLabel | None,
+    hydrogens: bool | None,
+    bond_label: str | None,
+    standardize: bool | str | Sequence[str] | None,
     atom_attributes: AtomAttributes | None = None,
-) -> GraphRecipe:  # fmt: skip
+) -> GraphRecipe:
     """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
     wanted = GraphRecipe.of_molecules(
-        reader, atom_label or "element", bool(hydrogens), bond_label or "order",
-        standardize or False, atom_attributes,
-    )  # fmt: skip
+        reader,
+        atom_label or "element",
+        bool(hydrogens),
+        bond_label or "order",
+        standardize or False,
+        atom_attributes,
+    )
     if known is None or not known.is_molecular:
         return wanted
-    chosen = {"atom_label": atom_label, "hydrogens": hydrogens, "bond_label": bond_label,
-             "standardize": standardize, "atom_attributes": atom_attributes}  # fmt: skip
+    chosen = {
+        "atom_label": atom_label,
+        "hydrogens": hydrogens,
+        "bond_label": bond_label,
+        "standardize": standardize,
+        "atom_attributes": atom_attributes,
+    }
     for name, value in chosen.items():
         if value is not None and getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(

@@ -24,8 +24,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+from treelens.errors import GraphDataError, GraphFileNotFoundError, first_few
 from treelens.graphs.chem import quiet, rdkit
-from treelens.graphs.errors import GraphDataError, GraphFileNotFoundError, first_few
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -37,9 +37,20 @@ TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
 # Raised by openpyxl and zipfile on damaged files; XML errors are SyntaxErrors.
 DAMAGES = (
-    zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, TypeError, OSError,
-    SyntaxError, IndexError, AttributeError, EOFError, RuntimeError, OverflowError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    KeyError,
+    ValueError,
+    TypeError,
+    OSError,
+    SyntaxError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+)
 
 
 # --- files: regular ones only, unpacked within bounds ---------------------------------------------
@@ -344,14 +355,39 @@ def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[An
 DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
 # Names without capitals, blanks and punctuation, the surest first.
 _SMILES_NAMES = (
-    "smiles", "canonicalsmiles", "smi", "isomericsmiles", "smilesstring", "molsmiles",
-)  # fmt: skip
+    "smiles",
+    "canonicalsmiles",
+    "smi",
+    "isomericsmiles",
+    "smilesstring",
+    "molsmiles",
+)
 _STRUCTURE_NAMES = ("structure", "structures", "mol", "molecule", "molecules")
 _ID_NAMES = (
-    "id", "compoundid", "moleculeid", "molid", "cmpdid", "chemblid", "moleculechemblid",
-    "pubchemcid", "cid", "sampleid", "identifier", "name", "compoundname", "moleculename",
-    "molname", "cmpdname", "compound", "title", "cas", "casnumber", "casrn", "key", "code",
-)  # fmt: skip
+    "id",
+    "compoundid",
+    "moleculeid",
+    "molid",
+    "cmpdid",
+    "chemblid",
+    "moleculechemblid",
+    "pubchemcid",
+    "cid",
+    "sampleid",
+    "identifier",
+    "name",
+    "compoundname",
+    "moleculename",
+    "molname",
+    "cmpdname",
+    "compound",
+    "title",
+    "cas",
+    "casnumber",
+    "casrn",
+    "key",
+    "code",
+)
 
 
 def smiles_column(table: Table, wanted: str | None, known: str | None, notes: list[str]) -> str:
@@ -403,9 +439,12 @@ def several_columns(columns: Sequence[str], wanted: str, parameter: str, source:
 
 
 def id_columns(
-    columns: Sequence[str], wanted: str | Sequence[str] | None, known: Sequence[str],
-    taken: Sequence[str | None], source: str,
-) -> tuple[str, ...]:  # fmt: skip
+    columns: Sequence[str],
+    wanted: str | Sequence[str] | None,
+    known: Sequence[str],
+    taken: Sequence[str | None],
+    source: str,
+) -> tuple[str, ...]:
     """Return the columns that name the rows: as named, as a model knows them, or guessed."""
     free = [column for column in columns if column not in taken]
     if wanted == "none":

@@ -9,7 +9,7 @@ from itertools import compress
 
 import numpy as np
 
-from treelens.graphs.errors import GraphDataError, first_few
+from treelens.errors import GraphDataError, first_few
 from treelens.graphs.tables import Table
 
 TASKS = ("auto", "classification", "regression")
@@ -73,9 +73,13 @@ def as_target(values: Sequence[str]) -> np.ndarray:
 
 
 def read_target(
-    table: Table, column: str, rows: np.ndarray, task: str | None, notes: list[str],
+    table: Table,
+    column: str,
+    rows: np.ndarray,
+    task: str | None,
+    notes: list[str],
     qualifier: str | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the targets of some rows that have one, which these are (a mask), and limits or None.
 
     ``task`` is one of :data:`TASKS`; None: only classes will do. ``qualifier`` is a column.
@@ -195,9 +199,13 @@ def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str
 
 
 def _without_remarks(
-    texts: list[str], labelled: np.ndarray, column: str, table: Table, rows: np.ndarray,
+    texts: list[str],
+    labelled: np.ndarray,
+    column: str,
+    table: Table,
+    rows: np.ndarray,
     notes: list[str],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Return which rows stay when remarks between measured numbers are skipped."""
     numeric = np.array([is_number(text) for text in texts], dtype=bool)
     where = np.flatnonzero(labelled & ~numeric).tolist()

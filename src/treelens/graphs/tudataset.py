@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.build import build_collection, listed_one_way, numbered_names
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import (
+from treelens.errors import (
     DamagedFileWarning,
     GraphDataError,
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
+from treelens.graphs.build import build_collection, listed_one_way, numbered_names
+from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes
 from treelens.graphs.targets import is_integer
@@ -97,19 +97,25 @@ def collection_from_text(
     few = len(one_way) <= _FEW * len(edges)
     notes: list[Warning] = []
     if directed is None and len(one_way) == len(edges):
-        notes.append(UserWarning(
-            f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
-            "directed. If each undirected edge is listed once, pass directed=False."
-        ))  # fmt: skip
+        notes.append(
+            UserWarning(
+                f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
+                "directed. If each undirected edge is listed once, pass directed=False."
+            )
+        )
     graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
     if files.unused:
-        notes.append(IgnoredDataWarning(
-            f"Ignored: {files.unused}. Pass attributes of whole graphs as covariates."
-        ))  # fmt: skip
+        notes.append(
+            IgnoredDataWarning(
+                f"Ignored: {files.unused}. Pass attributes of whole graphs as covariates."
+            )
+        )
     if damages := _damages(files, edges, graph_of, len(y), one_way if few else ()):
-        notes.append(DamagedFileWarning(
-            f"{'. '.join(damages)}. The data set may be damaged: compare it with its source."
-        ))  # fmt: skip
+        notes.append(
+            DamagedFileWarning(
+                f"{'. '.join(damages)}. The data set may be damaged: compare it with its source."
+            )
+        )
     for note in notes:
         warnings.warn(note, stacklevel=3)
     return graphs, y
@@ -144,13 +150,17 @@ def _build(
     )
     try:
         return build_collection(
-            np.bincount(graph_of - 1, minlength=n_graphs), position[edges - 1],
-            labels("node_labels"), labels("edge_labels"),
+            np.bincount(graph_of - 1, minlength=n_graphs),
+            position[edges - 1],
+            labels("node_labels"),
+            labels("edge_labels"),
             recipe=GraphRecipe("tudataset", node_attributes=names, edge_attributes=edge_names),
-            node_attributes=found.get("node_attributes"), attribute_names=names,
-            edge_attributes=found.get("edge_attributes"), edge_attribute_names=edge_names,
+            node_attributes=found.get("node_attributes"),
+            attribute_names=names,
+            edge_attributes=found.get("edge_attributes"),
+            edge_attribute_names=edge_names,
             directed=directed,
-        )  # fmt: skip
+        )
     except GraphDataError as error:
         place = files.places["edge_labels"]
         raise GraphDataError(f"{place}, where graphs are counted from 0: {error}") from error
@@ -275,12 +285,20 @@ def _check_numbers(
     ends = graph_of[np.clip(edges, 1, n_nodes) - 1]
     nodes = graph_of[:, None]
     for part, table, wrong, expected in (
-        ("graph_indicator", nodes, (nodes < 1) | (nodes > n_graphs),
-         f"a graph of 1 to {n_graphs}, the lines of {files.places['graph_labels']}"),
-        ("A", edges, (edges < 1) | (edges > n_nodes),
-         f"nodes of 1 to {n_nodes}, the lines of {files.places['graph_indicator']}"),
+        (
+            "graph_indicator",
+            nodes,
+            (nodes < 1) | (nodes > n_graphs),
+            f"a graph of 1 to {n_graphs}, the lines of {files.places['graph_labels']}",
+        ),
+        (
+            "A",
+            edges,
+            (edges < 1) | (edges > n_nodes),
+            f"nodes of 1 to {n_nodes}, the lines of {files.places['graph_indicator']}",
+        ),
         ("A", edges, ends[:, :1] != ends[:, 1:], "two nodes of one graph"),
-    ):  # fmt: skip
+    ):
         if wrong.any():
             line = int(wrong.any(axis=1).argmax())
             raise GraphDataError(

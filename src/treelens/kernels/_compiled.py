@@ -27,9 +27,27 @@ _MOST_LENGTHS = 100_000  # of walks that are summed one length after the other
 
 
 @njit(cache=True, nogil=True)
-def sum_rows(first, last, step, base, upper, row_offsets, row_patterns, row_values, list_offsets,
-             list_graphs, list_values, dense_of_pattern, dense, minimum, row_scale, scale, head,
-             out, offset):  # fmt: skip
+def sum_rows(
+    first,
+    last,
+    step,
+    base,
+    upper,
+    row_offsets,
+    row_patterns,
+    row_values,
+    list_offsets,
+    list_graphs,
+    list_values,
+    dense_of_pattern,
+    dense,
+    minimum,
+    row_scale,
+    scale,
+    head,
+    out,
+    offset,
+):
     """Fill ``out[i - base]`` with ``row_scale_i * scale_j * sum_v combine(a_iv, a_jv)``.
 
     With a finite ``offset``, with the distance ``max(0, offset - sum)`` in the place of the sum.
@@ -89,9 +107,25 @@ def sum_rows(first, last, step, base, upper, row_offsets, row_patterns, row_valu
 
 
 @njit(cache=True, nogil=True)
-def gather_rows(first, last, step, base, matrix, row_offsets, row_patterns, row_values,
-                list_offsets, list_graphs, list_values, dense_of_pattern, dense, minimum, head,
-                lanes, gradient):  # fmt: skip
+def gather_rows(
+    first,
+    last,
+    step,
+    base,
+    matrix,
+    row_offsets,
+    row_patterns,
+    row_values,
+    list_offsets,
+    list_graphs,
+    list_values,
+    dense_of_pattern,
+    dense,
+    minimum,
+    head,
+    lanes,
+    gradient,
+):
     """Add ``sum_{j >= i} matrix[i - base, j] combine(a_iv, a_jv)`` to ``gradient[v]``."""
     # For graphs `i = first, first + step, ...` before `last` of one collection with itself; see
     # `sum_rows`. `lanes` (2, LANES) is room to work in.

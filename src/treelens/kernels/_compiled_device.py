@@ -19,8 +19,9 @@ TILE = 5888  # columns in shared memory: with one number per thread 48 KiB, what
 
 
 @cuda.jit
-def sums_of_minima(row_offsets, row_patterns, row_counts, weights,
-                   list_starts, list_graphs, list_counts, out):  # fmt: skip
+def sums_of_minima(
+    row_offsets, row_patterns, row_counts, weights, list_starts, list_graphs, list_counts, out
+):
     """``out[i, j] = sum_v weights_v min(count_iv, count_jv)``; a block is a row and a tile."""
     # `list_starts` (n_patterns, n_tiles + 1): where each pattern's list enters each tile.
     row, tile, thread = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
@@ -107,8 +108,9 @@ def mixture_slopes(sums, diagonal, gamma, rho, amplitude, share, alpha, matrix, 
 
 
 @cuda.jit
-def gather_minima(row_offsets, row_patterns, row_counts,
-                  list_starts, list_graphs, list_counts, matrix, gathered):  # fmt: skip
+def gather_minima(
+    row_offsets, row_patterns, row_counts, list_starts, list_graphs, list_counts, matrix, gathered
+):
     """``gathered[e] += sum_j matrix[i, j] min(count_e, count_jv)`` for every entry of a row."""
     # An entry `e` is a pattern `v` with its count in graph `i`; a block is a row.
     row, thread = cuda.blockIdx.x, cuda.threadIdx.x

@@ -148,9 +148,15 @@ def device_sums(
     if rows.n_graphs and lists.n_graphs:
         grid = (rows.n_graphs, lists.starts.shape[1] - 1)
         compiled.sums_of_minima[grid, compiled.THREADS](
-            rows.offsets, rows.patterns, rows.counts, device.put(weights, np.float64),
-            lists.starts, lists.graphs, lists.counts, out,
-        )  # fmt: skip
+            rows.offsets,
+            rows.patterns,
+            rows.counts,
+            device.put(weights, np.float64),
+            lists.starts,
+            lists.graphs,
+            lists.counts,
+            out,
+        )
     return out
 
 

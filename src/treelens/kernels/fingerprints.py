@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from treelens.errors import GraphDataError
 from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.errors import GraphDataError
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import offsets_of
@@ -133,9 +133,15 @@ class FingerprintForest:
         table = sparse.csr_array((times[known].astype(np.int32), places), shape=shape)
         lists = SparseRows.of(table)
         return PatternHistograms(
-            lists.offsets, lists.indices, lists.values, self.level_offsets, self.level_depths,
-            found.n_atoms, unseen, self.level_shares,
-        )  # fmt: skip
+            lists.offsets,
+            lists.indices,
+            lists.values,
+            self.level_offsets,
+            self.level_depths,
+            found.n_atoms,
+            unseen,
+            self.level_shares,
+        )
 
     def unseen_sums(
         self, found: Environments, log_weights: np.ndarray, level_weights: np.ndarray

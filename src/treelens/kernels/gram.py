@@ -61,9 +61,16 @@ class PairLists(NamedTuple):
             entries = slice(lists.offsets[pattern], lists.offsets[pattern + 1])
             dense[row, lists.indices[entries]] = list_values[entries]
         return cls(
-            rows.offsets, rows.indices, row_values, lists.offsets, lists.indices, list_values,
-            dense_of_pattern, dense, minimum,
-        )  # fmt: skip
+            rows.offsets,
+            rows.indices,
+            row_values,
+            lists.offsets,
+            lists.indices,
+            list_values,
+            dense_of_pattern,
+            dense,
+            minimum,
+        )
 
     def heads(self) -> np.ndarray:
         """Return where in each list the compiled loops begin."""
@@ -71,9 +78,15 @@ class PairLists(NamedTuple):
 
 
 def pair_sums(
-    left: PairFeatures, right: PairFeatures | None = None, weights: np.ndarray | None = None, *,
-    n_jobs: int = 1, out: np.ndarray | None = None, upper: bool = False, offset: float = np.nan,
-) -> np.ndarray:  # fmt: skip
+    left: PairFeatures,
+    right: PairFeatures | None = None,
+    weights: np.ndarray | None = None,
+    *,
+    n_jobs: int = 1,
+    out: np.ndarray | None = None,
+    upper: bool = False,
+    offset: float = np.nan,
+) -> np.ndarray:
     """Return ``<W, Z(i, j)>`` for all pairs, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself and computes one half only; with ``upper`` the other
@@ -94,11 +107,20 @@ def pair_sums(
     lists = PairLists.of(left, target, weights)
     interleaved(
         lambda k, step: _compiled.sum_rows(
-            k, left.n_graphs, step, 0, right is None, *lists, left.scale, target.scale,
-            lists.heads(), sums, offset,
+            k,
+            left.n_graphs,
+            step,
+            0,
+            right is None,
+            *lists,
+            left.scale,
+            target.scale,
+            lists.heads(),
+            sums,
+            offset,
         ),
         n_jobs,
-    )  # fmt: skip
+    )
     return sums if upper or right is not None else mirrored(sums, n_jobs)
 
 
@@ -109,9 +131,16 @@ def gather_pairs(matrix: np.ndarray, lists: PairLists, n_jobs: int = 1) -> np.nd
 
     def gather(k: int) -> None:
         _compiled.gather_rows(
-            k, len(matrix), N_SHARES, 0, matrix, *lists, lists.heads(),
-            np.empty((2, _compiled.LANES)), gradients[k],
-        )  # fmt: skip
+            k,
+            len(matrix),
+            N_SHARES,
+            0,
+            matrix,
+            *lists,
+            lists.heads(),
+            np.empty((2, _compiled.LANES)),
+            gradients[k],
+        )
 
     in_threads(gather, range(N_SHARES), n_jobs)
     return gradients.sum(axis=0)
@@ -205,10 +234,17 @@ class CovariateScales:
 
 
 def mixture_kernel(
-    scales: MixtureScales, sums: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray,
-    *, out: np.ndarray | None = None, upper: bool = False, covariates: Covariates | None = None,
-    kept: Kept | None = None, n_jobs: int = 1,
-) -> np.ndarray:  # fmt: skip
+    scales: MixtureScales,
+    sums: np.ndarray,
+    left_diagonal: np.ndarray,
+    right_diagonal: np.ndarray,
+    *,
+    out: np.ndarray | None = None,
+    upper: bool = False,
+    covariates: Covariates | None = None,
+    kept: Kept | None = None,
+    n_jobs: int = 1,
+) -> np.ndarray:
     """Turn weighted sums of minima (n_left, n_right) into kernel values.
 
     The diagonals are the sums of each graph with itself. Without ``out`` the sums are overwritten;
@@ -252,10 +288,16 @@ class MixtureBlock(NamedTuple):
 
     @classmethod
     def of(
-        cls, scales: MixtureScales, sums: np.ndarray, left_diagonal: np.ndarray,
-        right_diagonal: np.ndarray, rows: slice, columns: slice, covariates: Covariates | None,
+        cls,
+        scales: MixtureScales,
+        sums: np.ndarray,
+        left_diagonal: np.ndarray,
+        right_diagonal: np.ndarray,
+        rows: slice,
+        columns: slice,
+        covariates: Covariates | None,
         kept: Kept | None,
-    ) -> MixtureBlock:  # fmt: skip
+    ) -> MixtureBlock:
         sums, left, right = sums[rows, columns], left_diagonal[rows], right_diagonal[columns]
         # One array for all: the allocator would return several large ones to the system each time.
         block = (kept or {}).get(rows.start)
@@ -297,10 +339,16 @@ class MixtureSlopes(NamedTuple):
 
 
 def mixture_slopes(
-    scales: MixtureScales, sums: np.ndarray, diagonal: np.ndarray, inverse: np.ndarray,
-    alpha: np.ndarray, *, covariates: Covariates | None = None, kept: Kept | None = None,
+    scales: MixtureScales,
+    sums: np.ndarray,
+    diagonal: np.ndarray,
+    inverse: np.ndarray,
+    alpha: np.ndarray,
+    *,
+    covariates: Covariates | None = None,
+    kept: Kept | None = None,
     n_jobs: int = 1,
-) -> MixtureSlopes:  # fmt: skip
+) -> MixtureSlopes:
     """Return derivatives of the log marginal likelihood, with the sign changed.
 
     For a pair ``i < j`` the derivative in the kernel value, both places in the matrix counted, is

@@ -34,15 +34,22 @@ def walked_graphs(graphs: GraphCollection, codes: LabelCodes) -> WalkedGraphs:
     targets = rank[codes.targets] - firsts[sources]
     by_source = np.argsort(rank[sources], kind="stable")
     return WalkedGraphs(
-        graphs.node_offsets, np.concatenate([[0], np.cumsum(degrees[order])]),
-        targets[by_source], codes.nodes[order], codes.edges[by_source], graphs.directed,
-    )  # fmt: skip
+        graphs.node_offsets,
+        np.concatenate([[0], np.cumsum(degrees[order])]),
+        targets[by_source],
+        codes.nodes[order],
+        codes.edges[by_source],
+        graphs.directed,
+    )
 
 
 def walk_kernel(
-    left: WalkedGraphs, right: WalkedGraphs | None, max_length: int | None, decay: float,
+    left: WalkedGraphs,
+    right: WalkedGraphs | None,
+    max_length: int | None,
+    decay: float,
     n_jobs: int = 1,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Common walks weighted by ``decay ** length``, shape (n_left, n_right).
 
     ``right=None`` pairs ``left`` with itself. ``max_length=None`` sums over all lengths; the series

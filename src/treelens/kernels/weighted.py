@@ -92,9 +92,13 @@ class Nearest(NamedTuple):
 
 
 def nearest_graphs(
-    graphs: Features, others: Features, weights: np.ndarray, k: int,
-    left_out: np.ndarray | None = None, n_jobs: int = 1,
-) -> Nearest:  # fmt: skip
+    graphs: Features,
+    others: Features,
+    weights: np.ndarray,
+    k: int,
+    left_out: np.ndarray | None = None,
+    n_jobs: int = 1,
+) -> Nearest:
     """Return the ``k`` most similar of ``others``, or all of them where there are fewer."""
     # Of others that are as similar the first comes first. `left_out` (n_graphs,) is the position of
     # each graph among the others, if it is one of them: it is not its own neighbour.

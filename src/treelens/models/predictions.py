@@ -19,12 +19,12 @@ from scipy import optimize, special
 from sklearn.utils.class_weight import compute_class_weight
 
 from treelens._sklearn_compat import check_sample_weight
+from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, target_array
 from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.errors import GraphDataError
 from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, RefinedGraphs

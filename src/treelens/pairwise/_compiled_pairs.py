@@ -65,8 +65,9 @@ class StepRules(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def slopes_of_rows(first, sums, scale, codes, b, alpha1, alpha2, sigma, different_weight,
-                   same_weight, losses):  # fmt: skip
+def slopes_of_rows(
+    first, sums, scale, codes, b, alpha1, alpha2, sigma, different_weight, same_weight, losses
+):
     """Overwrite the sums of rows ``first, first + 1, ...`` by slopes, from the diagonal on.
 
     A slope is ``d loss / d <W, Z>``, times the scales of the pair and its weight; a graph with
@@ -202,8 +203,9 @@ def run_steps(pairs, codes, rules, state, first, second, factors):
                 move = -rules.step_size * slope / scale[level]
                 for a in range(start, stop):
                     _set(state, level, patterns[a], u[patterns[a]] + move * products[a])
-                _project_touched(state, level, radii[level], patterns, start, stop,
-                                 low, low_patterns)  # fmt: skip
+                _project_touched(
+                    state, level, radii[level], patterns, start, stop, low, low_patterns
+                )
                 if scale[level] < _SMALLEST_SCALE:
                     rescale_level(state, level, offsets[level], offsets[level + 1])
             elapsed[level] += scale[level]

@@ -61,10 +61,12 @@ def constants_of(
     pair_norm = objective.largest_pair_norm(features)
     nearest = min(0.0, margins.b - reachable_similarity(features, radii))
     # Where the margins are wider than sigma these are the linear pieces that M is made of.
-    bound = float(max(
-        objective.smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
-        objective.smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
-    ))  # fmt: skip
+    bound = float(
+        max(
+            objective.smooth_hinge_same(margins.b, margins.alpha2, margins.sigma),
+            objective.smooth_hinge_different(nearest, margins.alpha1, margins.sigma),
+        )
+    )
     smoothness = pair_factor * pair_norm**2 / margins.sigma
     return LossConstants(pair_norm, pair_factor * pair_norm, smoothness, pair_factor * bound)
 
@@ -154,9 +156,12 @@ def any_solver_gap(
 
 
 def fitted_bound(
-    features: PairFeatures, codes: np.ndarray, learner: PairwiseWeights, learned: LearnedWeights,
+    features: PairFeatures,
+    codes: np.ndarray,
+    learner: PairwiseWeights,
+    learned: LearnedWeights,
     delta: float = 0.05,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return what ``GraphSVC.generalization_bound`` does, from the training graphs."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must be a probability between 0 and 1, got {delta!r}.")
@@ -184,18 +189,26 @@ def fitted_bound(
         "+ 'gap'. It is no bound on the classification error."
     )
     return {
-        "gap": gap, "delta": delta, "n_graphs": n_graphs, "loss": loss,
-        "vacuous": loss + gap >= constants.loss_bound, "stability": stability,
+        "gap": gap,
+        "delta": delta,
+        "n_graphs": n_graphs,
+        "loss": loss,
+        "vacuous": loss + gap >= constants.loss_bound,
+        "stability": stability,
         "any_solver": {"gap": uniform, "radius": radius},
-        "constants": {**asdict(constants), "pair_factor": factor}, "caveats": caveats,
+        "constants": {**asdict(constants), "pair_factor": factor},
+        "caveats": caveats,
         "meaning": meaning,
-    }  # fmt: skip
+    }
 
 
 def _stability(
-    n_graphs: int, learner: PairwiseWeights, learned: LearnedWeights, constants: LossConstants,
+    n_graphs: int,
+    learner: PairwiseWeights,
+    learned: LearnedWeights,
+    constants: LossConstants,
     delta: float,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Return the paper's bound, for uniform weights and the stochastic solver, or why not."""
     plan = StepPlan(0, 0.0, 0.0)  # uniform weights do not depend on the data
     if learned.moved.any():

@@ -117,10 +117,17 @@ class PairwiseWeights(BaseEstimator):
     }
 
     def __init__(
-        self, radius: float | Any = 1.0, *, solver: Any = "quasi-newton",
-        margins: str | tuple[float, float] = "quantile", sigma: str | float = "auto",
-        b: float = 1.0, balance: bool = True, n_jobs: int | None = None, random_state: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        radius: float | Any = 1.0,
+        *,
+        solver: Any = "quasi-newton",
+        margins: str | tuple[float, float] = "quantile",
+        sigma: str | float = "auto",
+        b: float = 1.0,
+        balance: bool = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.radius = radius
         self.solver = solver
         self.margins = margins
@@ -240,9 +247,17 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
         )
     if not radii.any() or not shared:
         return LearnedWeights(
-            uniform, np.zeros(0), np.zeros(0), True, 0, margins, np.zeros(len(radii)), radii,
-            pair_norm, "none",
-        )  # fmt: skip
+            uniform,
+            np.zeros(0),
+            np.zeros(0),
+            True,
+            0,
+            margins,
+            np.zeros(len(radii)),
+            radii,
+            pair_norm,
+            "none",
+        )
     objective = AllPairsObjective(features, codes, margins, learner.balance, n_jobs)
     constraint = BallConstraint(features.level_offsets, radii)
     solver, step_size = learner.used_solver(), None
@@ -275,6 +290,15 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
             stacklevel=2,
         )
     return LearnedWeights(
-        weights, np.array(record.values), np.array(record.gaps), record.converged, n_iter, margins,
-        np.array(moved), radii, pair_norm, solver_name(solver), step_size,
-    )  # fmt: skip
+        weights,
+        np.array(record.values),
+        np.array(record.gaps),
+        record.converged,
+        n_iter,
+        margins,
+        np.array(moved),
+        radii,
+        pair_norm,
+        solver_name(solver),
+        step_size,
+    )

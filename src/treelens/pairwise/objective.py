@@ -96,22 +96,39 @@ class AllPairsObjective:
 
         def work(share: int, first: int, sums: np.ndarray) -> None:
             _compiled_pairs.slopes_of_rows(
-                first, sums, features.scale, self.codes, margins.b, margins.alpha1,
-                margins.alpha2, margins.sigma, *kinds, losses[share],
-            )  # fmt: skip
+                first,
+                sums,
+                features.scale,
+                self.codes,
+                margins.b,
+                margins.alpha1,
+                margins.alpha2,
+                margins.sigma,
+                *kinds,
+                losses[share],
+            )
             _compiled.gather_rows(
-                first, first + len(sums), 1, first, sums, *lists, heads[share], lanes[share],
+                first,
+                first + len(sums),
+                1,
+                first,
+                sums,
+                *lists,
+                heads[share],
+                lanes[share],
                 gradients[share],
-            )  # fmt: skip
+            )
 
         over_blocks(features, weights, work, self.n_jobs)
         return float(losses.sum()), gradients.sum(axis=0)
 
 
 def over_blocks(
-    features: PairFeatures, weights: np.ndarray, work: Callable[[int, int, np.ndarray], None],
+    features: PairFeatures,
+    weights: np.ndarray,
+    work: Callable[[int, int, np.ndarray], None],
     n_jobs: int,
-) -> None:  # fmt: skip
+) -> None:
     """Run ``work(share, first, sums)`` on blocks of rows of ``<W, Z>``, share by share."""
     # `sums` (n_rows, n_graphs) are those of the graphs from `first` on; only columns from the
     # diagonal on are filled.
@@ -124,9 +141,18 @@ def over_blocks(
             last = min(first + size, n)
             sums = room[: last - first]
             _compiled.sum_rows(
-                first, last, 1, first, True, *lists, features.scale, features.scale, head, sums,
+                first,
+                last,
+                1,
+                first,
+                True,
+                *lists,
+                features.scale,
+                features.scale,
+                head,
+                sums,
                 np.nan,
-            )  # fmt: skip
+            )
             work(share, first, sums)
 
     in_threads(run, range(N_SHARES), n_jobs)

@@ -132,14 +132,23 @@ class StochasticGradient(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_steps": _AT_LEAST_ONE, "step_size": _STEP, "halvings": _NOT_NEGATIVE,
-        "average": ["boolean"], "n_checks": _NOT_NEGATIVE, "tol": _TOL,
-    }  # fmt: skip
+        "n_steps": _AT_LEAST_ONE,
+        "step_size": _STEP,
+        "halvings": _NOT_NEGATIVE,
+        "average": ["boolean"],
+        "n_checks": _NOT_NEGATIVE,
+        "tol": _TOL,
+    }
 
     def __init__(
-        self, n_steps: int = 1_000_000, step_size: float | None = None, halvings: int = 8,
-        average: bool = True, n_checks: int = 10, tol: float = 1e-4,
-    ) -> None:  # fmt: skip
+        self,
+        n_steps: int = 1_000_000,
+        step_size: float | None = None,
+        halvings: int = 8,
+        average: bool = True,
+        n_checks: int = 10,
+        tol: float = 1e-4,
+    ) -> None:
         self.n_steps = n_steps
         self.step_size = step_size
         self.halvings = halvings
@@ -298,11 +307,13 @@ class CurvatureModel:
         bent = self.scale * self.metric * steps
         self._directions = np.vstack([bent, changes])
         self._middle = np.linalg.pinv(
-            np.block([
-                [bent @ steps.T, lower],
-                [lower.T, -np.diag(np.diag(products))],
-            ])
-        )  # fmt: skip
+            np.block(
+                [
+                    [bent @ steps.T, lower],
+                    [lower.T, -np.diag(np.diag(products))],
+                ]
+            )
+        )
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """Return ``B @ vector``."""
@@ -339,9 +350,12 @@ def _next_target(
 
 
 def _line_search(
-    problem: Minimization, weights: np.ndarray, target: np.ndarray, value: float,
+    problem: Minimization,
+    weights: np.ndarray,
+    target: np.ndarray,
+    value: float,
     gradient: np.ndarray,
-) -> tuple[np.ndarray, float, np.ndarray] | None:  # fmt: skip
+) -> tuple[np.ndarray, float, np.ndarray] | None:
     """Return the first point on the way to the target where the objective has fallen enough."""
     move = target - weights
     slope = float(gradient @ move)
@@ -363,9 +377,12 @@ def _line_search(
 
 
 def stochastic_gradient(
-    objective: AllPairsObjective, constraint: BallConstraint, settings: StochasticGradient,
-    step_size: float, seed: Any,
-) -> tuple[np.ndarray, Minimization, int]:  # fmt: skip
+    objective: AllPairsObjective,
+    constraint: BallConstraint,
+    settings: StochasticGradient,
+    step_size: float,
+    seed: Any,
+) -> tuple[np.ndarray, Minimization, int]:
     """Take single-pair projected steps from uniform weights.
 
     Returns the weights, the record (one entry per check) and the number of steps, fewer than
@@ -376,9 +393,14 @@ def stochastic_gradient(
     features, margins = objective.features, objective.margins
     state = StepState.fresh(features.n_patterns, len(constraint.radii))
     rules = StepRules(
-        constraint.level_offsets, constraint.radii, margins.b, margins.alpha1, margins.alpha2,
-        margins.sigma, step_size,
-    )  # fmt: skip
+        constraint.level_offsets,
+        constraint.radii,
+        margins.b,
+        margins.alpha1,
+        margins.alpha2,
+        margins.sigma,
+        step_size,
+    )
     ends = stage_ends(n_steps, halvings)
     checks = np.linspace(0, ends[-1], settings.n_checks + 1).astype(int)[1:]
     n_done, stage, stage_start = 0, 0, 0

@@ -95,9 +95,7 @@ def number_patterns(
 
 
 @njit(cache=True, nogil=True)
-def cells_of_nodes(
-    first, last, values, offsets, attribute, threshold, missing, first_child, cells
-):  # fmt: skip
+def cells_of_nodes(first, last, values, offsets, attribute, threshold, missing, first_child, cells):
     """Fill ``cells`` (n_resolutions, n_nodes) with the way of each node down one tree."""
     # `values` (n_nodes, n_columns); `offsets` (n_resolutions,) of the splits to each level.
     for node in range(first, last):

@@ -141,19 +141,27 @@ class AttributeCells:
 
     @classmethod
     def _of_splits(
-        cls, splits: list[list[Split]], names: tuple[str, ...], edge_names: tuple[str, ...],
+        cls,
+        splits: list[list[Split]],
+        names: tuple[str, ...],
+        edge_names: tuple[str, ...],
         shape: tuple[int, int, int],
-    ) -> AttributeCells:  # fmt: skip
+    ) -> AttributeCells:
         """Lay splits out in arrays; ``shape`` is the number of trees, steps and resolutions."""
         offsets = offsets_of([len(level) for level in splits])
         attribute, threshold, missing = zip(*(x for level in splits for x in level), strict=True)
         columns = np.array(attribute, dtype=np.int32)
         children = offsets_of(1 + (columns >= 0))[:-1]  # within all levels
         return cls(
-            names, edge_names, *shape, offsets, columns, np.array(threshold, dtype=np.float64),
+            names,
+            edge_names,
+            *shape,
+            offsets,
+            columns,
+            np.array(threshold, dtype=np.float64),
             np.array(missing, dtype=np.bool_),
             (children - np.repeat(children[offsets[:-1]], np.diff(offsets))).astype(np.int32),
-        )  # fmt: skip
+        )
 
     def truncated(self, depth: int) -> AttributeCells:
         """Return the cells that a fit up to a smaller depth would find."""
@@ -162,10 +170,14 @@ class AttributeCells:
         offsets = self.split_offsets[: n_levels + 1]
         n = int(offsets[-1])
         return replace(
-            self, n_steps=n_steps, split_offsets=offsets, attribute=self.attribute[:n],
-            threshold=self.threshold[:n], missing=self.missing[:n],
+            self,
+            n_steps=n_steps,
+            split_offsets=offsets,
+            attribute=self.attribute[:n],
+            threshold=self.threshold[:n],
+            missing=self.missing[:n],
             first_child=self.first_child[:n],
-        )  # fmt: skip
+        )
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
         """Return the cell of every node at every level, shape (n_levels, n_nodes)."""
@@ -180,10 +192,16 @@ class AttributeCells:
         def share(first: int, last: int) -> None:
             for start in range(0, self.n_levels, self.n_resolutions):
                 _compiled.cells_of_nodes(
-                    first, last, values, self.split_offsets[start : start + self.n_resolutions],
-                    self.attribute, self.threshold, self.missing, self.first_child,
+                    first,
+                    last,
+                    values,
+                    self.split_offsets[start : start + self.n_resolutions],
+                    self.attribute,
+                    self.threshold,
+                    self.missing,
+                    self.first_child,
                     cells[start : start + self.n_resolutions],
-                )  # fmt: skip
+                )
 
         run_in_shares(share, len(values), n_jobs)
         return cells
@@ -276,9 +294,12 @@ Split = tuple[int, float, bool]  # attribute or -1, threshold, whether missing v
 
 
 def _grow(
-    values: np.ndarray, units: np.ndarray, n_resolutions: int, rng: np.random.Generator,
+    values: np.ndarray,
+    units: np.ndarray,
+    n_resolutions: int,
+    rng: np.random.Generator,
     quantiles: tuple[float, float] = _QUANTILES,
-) -> list[list[Split]]:  # fmt: skip
+) -> list[list[Split]]:
     """Return the splits of one tree, by resolution; ``values`` (n_nodes, n_columns)."""
     units = np.where(units == 0.0, 1.0, units)
     columns = np.ascontiguousarray(values.T)
@@ -300,9 +321,12 @@ def _grow(
 
 
 def _choose_split(
-    columns: np.ndarray, cell: np.ndarray, units: np.ndarray, rng: np.random.Generator,
+    columns: np.ndarray,
+    cell: np.ndarray,
+    units: np.ndarray,
+    rng: np.random.Generator,
     quantiles: tuple[float, float],
-) -> Split:  # fmt: skip
+) -> Split:
     """Split a cell along one of the attributes that vary most in it, at a random quantile."""
     n_attributes = len(units)
     tried = rng.permutation(n_attributes)[: (n_attributes + 1) // 2]

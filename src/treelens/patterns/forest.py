@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treelens.array_checks import check_array
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection, check_attributes
-from treelens.graphs.errors import GraphDataError
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
@@ -76,9 +76,14 @@ class PatternForest:
 
     @classmethod
     def fit(
-        cls, graphs: GraphCollection, depth: int, trees: tuple[str, ...], n_jobs: int = 1, *,
+        cls,
+        graphs: GraphCollection,
+        depth: int,
+        trees: tuple[str, ...],
+        n_jobs: int = 1,
+        *,
         attributes: bool = False,
-    ) -> tuple[PatternForest, NodeColors]:  # fmt: skip
+    ) -> tuple[PatternForest, NodeColors]:
         """Refine a collection for every tree; return the forest and the colours of the nodes."""
         # With `attributes` those of nodes and edges, if there are any, are divided into cells:
         # patterns of their own, and edge labels of two trees more.
@@ -398,9 +403,16 @@ class PatternExtractor:
 
     @classmethod
     def fit(
-        cls, graphs: GraphCollection, depth: int, first_depth: int, kind: str, *,
-        edge_labels: bool = False, attributes: bool = False, n_jobs: int = 1,
-    ) -> tuple[PatternExtractor, NodeColors]:  # fmt: skip
+        cls,
+        graphs: GraphCollection,
+        depth: int,
+        first_depth: int,
+        kind: str,
+        *,
+        edge_labels: bool = False,
+        attributes: bool = False,
+        n_jobs: int = 1,
+    ) -> tuple[PatternExtractor, NodeColors]:
         """Refine a collection; return the extractor and the colours of all levels."""
         cells = _fitted_cells(graphs, depth) if attributes else None
         empty = PatternForest.of_vocabulary(PatternVocabulary.empty(depth, edge_labels), cells)

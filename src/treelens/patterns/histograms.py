@@ -114,9 +114,15 @@ class PatternHistograms:
             unseen.append(np.bincount(graph_of[~known], minlength=len(n_nodes)))
         table = SparseRows.of(sparse.vstack(lists, format="csr"))
         return cls(
-            table.offsets, table.indices, table.values, offsets_of(sizes), depths, n_nodes,
-            np.stack(unseen, axis=1), shares,
-        )  # fmt: skip
+            table.offsets,
+            table.indices,
+            table.values,
+            offsets_of(sizes),
+            depths,
+            n_nodes,
+            np.stack(unseen, axis=1),
+            shares,
+        )
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless lists ascend and counts add up to the nodes of each graph."""
@@ -211,9 +217,11 @@ class PatternHistograms:
         sizes = np.diff(self.level_offsets)
         return replace(
             self._with_lists(self._lists.select(np.repeat(keep, sizes))),
-            level_offsets=offsets_of(sizes[keep]), level_depths=self.level_depths[keep],
-            unseen=self.unseen[:, keep], level_shares=self.level_shares[keep],
-        )  # fmt: skip
+            level_offsets=offsets_of(sizes[keep]),
+            level_depths=self.level_depths[keep],
+            unseen=self.unseen[:, keep],
+            level_shares=self.level_shares[keep],
+        )
 
     def select_graphs(self, indices: np.ndarray) -> PatternHistograms:
         """Return the histograms of some graphs over the same patterns."""

@@ -48,9 +48,14 @@ def read_labels(
         offsets = offsets_of(out)[offsets]
         neighbors, edges = neighbors[out], edges[out]
     return extended, LabelCodes(
-        colors.colors[0], offsets, neighbors, arc_targets(graphs, offsets, neighbors), edges,
-        len(extended.node_alphabet), max(1, len(extended.edge_alphabet or ())),
-    )  # fmt: skip
+        colors.colors[0],
+        offsets,
+        neighbors,
+        arc_targets(graphs, offsets, neighbors),
+        edges,
+        len(extended.node_alphabet),
+        max(1, len(extended.edge_alphabet or ())),
+    )
 
 
 @dataclass(frozen=True)
@@ -116,9 +121,14 @@ class ShortestPathVocabulary:
         return self._path_counts(*found, codes, ordered, len(graphs))
 
     def _path_counts(
-        self, keys: np.ndarray, owners: np.ndarray, counts: np.ndarray, codes: LabelCodes,
-        ordered: bool, n_graphs: int,
-    ) -> PathCounts:  # fmt: skip
+        self,
+        keys: np.ndarray,
+        owners: np.ndarray,
+        counts: np.ndarray,
+        codes: LabelCodes,
+        ordered: bool,
+        n_graphs: int,
+    ) -> PathCounts:
         low, high, distance = self.triples.T
         known = (distance * codes.n_node_labels + low) * codes.n_node_labels + high
         weights = np.ones(len(keys))
@@ -152,9 +162,15 @@ def _count_triples(
             base, n = int(graphs.node_offsets[graph]), int(graphs.sizes[graph])
             room = np.empty(n * (n - 1) // (1 if graphs.directed else 2), dtype=np.int64)
             used = _compiled.pair_keys(
-                base, n, codes.neighbor_offsets, codes.neighbors, codes.nodes,
-                codes.n_node_labels, graphs.directed, room,
-            )  # fmt: skip
+                base,
+                n,
+                codes.neighbor_offsets,
+                codes.neighbors,
+                codes.nodes,
+                codes.n_node_labels,
+                graphs.directed,
+                room,
+            )
             keys = room[:used]
             if used and keys.max() < 32 * used:  # counting is faster than sorting
                 counts = np.bincount(keys)
@@ -239,8 +255,10 @@ class WalkVocabulary:
         names: list[str] = []
         texts = [""]
         for length, level in enumerate(self.levels):
-            joints = ["" if length == 0 else end if edges is None else f"-[{edges[edge]}]{end}"
-                      for edge in level.edge.tolist()]  # fmt: skip
+            joints = [
+                "" if length == 0 else end if edges is None else f"-[{edges[edge]}]{end}"
+                for edge in level.edge.tolist()
+            ]
             steps = zip(level.prefix.tolist(), joints, level.node.tolist(), strict=True)
             texts = [texts[prefix] + joint + str(nodes[node]) for prefix, joint, node in steps]
             names += [f"{length}:{text}" for text in texts]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from treelens.array_checks import check_array, check_labels, check_offsets
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection, translate_codes
-from treelens.graphs.errors import GraphDataError
 from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 
@@ -101,16 +101,26 @@ class PatternLevel:
 
         def number(first: int, last: int, n_founders: int, more: bool) -> int:
             return _compiled.number_patterns(
-                first, last, more, n_founders, both.own, both.child_offsets, both.child_keys,
-                signatures, slots, founders, colors,
-            )  # fmt: skip
+                first,
+                last,
+                more,
+                n_founders,
+                both.own,
+                both.child_offsets,
+                both.child_keys,
+                signatures,
+                slots,
+                founders,
+                colors,
+            )
 
         n_founders = number(0, n if add else n_known, 0, True)
         if not add:
             run_in_shares(
                 lambda first, last: number(n_known + first, n_known + last, n_founders, False),
-                len(others), n_jobs,
-            )  # fmt: skip
+                len(others),
+                n_jobs,
+            )
         return colors[n_known:], both.take(founders[:n_founders]) if add else self
 
     def check(self, n_below: int, n_edge_codes: int) -> None:
@@ -256,11 +266,12 @@ class PatternVocabulary:
         if edge_alphabet is not None:
             edge_alphabet = _extended(edge_alphabet, graphs.edge_codes, graphs.edge_alphabet or ())
         wider = replace(
-            self, edge_alphabet=edge_alphabet,
+            self,
+            edge_alphabet=edge_alphabet,
             node_alphabet=_extended(self.node_alphabet, graphs.node_codes, graphs.node_alphabet),
             degree_labels=graphs.degree_labels or self.degree_labels,
             directed=self.directed if self.n_patterns else graphs.directed,
-        )  # fmt: skip
+        )
         old, new = self.n_edge_codes, wider.n_edge_codes
         if self.n_patterns and old != new:
             levels = tuple(level.with_edge_labels(old, new) for level in self.levels)

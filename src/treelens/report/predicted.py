@@ -195,10 +195,18 @@ def predict_graphs(
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     return PredictedGraphs(
-        graphs, truth, found, model.classes, nearest, similarity,
-        known_graphs(model, graphs, found.graphs)[0], domain, expected, inside,
+        graphs,
+        truth,
+        found,
+        model.classes,
+        nearest,
+        similarity,
+        known_graphs(model, graphs, found.graphs)[0],
+        domain,
+        expected,
+        inside,
         bool(model.training.smiles and smiles_of(graphs)),
-    )  # fmt: skip
+    )
 
 
 def checked_targets(y: Any, classes: np.ndarray | None, n_graphs: int) -> Any:
@@ -238,11 +246,29 @@ def graph_name(graphs: GraphCollection, index: int) -> str | None:
 LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
     "MUTAG": (["C", "N", "O", "F", "I", "Cl", "Br"], [":", "-", "=", "#"]),
     "PTC_MR": (
-        ["In", "P", "O", "N", "Na", "C", "Cl", "S", "Br", "F", "K", "Cu", "Zn", "I", "Ba", "Sn",
-         "Pb", "Ca"],
+        [
+            "In",
+            "P",
+            "O",
+            "N",
+            "Na",
+            "C",
+            "Cl",
+            "S",
+            "Br",
+            "F",
+            "K",
+            "Cu",
+            "Zn",
+            "I",
+            "Ba",
+            "Sn",
+            "Pb",
+            "Ca",
+        ],
         ["#", "=", "-", ":"],
     ),
-}  # fmt: skip
+}
 
 
 def with_label_names(labelled: Any, data_set: str | None) -> Any:
@@ -353,9 +379,14 @@ def number_scores(
 
 
 def class_scores(
-    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray | None,
-    classes: np.ndarray, threshold: Threshold | None = None, *, ranking: np.ndarray | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    codes: np.ndarray,
+    predicted: np.ndarray,
+    probabilities: np.ndarray | None,
+    classes: np.ndarray,
+    threshold: Threshold | None = None,
+    *,
+    ranking: np.ndarray | None = None,
+) -> dict[str, Any]:
     """Return scores of classes; without probabilities, areas under curves by a ``ranking``."""
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 

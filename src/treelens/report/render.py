@@ -111,9 +111,12 @@ class Drawings:
         return Markup(tree_scene(nodes, f"pattern {row['text']}").to_svg())
 
     def _draw(
-        self, data: Mapping[str, Any] | None, size: tuple[int, int], title: str,
+        self,
+        data: Mapping[str, Any] | None,
+        size: tuple[int, int],
+        title: str,
         contributions: np.ndarray | None = None,
-    ) -> Markup | None:  # fmt: skip
+    ) -> Markup | None:
         if data is None:
             return None
         place = marked = data["highlight"]
@@ -132,9 +135,13 @@ def _graph(data: Mapping[str, Any]) -> Graph:
 
         about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
     return Graph(
-        data["labels"], edges, labels, data=about, directed=data["directed"],
+        data["labels"],
+        edges,
+        labels,
+        data=about,
+        directed=data["directed"],
         node_attributes=data["coordinates"] or {},
-    )  # fmt: skip
+    )
 
 
 def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
@@ -148,9 +155,18 @@ def _legend(cards: list[dict[str, Any]], limit: float) -> Markup | None:
 
 
 _FRAGMENT_COLUMNS = (
-    "rank", "name", "smarts", "pattern", "depth", "class_label", "effect", "error", "support",
-    "mean_with", "mean_without",
-)  # fmt: skip
+    "rank",
+    "name",
+    "smarts",
+    "pattern",
+    "depth",
+    "class_label",
+    "effect",
+    "error",
+    "support",
+    "mean_with",
+    "mean_without",
+)
 
 
 def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -176,9 +192,12 @@ def _downloads(summary: Mapping[str, Any]) -> dict[str, str]:
 def templates(room: str) -> Environment:
     """Return the templates of a room, kept once compiled: that takes longer than rendering."""
     environment = Environment(
-        loader=FunctionLoader(partial(asset, room)), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FunctionLoader(partial(asset, room)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"percent": percent, "number": number, "counted": counted}
     environment.filters["capitalize_first"] = _capital
     # tojson escapes <, > and &, so that no label can end the script element.

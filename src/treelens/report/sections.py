@@ -252,10 +252,14 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
         kept = _sample(len(given), _MOST_SEARCHED)
         shown, truth = given.graphs[kept], None if given.truth is None else given.truth[kept]
         table = fragment_table(
-            model.expansion, shown, truth, n_fragments=_MOST_OF_GIVEN,
+            model.expansion,
+            shown,
+            truth,
+            n_fragments=_MOST_OF_GIVEN,
             min_support=max(_FEWEST, round(_RAREST_SHARE * len(kept))),
-            seen=selected(given.predictions.graphs, kept), n_jobs=n_jobs,
-        )  # fmt: skip
+            seen=selected(given.predictions.graphs, kept),
+            n_jobs=n_jobs,
+        )
     if (table is None or not len(table)) and train is not None:
         of_given, shown, truth = False, train, model.training.targets
         if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:

@@ -309,9 +309,12 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
 
 
 def checks_of(
-    model: Any, given: PredictedGraphs | None, validation: dict[str, Any] | None,
-    scores: dict[str, Any] | None, noun: str,
-) -> list[dict[str, Any]]:  # fmt: skip
+    model: Any,
+    given: PredictedGraphs | None,
+    validation: dict[str, Any] | None,
+    scores: dict[str, Any] | None,
+    noun: str,
+) -> list[dict[str, Any]]:
     """Return sentences with a ``level``, "fine", "notice" or "alarm", the most serious first."""
     found = list(_model_checks(model, noun))
     if validation is not None:

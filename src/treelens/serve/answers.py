@@ -134,9 +134,12 @@ class Workbench:
         return pd.concat(frames, ignore_index=True)
 
     def cards(
-        self, smiles: str, previous: str | None, covariates: Mapping[str, str],
+        self,
+        smiles: str,
+        previous: str | None,
+        covariates: Mapping[str, str],
         deadline: float | None = None,
-    ) -> list[dict[str, Any]]:  # fmt: skip
+    ) -> list[dict[str, Any]]:
         """Return a card of one molecule by each model, with the difference from another one.
 
         The other molecule is left out where it cannot be read.

@@ -24,8 +24,12 @@ _IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
 # What OpenAPI says about a body that is a file.
-_FILE = {"requestBody": {"required": True, "content": {
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}  # fmt: skip
+_FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 
 
 def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
@@ -37,8 +41,13 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     except ImportError as error:
         raise ImportError("The page needs FastAPI: pip install fastapi uvicorn.") from error
 
-    app = FastAPI(title="treelens", version=__version__, docs_url=None, redoc_url=None,
-                  description="Predictions and compound cards of fitted models.")  # fmt: skip
+    app = FastAPI(
+        title="treelens",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        description="Predictions and compound cards of fitted models.",
+    )
     app.exception_handler(RequestValidationError)(_invalid)
     _add_interface(app, workbench)
     _add_page(app, workbench)
@@ -87,9 +96,11 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
 
     class Molecules(BaseModel):
         smiles: list[Smiles] = Field(
-            min_length=1, max_length=limits.molecules, examples=[["CCO ethanol", "c1ccccc1"]],
+            min_length=1,
+            max_length=limits.molecules,
+            examples=[["CCO ethanol", "c1ccccc1"]],
             description="SMILES, each with a name after a blank where it has one",
-        )  # fmt: skip
+        )
         covariates: Values = {}
 
     class Molecule(BaseModel):
@@ -151,10 +162,18 @@ def server_of(app: Any) -> Any:
     """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-        limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=_IDLE_SECONDS, ws="none",
-    ))  # fmt: skip
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_IDLE_SECONDS,
+            ws="none",
+        )
+    )
 
 
 # --- the outermost layer: who may ask, how much, and with which headers it answers ----------------

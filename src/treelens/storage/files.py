@@ -120,10 +120,23 @@ SMALL_BYTES = 16 * 2**20  # the ratio does not matter below this
 MAX_JSON_BYTES = 512 * 2**20
 _MAX_HEADER_BYTES = 1000
 _DATE = (1980, 1, 1, 0, 0, 0)  # no clock in the file: the same model gives the same bytes
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError,
-               OSError)  # fmt: skip
-_HEADER_ERRORS = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError,
-                  tokenize.TokenError)  # fmt: skip
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+_HEADER_ERRORS = (
+    ValueError,
+    SyntaxError,
+    TypeError,
+    MemoryError,
+    RecursionError,
+    tokenize.TokenError,
+)
 
 
 class ModelFileError(ValueError):

@@ -86,9 +86,14 @@ class Choice:
     def to_stored(self) -> Choice:
         """Return all scores, and held-out decisions of the best candidate of each kind only."""
         search = self.cv_results
-        best = [search.best(keep) for keep in (
-            lambda c: True, lambda c: c.weight_radius == 0, lambda c: c.weight_radius > 0
-        )]  # fmt: skip
+        best = [
+            search.best(keep)
+            for keep in (
+                lambda c: True,
+                lambda c: c.weight_radius == 0,
+                lambda c: c.weight_radius > 0,
+            )
+        ]
         decisions = {c: x for c, x in search.decisions.items() if c in best}
         return replace(self, cv_results=replace(search, decisions=decisions, margins={}))
 
@@ -182,10 +187,16 @@ class FittedSVM:
     def expansion(self) -> KernelExpansion:
         """Of several classes, the mean of the decisions for each against each other class."""
         return KernelExpansion(
-            self.patterns.forest, self.patterns.first_depth, self.kernel, self.weights,
-            self.basis, self.decision.basis_indices, *self.decision.svm.per_class,
-            self.classes, partial(self.patterns.refine, weights=self.kernel.weights),
-        )  # fmt: skip
+            self.patterns.forest,
+            self.patterns.first_depth,
+            self.kernel,
+            self.weights,
+            self.basis,
+            self.decision.basis_indices,
+            *self.decision.svm.per_class,
+            self.classes,
+            partial(self.patterns.refine, weights=self.kernel.weights),
+        )
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""
@@ -193,9 +204,12 @@ class FittedSVM:
         outputs = self.decision.svm.outputs(self.kernel.matrix(seen.features, self.basis, n_jobs))
         margins = margins_of(outputs)
         return Predictions(
-            decisions_of(outputs), seen.histograms.out_of_vocabulary(), seen, margins,
+            decisions_of(outputs),
+            seen.histograms.out_of_vocabulary(),
+            seen,
+            margins,
             calibrated_probabilities(margins, *self.calibration),
-        ).checked()  # fmt: skip
+        ).checked()
 
 
 def model_bound(model: FittedSVM, delta: float) -> dict[str, Any]:
@@ -293,17 +307,33 @@ def listed(value: Any, auto: Any, name: str, kind: Any, positive: bool = False) 
 
 
 def fit_chosen(
-    graphs: GraphCollection, classes: np.ndarray, codes: np.ndarray, candidates: list[Candidate],
-    *, learner: Any, first_depth: int, edge_labels: bool, attributes: bool, scoring: str,
-    class_weight: Any, cv: Any, seed: int, n_jobs: int, progress: bool | None,
-) -> tuple[FittedSVM, Any]:  # fmt: skip
+    graphs: GraphCollection,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    candidates: list[Candidate],
+    *,
+    learner: Any,
+    first_depth: int,
+    edge_labels: bool,
+    attributes: bool,
+    scoring: str,
+    class_weight: Any,
+    cv: Any,
+    seed: int,
+    n_jobs: int,
+    progress: bool | None,
+) -> tuple[FittedSVM, Any]:
     """Return a model with settings chosen on held-out parts, and its learner (None: uniform)."""
     scoring, class_weight = resolved(scoring, class_weight, codes)
     patterns, colors = PatternExtractor.fit(
-        graphs, max(c.depth for c in candidates), first_depth,
-        KERNELS[candidates[0].kernel].pair_feature, edge_labels=edge_labels,
-        attributes=attributes, n_jobs=n_jobs,
-    )  # fmt: skip
+        graphs,
+        max(c.depth for c in candidates),
+        first_depth,
+        KERNELS[candidates[0].kernel].pair_feature,
+        edge_labels=edge_labels,
+        attributes=attributes,
+        n_jobs=n_jobs,
+    )
     everything = patterns.count(colors)
 
     def counts(depth: int) -> PatternHistograms:
@@ -311,9 +341,14 @@ def fit_chosen(
 
     sample_weight = class_weights(class_weight, classes, codes)
     search = KernelSearch(
-        counts, codes, inner_splits(cv, codes, classes, seed), learner, sample_weight,
-        SCORES[scoring], n_jobs,
-    )  # fmt: skip
+        counts,
+        codes,
+        inner_splits(cv, codes, classes, seed),
+        learner,
+        sample_weight,
+        SCORES[scoring],
+        n_jobs,
+    )
     with progress_ticks(progress, "Choosing a kernel") as search.tick:
         result = staged_search(search, candidates)
     chosen = result.winner()
@@ -346,16 +381,23 @@ def fit_chosen(
     rare_class = {"class": classes.tolist()[rarest], "share": float(sizes[rarest] / len(codes))}
     used = learner if fitted is None else fitted
     best_params: Any = {
-        **chosen._asdict(), "edge_labels": edge_labels, "include_depth_zero": first_depth == 0,
-        "scoring": scoring, "class_weight": class_weight,
+        **chosen._asdict(),
+        "edge_labels": edge_labels,
+        "include_depth_zero": first_depth == 0,
+        "scoring": scoring,
+        "class_weight": class_weight,
         "rare_class": rare_class if has_rare_class(codes) else None,
-        "score": result.mean(chosen), "n_candidates": len(candidates), "n_splits": result.n_splits,
-    }  # fmt: skip
+        "score": result.mean(chosen),
+        "n_candidates": len(candidates),
+        "n_splits": result.n_splits,
+    }
     choice = Choice(
-        best_params, learning_gain(result), result,
+        best_params,
+        learning_gain(result),
+        result,
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(fitted, "result_", None),
-    )  # fmt: skip
+    )
     training = TrainingGraphs(histograms, codes).with_identity(graphs)
     decision = LinearOnKernel(kernel, support, svm)
     model = FittedSVM(classes, patterns, decision, graphs.recipe, calibration, training, choice)

@@ -185,9 +185,12 @@ class KernelSearch:
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
             kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
             svms = fit_svm_path(
-                kernel.of_sums(known, own, own), self.codes[train], int(self.codes.max()) + 1,
-                [c.C for c in block], self.sample_weight[train],
-            )  # fmt: skip
+                kernel.of_sums(known, own, own),
+                self.codes[train],
+                int(self.codes.max()) + 1,
+                [c.C for c in block],
+                self.sample_weight[train],
+            )
             new_matrix = kernel.of_sums(new, others, own)
             return [svm.outputs(new_matrix) for svm in svms]
 
@@ -261,9 +264,12 @@ SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 
 
 def grid(
-    kernels: Sequence[str], depths: Sequence[int], radii: Sequence[float],
-    gammas: Sequence[float], Cs: Sequence[float],
-) -> list[Candidate]:  # fmt: skip
+    kernels: Sequence[str],
+    depths: Sequence[int],
+    radii: Sequence[float],
+    gammas: Sequence[float],
+    Cs: Sequence[float],
+) -> list[Candidate]:
     """All combinations, each once; kernels without a scale have ``gamma=None``."""
     candidates = [
         Candidate(float(weight_radius), int(depth), kernel, gamma, float(C))
