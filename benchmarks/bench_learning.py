@@ -19,13 +19,13 @@ from benchmarks.measure import (
     measured,
     once,
 )
-from treelens.graphs.convert import check_classes
 from treelens.kernels.gram import pair_sums
 from treelens.pairwise.learn import learn_weights
 from treelens.pairwise.objective import AllPairsObjective, BallConstraint, Margins
 from treelens.pairwise.solvers import StochasticGradient, stochastic_gradient
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
+from treelens.targets import Targets
 
 DEPTH = 3
 STEPS = 1_000_000
@@ -62,7 +62,7 @@ def problem_of(graphs: tl.GraphCollection, y: np.ndarray) -> Problem:
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, DEPTH))
     features = PairFeatures.from_histograms(histograms.select_depths(1, DEPTH))
     room = np.zeros((len(graphs), len(graphs)))
-    return Problem(features, check_classes(y, len(graphs))[1].astype(np.int32), room)
+    return Problem(features, Targets(y).classes()[1].astype(np.int32), room)
 
 
 # --- one measurement a claim ------------------------------------------------------------------

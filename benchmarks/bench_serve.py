@@ -25,7 +25,7 @@ def rows() -> Iterator[Row]:
         yield Row(claim, NEEDS_DATA, target, None)
         return
     table = tl.read_table(path, target="value")
-    model = tl.GraphRegressor(n_jobs=1, progress=False).fit(*table.learned())
+    model = tl.GraphRegressor(n_jobs=1, progress=False).fit(*table)
     bench = Workbench(name_models([Path("model")], [model]))
     bench.warm_up()
     smiles = list(table.graphs.graph_data["smiles"][:: len(table.graphs) // (2 * N_ASKED)])

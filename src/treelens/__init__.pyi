@@ -28,5 +28,6 @@ from .pairwise.solvers import QuasiNewton as QuasiNewton
 from .pairwise.solvers import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
+from .targets import Targets as Targets
 
 __version__: str

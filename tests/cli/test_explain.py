@@ -65,8 +65,7 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path, model):
         assert words in text, words
     assert "SMILES, names and values kept" in text
     found = run("info", model, "--json").data
-    table = found["recipe"]["table"]
-    assert (table["transform"], table["units"]) == ("log10", "nM")
+    assert found["target"] == {"name": "IC50 (nM)", "unit": "nM", "transform": "log10"}
     assert found["kernel"]["noise"] == tl.load(model).model_.noise
     assert run("info", svc, "--json").data["kernel"]["kernel"] == "wwl-linear"
 

@@ -104,8 +104,8 @@ def test_doctor(monkeypatch, tmp_path):
 
 def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch, tmp_path):
     data, story = main.demo_data()
-    assert (len(data.graphs), data.task, np.median(data.y)) == (1017, "regression", 6.44)
-    assert f"pIC50, from {data.y.min():g} to {data.y.max():g}" in story
+    assert (len(data.graphs), data.task, np.median(data.targets)) == (1017, "regression", 6.44)
+    assert f"pIC50, from {np.min(data.targets):g} to {np.max(data.targets):g}" in story
     monkeypatch.setattr(main, "_rdkit_examples", lambda: None)
     data, story = main.demo_data()
     assert len(data.graphs) == 160

@@ -78,12 +78,12 @@ def test_blocks_of_a_table_are_learned_on_its_scale(tmp_path):
     path = tmp_path / "assay.csv"
     path.write_text("\n".join(["smiles,IC50", *rows]) + "\n")
     table = tl.read_table(path, target="IC50", transform="log10")
-    model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.y, 9))
-    np.testing.assert_allclose(model.predict(table.graphs), table.y, rtol=0.2)
+    model = tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.targets, 9))
+    np.testing.assert_allclose(model.predict(table.graphs), table.targets.values, rtol=0.2)
     path.write_text("\n".join(["smiles,IC50", *rows, "CCCCCCO,>1000"]) + "\n")
     table = tl.read_table(path, target="IC50", duplicates="keep")
     with pytest.raises(ValueError, match="limits"):
-        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.y, 9))
+        tl.GraphRegressor(**SETTINGS).fit(CollectionBlocks(table.graphs, table.targets, 9))
 
 
 def answers(model, given) -> list[np.ndarray]:
@@ -117,7 +117,7 @@ def test_blocks_are_predicted_as_graphs_are(data, models, kind, several_classes)
                 np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
             else:
                 np.testing.assert_array_equal(found, wanted)
-    with pytest.raises(GraphDataError, match=r"Block 1 .*y must be"):
+    with pytest.raises(GraphDataError, match=r"Block 1 .*: There are 120 graphs but 3 values"):
         model.predict([(graphs, None), (graphs, targets[kind][:3])])
 
 

@@ -163,8 +163,12 @@ def test_what_is_wrong_with_limits(limits, words):
     graphs, truth, _, _ = _data(40)
     with pytest.raises(ValueError, match=words):
         tl.GraphRegressor(**SETTINGS).fit(graphs, truth, limits=limits)
-    with pytest.raises(TypeError, match="classifier takes none"):
-        tl.GraphClassifier(**SETTINGS).fit(graphs, truth > 0, limits=limits)
+
+
+def test_a_classifier_takes_no_limits():
+    graphs, truth, _, _ = _data(40)
+    with pytest.raises(ValueError, match="of numbers, not of classes"):
+        tl.GraphClassifier(**SETTINGS).fit(graphs, truth > 0, limits=["="] * 39 + ["<"])
 
 
 @pytest.mark.parametrize("repeats", [False, True])
@@ -184,11 +188,11 @@ def test_fit_uses_the_limits_of_a_table(repeats, tmp_path):
     graphs, y = table
     settings = {**SETTINGS, "descriptors": True}
     model = tl.GraphRegressor(**settings).fit(graphs, y)
-    assert model.train_limits_.tolist() == table.limits.tolist()
-    beyond = model.predict(graphs[table.limits == 1])
+    assert model.train_limits_.tolist() == table.targets.limits.tolist()
+    beyond = model.predict(graphs[table.targets.limits == 1])
     assert (beyond > 900.0).all()  # in the units of the table
     assert beyond.max() > 2000.0
-    ignored = tl.GraphRegressor(**settings).fit(graphs, y, limits=np.zeros(len(y)))
+    ignored = tl.GraphRegressor(**settings).fit(graphs, tl.Targets(y.values, transform="log10"))
     assert ignored.predict(graphs).max() < 1500.0
     assert np.allclose(model.train_values_, np.log10(y))
 

@@ -182,7 +182,7 @@ def test_units_of_the_table(tmp_path):
     frame["IC50"] = 10 ** (0.1 * np.arange(40) + 0.1 * rng.normal(size=40))
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = tl.read_table(tmp_path / "t.csv", target="IC50", transform="log10", names="id")
-    model = tl.GraphRegressor(depth=1).fit(table.graphs, frame["IC50"])
+    model = tl.GraphRegressor(depth=1).fit(*table)
     new = ["CCCCCO", "CCCCN", "CCOCC"]
     median, cov = model.predict(new, return_cov=True)
     on_scale = model.predict(new, learned_scale=True)

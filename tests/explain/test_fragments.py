@@ -80,7 +80,7 @@ def test_the_other_class_turns_signs_and_bad_input_is_named(model, table):
     assert other.attrs["toward"] == "safe"
     with pytest.raises(ValueError, match="class_label must be one of"):
         model.fragments(MOLECULES, class_label="green")
-    with pytest.raises(ValueError, match="one class for each of the 30 graphs"):
+    with pytest.raises(ValueError, match="There are 30 graphs but 2 values in y"):
         model.fragments(MOLECULES, ["toxic", "safe"])
     with pytest.raises(ValueError, match="none of the classes"):
         model.fragments(MOLECULES, ["green"] * 30)

@@ -37,9 +37,9 @@ def test_a_sample_does_not_depend_on_the_blocks(data):
         for size in (7, 50, 1000)
     ]
     for sample in samples[1:]:
-        assert (sample.y == samples[0].y).all()
+        assert np.array_equal(sample.y, samples[0].y)
         assert list(sample.graphs) == list(samples[0].graphs)
-    assert (samples[0].all_targets == values).all()
+    assert np.array_equal(samples[0].all_targets, values)
     assert np.isin(samples[0].y, values).all()
     other = sample_of_blocks(CollectionBlocks(graphs, values, 50), 20, seed=4)
     assert not np.array_equal(other.y, samples[0].y)
@@ -71,7 +71,7 @@ def test_an_executor_reads_files_but_not_what_is_in_memory(data, tmp_path):
         there = sample_of_blocks(blocks, 10, 3, executor=executor)
     assert len(executor.done) == 4
     assert list(there.graphs) == list(here.graphs)
-    assert (there.all_targets == here.all_targets).all()
+    assert np.array_equal(there.all_targets, here.all_targets)
     assert there.part_sizes == here.part_sizes == [8, 8, 8, 7]
 
 
@@ -80,7 +80,7 @@ def test_a_sample_is_drawn_evenly():
     numbers = np.arange(len(graphs), dtype=float)
     counts = np.zeros(len(graphs))
     for seed in range(400):
-        drawn = sample_of_blocks(CollectionBlocks(graphs, numbers, 5), 4, seed).y
+        drawn = sample_of_blocks(CollectionBlocks(graphs, numbers, 5), 4, seed).y.values
         counts[drawn.astype(int)] += 1
     expected = 400 * 4 / len(graphs)
     assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)

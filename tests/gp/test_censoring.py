@@ -12,7 +12,7 @@ from treelens.gp import _compiled
 from treelens.gp.censoring import CensoredEvidence, Limits, fit_sites
 from treelens.gp.choice import TrainingData, log_densities
 from treelens.gp.evidence import EvidenceParameters, prior_value
-from treelens.gp.posterior import Conditioned, ExactPosterior, Targets
+from treelens.gp.posterior import Conditioned, ExactPosterior, ScaledTargets
 from treelens.patterns.forest import PatternForest
 
 
@@ -129,7 +129,7 @@ def _censored(seed, n=16):
     graphs = random_collection(rng, n, 7)
     forest, colors = PatternForest.fit(graphs, 2, ("labels",))
     limits, weights = rng.choice([-1, 0, 0, 0, 1], size=n), rng.uniform(0.5, 2.0, n)
-    targets = Targets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
+    targets = ScaledTargets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
     problem, _ = TrainingData(forest, forest.count(colors), targets).problem(np.arange(n))
     parameters = EvidenceParameters(
         np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=5),
@@ -183,7 +183,7 @@ def test_limits_that_are_certain_to_hold_say_nothing():
     kernel = half @ half.T / 12 + 0.1 * np.eye(9)
     values, limits = rng.normal(size=(9, 1)), np.array([0, 0, 1, 0, 0, -1, 0, 0, 0])
     values[2], values[5] = -60.0, 60.0
-    targets, exact = Targets(values, np.zeros(1), 1.0, np.ones(9), limits), limits == 0
+    targets, exact = ScaledTargets(values, np.zeros(1), 1.0, np.ones(9), limits), limits == 0
     assert targets.select(exact).limits is None
     found = Conditioned.fit(targets, kernel.copy(), 0.2)
     posterior = found.posterior

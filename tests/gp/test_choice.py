@@ -14,7 +14,7 @@ from treelens.gp.choice import (
 )
 from treelens.gp.evidence import starting_parameters
 from treelens.gp.fitting import uniform_candidate
-from treelens.gp.posterior import Targets, class_columns
+from treelens.gp.posterior import ScaledTargets, class_columns
 from treelens.patterns.forest import PatternForest
 
 
@@ -25,7 +25,7 @@ def data():
     histograms = forest.count(colors)
     values = histograms.to_sparse()[:, [3]].toarray().ravel()  # how often a graph has one pattern
     values = values + 0.1 * np.random.default_rng(1).normal(size=60)
-    targets = Targets.standardized(values[:, None], np.ones(60), None)
+    targets = ScaledTargets.standardized(values[:, None], np.ones(60), None)
     return TrainingData(forest, histograms, targets)
 
 
@@ -92,7 +92,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
     other = TrainingData(
         data.forest,
         data.histograms,
-        Targets(values, data.targets.offset, data.targets.scale, data.targets.weights),
+        ScaledTargets(values, data.targets.offset, data.targets.scale, data.targets.weights),
     )
     one, two = (all_candidates(d, parts, [0, 1, 2]) for d in (data, other))
     for a, b in zip(one, two, strict=True):
@@ -104,7 +104,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
 
 def test_classes_are_scored_by_their_log_probability(data):
     codes = (data.targets.values[:, 0] > 0).astype(int)
-    targets = Targets.standardized(class_columns(codes, 2), np.ones(60), 1.0)
+    targets = ScaledTargets.standardized(class_columns(codes, 2), np.ones(60), 1.0)
     of_classes = TrainingData(data.forest, data.histograms, targets, codes)
     parts = parts_of_graphs(np.arange(60), codes, seed=0)
     candidate = fit_uniform(of_classes, parts, [1])
@@ -119,7 +119,7 @@ def test_single_labels_are_taken_only_where_they_are_clearly_ahead(data):
     values = (counts @ [1.0, -2.0, 3.0])[:, None] + np.random.default_rng(0).normal(size=(60, 1))
     for noise, expected in ((0.0, 0), (1.0, 1)):
         mixed = noise * np.random.default_rng(1).normal(size=(60, 1)) + (1 - noise) * values
-        targets = Targets.standardized(mixed, np.ones(60), None)
+        targets = ScaledTargets.standardized(mixed, np.ones(60), None)
         given = TrainingData(data.forest, data.histograms, targets)
         assert fit_uniform(given, parts, [0, 1, 2]).depth == 0
         for only_depth in (False, True):

@@ -9,7 +9,6 @@ import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
 from treelens.gp.censoring import most_likely_noise
-from treelens.graphs.convert import NOISE
 from treelens.graphs.molecule_table import noise_of_means
 
 
@@ -59,10 +58,10 @@ def test_known_noise_improves_predictions_and_their_deviations(measured):
     assert 0.75 <= inside.mean() <= 1.0
 
 
-def test_noise_beside_the_graphs_is_used(measured):
+def test_noise_of_targets_is_used(measured):
     graphs, _, y, std = measured
     given = tl.GraphRegressor(depth=1).fit(graphs[:60], y[:60], noise=std[:60])
-    beside = tl.GraphRegressor(depth=1).fit(graphs.with_data({NOISE: std})[:60], y[:60])
+    beside = tl.GraphRegressor(depth=1).fit(graphs[:60], tl.Targets(y, noise=std)[:60])
     np.testing.assert_array_equal(given.predict(graphs[60:]), beside.predict(graphs[60:]))
     landmarks = tl.GraphRegressor(depth=1, exact_size=40, n_landmarks=35)
     landmarks.fit(graphs[:60], y[:60], noise=std[:60])
@@ -78,7 +77,7 @@ def test_noise_that_cannot_be_used(measured):
         model.fit(graphs, y, noise=np.where(np.arange(160) == 3, -1.0, std))
     with pytest.raises(GraphDataError, match="noise"):
         model.fit(graphs, y, noise=std[:5])
-    with pytest.raises(TypeError, match="classifier"):
+    with pytest.raises(GraphDataError, match="of numbers, not of classes"):
         tl.GraphClassifier(depth=1).fit(graphs, y > 0, noise=std)
 
 
@@ -106,19 +105,19 @@ def test_tables_with_a_noise_column_and_replicates(tmp_path):
     options = {"target": "IC50", "transform": "log10"}
     merged = tl.read_table(tmp_path / "t.csv", **options)
     assert len(merged.graphs) == 30
-    on_scale = merged.graphs.graph_data[NOISE].astype(float) / merged.y / np.log(10)
+    on_scale = merged.targets.noise / merged.targets.values / np.log(10)
     assert on_scale == pytest.approx(0.1 / np.sqrt(2), rel=0.5)
     named = tl.read_table(tmp_path / "t.csv", noise="sd", **options)
-    on_scale = named.graphs.graph_data[NOISE].astype(float) / named.y / np.log(10)
+    on_scale = named.targets.learned_noise()
     assert np.median(on_scale) == pytest.approx(0.1 / np.log(10) / np.sqrt(2), rel=0.05)
     assert any("no standard deviation" in note for note in named.notes)
     kept = tl.read_table(tmp_path / "t.csv", duplicates="keep", **options)
-    assert NOISE not in kept.graphs.graph_data
+    assert kept.targets.noise is None
     model = tl.GraphRegressor(depth=1).fit(*named)
     learned = model.noise_ / model.model_.sample_weights - on_scale**2
     np.testing.assert_allclose(learned, learned[0], rtol=1e-6)
-    graphs, y = named.learned()
-    same = tl.GraphRegressor(depth=1).fit(graphs, y)
+    learned = named.targets.learned()
+    same = tl.GraphRegressor(depth=1).fit(named.graphs, learned, noise=on_scale)
     np.testing.assert_allclose(same.noise_, model.noise_, rtol=1e-6)
     frame.loc[4, "sd"] = -1.0
     frame.to_csv(tmp_path / "bad.csv", index=False)

@@ -9,7 +9,7 @@ from strategies import random_collection
 from treelens.gp.choice import TrainingData
 from treelens.gp.evidence import Evidence, starting_parameters
 from treelens.gp.levels import LevelSums
-from treelens.gp.posterior import Targets
+from treelens.gp.posterior import ScaledTargets
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
 
@@ -22,7 +22,7 @@ def data():
     values = rng.normal(size=(graphs.n_nodes, 2))
     graphs = replace(graphs, node_attributes=values, attribute_names=("x", "y"))
     forest, colors = PatternForest.fit(graphs, 2, ("labels", "labels+edges"), attributes=True)
-    targets = Targets.standardized(rng.normal(size=(300, 1)), np.ones(300), None)
+    targets = ScaledTargets.standardized(rng.normal(size=(300, 1)), np.ones(300), None)
     return TrainingData(forest, forest.count(colors), targets)
 
 

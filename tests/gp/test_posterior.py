@@ -11,7 +11,7 @@ from treelens.gp.fitting import learning_gain
 from treelens.gp.posterior import (
     JITTER,
     ExactPosterior,
-    Targets,
+    ScaledTargets,
     class_columns,
     left_out_classes,
 )
@@ -91,11 +91,11 @@ def test_replicates_are_left_out_together(problem):
 
 def test_numbers_come_to_mean_zero_and_unit_size_and_back(rng):
     raw, weights = rng.normal(5.0, 3.0, size=(40, 1)), rng.uniform(0.5, 2.0, 40)
-    targets = Targets.standardized(raw, weights, None)
+    targets = ScaledTargets.standardized(raw, weights, None)
     assert np.average(targets.values[:, 0], weights=weights) == pytest.approx(0.0, abs=1e-12)
     assert np.average(targets.values[:, 0] ** 2, weights=weights) == pytest.approx(1.0)
     np.testing.assert_allclose(targets.offset + targets.scale * targets.values, raw)
-    classes = Targets.standardized(np.array([[1.0], [1.0], [-1.0]]), np.ones(3), 1.0)
+    classes = ScaledTargets.standardized(np.array([[1.0], [1.0], [-1.0]]), np.ones(3), 1.0)
     assert classes.scale == 1.0  # given: they keep it
     np.testing.assert_allclose(classes.values[:, 0], [2 / 3, 2 / 3, -4 / 3])
 
@@ -103,7 +103,7 @@ def test_numbers_come_to_mean_zero_and_unit_size_and_back(rng):
 @pytest.mark.parametrize("value", [0.0, 7.5, 1e12])
 def test_constant_targets_have_no_spread_that_rounding_could_make(value):
     raw = np.full((3, 1), value) * (1 + np.array([[0.0], [1e-16], [-1e-16]]))
-    targets = Targets.standardized(raw, np.array([0.1, 0.2, 0.7]), None)
+    targets = ScaledTargets.standardized(raw, np.array([0.1, 0.2, 0.7]), None)
     assert targets.scale == 1.0
     assert not targets.values.any()
 

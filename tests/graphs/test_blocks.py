@@ -37,9 +37,9 @@ def test_what_is_no_number_of_graphs(size) -> None:
     "y", [np.zeros((7, 1)), [1, 2], set(range(7)), np.ma.array(Y, mask=Y > 3)], ids=str
 )
 def test_classes_that_do_not_fit(y) -> None:
-    with pytest.raises(GraphDataError, match=r"CollectionBlocks: y must be .* of 7 graphs"):
+    with pytest.raises(GraphDataError, match=r"CollectionBlocks: .*y"):
         list(CollectionBlocks(GRAPHS, y))
-    with pytest.raises(GraphDataError, match=r"Block 1 \(counted from 0\): y must be"):
+    with pytest.raises(GraphDataError, match=r"Block 1 \(counted from 0\): .*y"):
         list(parts_of([(GRAPHS, Y), (GRAPHS, y)]))
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from treelens import Graph, as_graph_collection
 from treelens.errors import GraphDataError, NotGraphsError
-from treelens.graphs.convert import as_single_graph, positive_code
+from treelens.graphs.convert import as_single_graph
+from treelens.targets import positive_code
 
 
 def labelled_path() -> nx.Graph:

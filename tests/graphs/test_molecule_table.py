@@ -10,8 +10,8 @@ import pytest
 import treelens as tl
 from treelens.errors import GraphDataError
 from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
-from treelens.graphs.convert import transform_named
 from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column
+from treelens.targets import transform_named
 
 pytest.importorskip("rdkit")
 
@@ -86,12 +86,16 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
     )
     assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 38
     assert table.graphs.recipe.table == table.record
-    assert (table.smiles, table.unit, table.task) == ("Structure", "nM", "regression")
+    assert (table.smiles, table.targets.record.unit, table.task) == (
+        "Structure",
+        "nM",
+        "regression",
+    )
     assert table.record.source == "messy.csv"
     assert table.names[0] == "CMP-001"
     graphs, y = table
     assert len(graphs) == len(y) == len(table.rows) == 38
-    assert table.limits.tolist() == [int(value == 10_000) for value in y.tolist()]
+    assert table.targets.limits.tolist() == [int(value == 10_000) for value in y.tolist()]
 
 
 # --- columns ------------------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def numbers_in(tmp_path: Path, cells: list[str], **asked) -> tl.MoleculeTable:
 )
 def test_commas_in_numbers(first, more, expected, kind, tmp_path):
     table = numbers_in(tmp_path, [first, *(more.format(i) for i in range(1, 20))])
-    assert table.y[:3].tolist() == expected
+    assert table.targets.values[:3].tolist() == expected
     assert kind in notes_of(table)
     with pytest.raises(GraphDataError, match="may separate thousands or decimals"):
         numbers_in(tmp_path, [f"{i},240" for i in range(1, 21)])
@@ -195,16 +199,16 @@ def test_units_and_errors_beside_numbers_are_named(cell, tmp_path):
         numbers_in(tmp_path, [cell.format(i) for i in range(40)])
     some = [cell.format(i) if i < 3 else f"{i}.5" for i in range(40)]
     table = numbers_in(tmp_path, some)
-    assert len(table.y) == 37
+    assert len(table.targets.values) == 37
     assert words in notes_of(table)
     classes = [cell.format(i % 2) for i in range(40)]
-    assert len(set(numbers_in(tmp_path, classes, task="classification").y)) == 2
+    assert len(set(numbers_in(tmp_path, classes, task="classification").targets)) == 2
 
 
 def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
     assert "transform=log10" in notes_of(numbers_in(tmp_path, [f"{1.5**i:.3f}" for i in range(30)]))
     table = numbers_in(tmp_path, ["unclear", *(f"{i}.5" for i in range(39))])
-    assert len(table.y) == 39
+    assert len(table.targets.values) == 39
     assert "something else in 1 of 40 rows" in notes_of(table)
     assert numbers_in(tmp_path, ["no", "yes"] * 20).task == "classification"
 
@@ -267,9 +271,9 @@ def test_python_predicts_in_the_units_of_the_table(tmp_path):
         np.testing.assert_allclose(table["upper_90"], 10 ** (mean + 1.6448536 * std), rtol=1e-6)
         np.testing.assert_allclose(table["std_log10"], std)
         with pytest.raises(ValueError, match="above 0"):  # targets of a report have units, too
-            each.summary(graphs[:3], -y[:3])
+            each.summary(graphs[:3], -y.values[:3])
     with pytest.raises(ValueError, match="above 0"):
-        tl.GraphRegressor(depth=1).fit(graphs, -y)
+        tl.GraphRegressor(depth=1).fit(graphs, tl.Targets(-y.values, transform="log10"))
 
 
 # --- repeated molecules -------------------------------------------------------------------------
@@ -286,7 +290,7 @@ def repeated(tmp_path) -> Path:
 
 def test_rows_are_merged_where_covariates_agree(repeated):
     table = tl.read_table(repeated, target="value", task="regression", covariates=["degrees"])
-    assert table.y.tolist() == [*(k + 0.5 for k in range(20)), *range(100, 105)]
+    assert table.targets.values.tolist() == [*(k + 0.5 for k in range(20)), *range(100, 105)]
     assert table.graphs.graph_data["degrees"].tolist() == ["25"] * 20 + ["60"] * 5
     assert table.groups.tolist() == [*range(20), *range(5)]  # folds part no molecule
     assert table.merged[0].tolist() == [0, 20]
@@ -315,7 +319,7 @@ def test_classes_are_merged_by_majority_and_ties_left_out(tmp_path):
     rows = [*MOLECULES, MOLECULES[0], ("OCC", "amine"), ("NCC", "alcohol")]
     table = tl.read_table(write(tmp_path / "x.csv", rows), target="label")
     assert len(table.graphs) == 39
-    assert table.y[0] == "alcohol"
+    assert table.targets.values[0] == "alcohol"
     assert 20 not in table.rows
     assert "1 with a tie" in notes_of(table)
     assert "2 repeated molecules with different classes" in notes_of(table)
@@ -325,10 +329,8 @@ def test_numbers_are_merged_on_the_learned_scale(tmp_path):
     rows = [("CCO", 1.0), ("OCC", 100.0), ("CCN", 5.0), ("CCCN", 7.0)]
     data = write(tmp_path / "x.csv", rows, "smiles,value")
     table = tl.read_table(data, target="value", transform="log10", task="regression")
-    assert table.y[0] == pytest.approx(10.0)
-    graphs, y = table.learned()
-    np.testing.assert_allclose(y, np.log10(table.y))
-    assert graphs.recipe.table.transform is None
+    assert table.targets.values[0] == pytest.approx(10.0)
+    np.testing.assert_allclose(table.targets.learned(), np.log10(table.targets))
 
 
 def test_stereoisomers_are_repeats_unless_labels_tell_them_apart(tmp_path):

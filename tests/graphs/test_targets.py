@@ -1,84 +1,13 @@
-"""Classes that were given with graphs; limits in tables, beside numbers or in a column."""
+"""Limits in tables, with the numbers or in a column of their own."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import treelens as tl
 from graphs.test_molecule_table import write
 from treelens.errors import GraphDataError
-from treelens.graphs.convert import LIMITS, check_classes
-from treelens.models.predictions import check_numbers
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        ["b", "a", "b"],
-        np.array([7, -1, 7]),
-        (True, False, True),
-        pd.Series([2.0, 1.0, 2.0]),
-        np.ma.array([2, 1, 2]),
-    ],
-    ids=["texts", "integers", "booleans", "a series", "nothing masked"],
-)
-def test_codes_are_positions_among_the_classes_in_order(y):
-    classes, codes = check_classes(y, 3)
-    assert codes.tolist() == [1, 0, 1]
-    assert classes[codes].tolist() == list(y)
-    assert (classes[:-1] < classes[1:]).all()
-
-
-@pytest.mark.parametrize(
-    "nothing", [None, np.nan, float("nan"), pd.NA, pd.NaT], ids=lambda x: type(x).__name__
-)
-def test_a_class_that_is_missing_is_named_by_its_place(nothing):
-    with pytest.raises(GraphDataError, match=r"no class .* 2 graphs, the first at position 1"):
-        check_classes(["a", nothing, "b", nothing], 4)  # an array would make the class "nan"
-
-
-@pytest.mark.parametrize(
-    ("y", "words"),
-    [
-        (None, r"call fit\(graphs, y\)"),
-        ([[0, 1]], "one-dimensional"),
-        ([0, 1, 0], "There are 2 graphs"),
-        ([5, 5], r"one class only \(5\)"),
-        ([0.25, 0.5], "GraphRegressor"),
-        ({"a", "b"}, r"of shape \(\)"),
-    ],
-)
-def test_what_cannot_be_classes(y, words):
-    with pytest.raises(GraphDataError, match=words):
-        check_classes(y, 2)
-
-
-@pytest.mark.parametrize(
-    ("y", "words"),
-    [
-        (np.array([1j, 2]), "complex"),
-        ([1j, 2.0], "complex"),
-        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
-        (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
-        (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs"),
-    ],
-    ids=["complex array", "complex list", "dates", "series", "masked"],
-)
-def test_kinds_that_would_be_converted_in_silence(y, words):
-    for check in (check_classes, check_numbers):
-        with pytest.raises(GraphDataError, match=words):
-            check(y, 2)
-
-
-@pytest.mark.parametrize("names", [("active", "Active"), ("a", "a ")])
-def test_classes_that_differ_in_capitals_or_blanks_are_pointed_out(names):
-    with pytest.warns(UserWarning, match="differ in capitals or blanks"):
-        check_classes([*names, "other"], 3)
-
-
-# --- limits -------------------------------------------------------------------------------------
 
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
 
@@ -115,14 +44,11 @@ def _cells(special=()):
 )
 def test_qualifiers_beside_numbers(text, value, sign, tmp_path):
     table = _table(tmp_path, _cells([(4, text), (7, ">99")]))
-    assert table.y[4] == value
-    assert table.limits[4] == sign
-    assert (np.flatnonzero(table.limits) == ([4, 7] if sign else [7])).all()
-    graphs, _ = table
-    assert graphs.graph_data[LIMITS].tolist() == table.limits.tolist()
-    assert graphs[4:6].graph_data[LIMITS].tolist() == table.limits[4:6].tolist()
+    assert table.targets.values[4] == value
+    assert table.targets.limits[4] == sign
+    assert (np.flatnonzero(table.targets.limits) == ([4, 7] if sign else [7])).all()
     n_limits = [table.record.counts.get(f"{side} limits", 0) for side in ("lower", "upper")]
-    assert n_limits == [np.sum(table.limits == 1), np.sum(table.limits == -1)]
+    assert n_limits == [np.sum(table.targets.limits == 1), np.sum(table.targets.limits == -1)]
 
 
 def test_the_note_counts_limits(tmp_path):
@@ -130,8 +56,7 @@ def test_the_note_counts_limits(tmp_path):
     (note,) = [note for note in table.notes if "limit" in note]
     assert "6 of 36 values are lower limits (>10000) and 1 of 36" in note
     table = _table(tmp_path, _cells([(3, "~7")]))
-    assert table.limits is None
-    assert LIMITS not in table.graphs.graph_data
+    assert table.targets.limits is None
 
 
 @pytest.mark.parametrize("quoted", ["{}", "'{}'"])
@@ -141,9 +66,9 @@ def test_a_column_of_qualifiers(quoted, tmp_path):
         tmp_path, _cells(), [quoted.format(s) if s else s for s in signs], qualifier="relation"
     )
     expected = [{">": 1, ">=": 1, "<": -1}.get(sign, 0) for sign in signs]
-    assert table.limits.tolist() == expected
+    assert table.targets.limits.tolist() == expected
     plain = _table(tmp_path, _cells(), signs)
-    assert plain.limits is None
+    assert plain.targets.limits is None
     assert any("'relation'" in note and "not used" in note for note in plain.notes)
 
 
@@ -170,8 +95,8 @@ def test_what_is_wrong_with_qualifiers_is_named(cells, qualifiers, asked, words,
 
 def test_classes_keep_their_signs(tmp_path):
     table = _table(tmp_path, [">10", "<=10"] * 18, task="classification")
-    assert set(table.y) == {">10", "<=10"}
-    assert table.limits is None
+    assert set(table.targets.values) == {">10", "<=10"}
+    assert table.targets.limits is None
 
 
 @pytest.mark.parametrize(
@@ -189,8 +114,8 @@ def test_repeated_molecules(cells, value, sign, tmp_path):
     """Measured values win; of limits alone the tightest counts."""
     molecules = ["OCCCCBr"] * len(cells) + MOLECULES
     table = _table(tmp_path, cells + _cells(), molecules=molecules)
-    assert table.y[0] == value
-    assert (0 if table.limits is None else table.limits[0]) == sign
+    assert table.targets.values[0] == value
+    assert (0 if table.targets.limits is None else table.targets.limits[0]) == sign
     torn = [note for note in table.notes if "far apart" in note]
     assert bool(torn) == (cells == ["5", ">5000"])
 
@@ -198,7 +123,8 @@ def test_repeated_molecules(cells, value, sign, tmp_path):
 def test_limits_of_repeated_molecules_on_other_scales_and_in_other_ways(tmp_path):
     molecules, cells = ["OCCCCBr"] * 2 + MOLECULES, [">1", "<100", *_cells()]
     merged = _table(tmp_path, cells, molecules=molecules, transform="log10")
-    assert merged.y[0] == pytest.approx(10.0)  # between the two on the scale of the logarithm
-    assert _table(tmp_path, cells, molecules=molecules, duplicates="first").limits[0] == 1
+    assert merged.targets[0] == pytest.approx(10.0)  # between the two on the scale of the logarithm
+    first = _table(tmp_path, cells, molecules=molecules, duplicates="first")
+    assert first.targets.limits[0] == 1
     kept = _table(tmp_path, cells, molecules=molecules, duplicates="keep")
-    assert kept.limits[:2].tolist() == [1, -1]
+    assert kept.targets.limits[:2].tolist() == [1, -1]

@@ -13,10 +13,8 @@ from treelens.models.predictions import (
     Predictions,
     Threshold,
     calibrated,
-    check_numbers,
     choose_threshold,
     class_weights,
-    first_no_number,
     fit_slope,
     parse_threshold,
     predicted_codes,
@@ -194,38 +192,6 @@ def test_what_is_no_threshold_is_refused(asked):
 def test_several_classes_have_no_threshold():
     with pytest.raises(ValueError, match="is for two classes, and there are 3"):
         choose_threshold("recall=0.9", np.full((6, 3), 1 / 3), np.arange(6) % 3)
-
-
-def test_numbers_of_any_kind_become_floats() -> None:
-    found = check_numbers(["1", 2, np.float32(0.5)], 3)
-    assert found.dtype == np.float64
-    assert found.tolist() == [1.0, 2.0, 0.5]
-    assert check_numbers([3.0, 3.0], 2).tolist() == [3.0, 3.0]  # no reason to rescale
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (None, "call fit"),
-        (["a", "b"], "not numbers.*GraphClassifier"),
-        ([[1.0], [2.0]], r"of shape \(2, 1\): .*one-dimensional"),
-        ([1.0], "There are 2 graphs but 1 values"),
-        ([1.0, np.nan], "nan, which is no number, at position 1"),
-        ([-np.inf, np.nan], "-inf, which is no number, at position 0"),
-    ],
-)
-def test_what_are_no_numbers_to_learn(y, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_numbers(y, 2)
-
-
-@pytest.mark.parametrize(
-    ("y", "first"),
-    [(["1.5", "< 2"], 1), ([1.0, np.nan], 1), (["", " "], 0), ([None, None], 0), ([2, 3], None)],
-)
-def test_what_may_be_numbers_but_for_some(y, first) -> None:
-    found = first_no_number(np.asarray(y))
-    assert found == first if found is None else found[0] == first
 
 
 def test_class_weights():

@@ -8,11 +8,9 @@ from sklearn import metrics
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.graphs.convert import LIMITS
 from treelens.models.predictions import Predictions, Threshold
 from treelens.report.predicted import (
     PredictedGraphs,
-    checked_targets,
     class_scores,
     number_scores,
     reliability,
@@ -70,8 +68,8 @@ def test_limits_have_their_sign_and_no_error(molecules):
     near = model.explain(graphs[0], n_neighbors=60).neighbors
     assert set(near["limit"]) == {"", ">"}
     assert (near.loc[near["limit"] == ">", "value"] == 1.0).all()
-    new = tl.as_graph_collection(["CCCCO", "CCC(C)O"]).with_data({LIMITS: [0, -1]})
-    summary = model.summary(new, [0.5, 2.0])
+    new = tl.as_graph_collection(["CCCCO", "CCC(C)O"])
+    summary = model.summary(new, tl.Targets([0.5, 2.0], limits=["=", "<"]))
     assert summary["predictions"]["limit"] == ["", "<"]
     assert "measured <strong>&lt;2.00</strong>" in render(summary)
     assert any(near["sign"] == ">" for row in summary["cards"]["rows"] for near in row["neighbors"])
@@ -119,10 +117,6 @@ def test_orders_of_classes_and_their_texts():
     assert found.predicted.tolist() == [0, 1, 1, 1]
     assert found.most_wrong.tolist() == [3, 1, 2]
     assert found.most_uncertain.tolist() == [2, 1, 3, 0]
-    classes = np.array([-1, 1])
-    for y in (["1", "-1"], [1, -1], [1.0, -1.0]):
-        assert checked_targets(y, classes, 2).tolist() == [1, 0]
-    assert checked_targets([1, 2], np.array(["1", "2"]), 2).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +126,7 @@ def test_orders_of_classes_and_their_texts():
         ("numbers", {"X": ["CC", "CCC"], "y": [1.0]}, "2 graphs but 1 values"),
         ("numbers", {"X": ["CC"], "y": ["high"]}, "not numbers"),
         ("svm", {"y": [1]}, "without X"),
-        ("svm", {"X": None, "y": [1, -1]}, "one class for each of the 64 graphs"),
+        ("svm", {"X": None, "y": [1, -1]}, "There are 64 graphs but 2 values in y"),
         ("classes", {"X": None, "y": [1] * 63 + [7]}, r"y\[63\] is 7"),
     ],
 )

@@ -41,7 +41,7 @@ def fitted(path: Path, target: str, covariates=(), **options):
     table = tl.read_table(path, target=target, covariates=covariates, **options)
     kind = tl.GraphRegressor if table.task == "regression" else tl.GraphClassifier
     model = kind(depth=2, n_jobs=1, progress=False)
-    model.fit(*table.learned(), covariates=list(covariates) or None)
+    model.fit(*table, covariates=list(covariates) or None)
     model.save(path.with_name(f"{target[:4]}{len(covariates)}.treelens"))
     return tl.load(path.with_name(f"{target[:4]}{len(covariates)}.treelens"))
 

@@ -50,10 +50,11 @@ def table(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["regressor", "classifier", "svc"])
 def model(request, table):
+    graphs, y = table.graphs, table.targets.values
     made = {
-        "regressor": lambda: tl.GraphRegressor(depth=1).fit(table.graphs, table.y),
-        "classifier": lambda: tl.GraphClassifier(depth=1).fit(table.graphs, table.y > 30),
-        "svc": lambda: tl.GraphSVC(depth=1, gamma=1.0, C=1.0).fit(table.graphs, table.y > 30),
+        "regressor": lambda: tl.GraphRegressor(depth=1).fit(graphs, y),
+        "classifier": lambda: tl.GraphClassifier(depth=1).fit(graphs, y > 30),
+        "svc": lambda: tl.GraphSVC(depth=1, gamma=1.0, C=1.0).fit(graphs, y > 30),
     }
     return made[request.param]()
 

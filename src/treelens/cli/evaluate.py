@@ -102,8 +102,9 @@ def evaluate_cli(
         chosen = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP} | chosen
     notes: list[str] = []
     parts = table_splits(table, split, folds, repeats, training.seed, notes)
-    if table.limits is not None:
-        parts = [(train, test[table.limits[test] == 0]) for train, test in parts]
+    if table.targets is not None and table.targets.limits is not None:
+        exact = table.targets.exact
+        parts = [(train, test[exact[test]]) for train, test in parts]
         if not all(len(test) for _, test in parts):
             raise ValueError("A test part has limits only: use fewer --folds, or another --split.")
         others = ", ".join(name for name in names if name not in GP)
@@ -166,11 +167,15 @@ def _evaluated(
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
-    from treelens.graphs.convert import positive_code
     from treelens.graphs.recipe import noun_of
+    from treelens.targets import positive_code
 
-    graphs, y = table.learned()
+    graphs, y = table.graphs, table.targets
+    assert y is not None
     numbers = table.task == "regression"
+    if numbers:  # scores are on the learned scale
+        y = tl.Targets(y.learned(), limits=y.limits, noise=y.learned_noise())
+    labels = [str(label) for label in y.tolist()]
     classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
     tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")
     check_choice("--score", tested, tuple(NUMBER_SCORES if numbers else CLASS_SCORES))
@@ -202,7 +207,7 @@ def _evaluated(
         "n_splits": len(splits),
         "n_tested": int(np.mean([len(test) for _, test in splits])),
         "positive": named,
-        **({} if named is None else {"positive_share": float((y.astype(str) == named).mean())}),
+        **({} if named is None else {"positive_share": labels.count(named) / len(labels)}),
         "mean_rmse" if numbers else "majority": float(np.mean(simple)),
         "models": [
             {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names

@@ -27,7 +27,7 @@ def explain_cli(
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
-    loaded.report(out, table.graphs, table.y, names=table.source)
+    loaded.report(out, table.graphs, table.targets, names=table.source)
     output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
 
 
@@ -52,7 +52,7 @@ def fragments_cli(
 
     loaded = options.load_model(model, jobs, [data], [out])
     rows = options.read_for_model(output, data, loaded, target, smiles)
-    y = None if target is None or rows.y is None else rows.learned()[1]
+    y = None if target is None else rows.targets
     table = loaded.fragments(rows.graphs, y, n_fragments=top)
     result: dict[str, Any] = {
         "model": str(model),

@@ -145,7 +145,7 @@ def fit_model(
         model = tl.GraphRegressor(**settings)
     else:
         model = tl.GraphClassifier(**settings, threshold=threshold)
-    model.fit(data.graphs, data.y, **beside)
+    model.fit(data.graphs, data.targets, **beside)
     result = {
         "method": method,
         "task": data.task,

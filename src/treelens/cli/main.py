@@ -158,8 +158,8 @@ def demo_cli(
     learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
     settings = options.Training(seed=seed, jobs=jobs).gp_settings()
     model, result = fit_model(replace(learned, n_rows=len(learned.graphs)), "gp", settings)
-    model.report(out, test.graphs, test.y, names=test.source)
-    found = scores_of_test_set(model.model_, predict_graphs(model, test.graphs, test.y)) or {}
+    model.report(out, test.graphs, test.targets, names=test.source)
+    found = scores_of_test_set(model.model_, predict_graphs(model, test.graphs, test.targets)) or {}
     scores = {name: found[name] for name in ("n_graphs", *SCORES) if found.get(name) is not None}
     output.finish({"story": story, **result, "test": scores, "report": str(out)}, _show_demo)
 
@@ -172,7 +172,7 @@ def demo_data() -> tuple[tl.MoleculeTable, str]:
     folder = _rdkit_examples()
     if folder is None:
         graphs, y = tl.make_synthetic(random_state=0)
-        what = "synthetic graphs", graphs, y, np.arange(len(y)), len(y)
+        what = "synthetic graphs", graphs, tl.Targets(y), np.arange(len(y)), len(y)
         return tl.MoleculeTable(*what), (
             f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
             "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
@@ -181,8 +181,9 @@ def demo_data() -> tuple[tl.MoleculeTable, str]:
     table = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}, index_col="Name")
     assert graphs.names is not None
     y = table.loc[list(graphs.names), "Act"].to_numpy(dtype=float)
-    what = "RDKit's example molecules", graphs, y, np.arange(len(y)), len(y)
-    return tl.MoleculeTable(*what, "pIC50", "regression"), (
+    targets = tl.Targets(y, name="pIC50")
+    what = "RDKit's example molecules", graphs, targets, np.arange(len(y)), len(y)
+    return tl.MoleculeTable(*what, "regression"), (
         f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
         f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810)."
     )

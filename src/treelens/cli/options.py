@@ -388,6 +388,7 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
     from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.table_reader import covariate_names, recipe_for
     from treelens.graphs.tudataset import read_tudataset
+    from treelens.targets import Targets
 
     if reading.get("covariates"):
         raise ValueError(f"--covariates: {source} is no table, and has no columns.")
@@ -408,7 +409,7 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
     return MoleculeTable(
         source,
         graphs,
-        y,
+        Targets(y),
         rows,
         n_rows,
         unreadable=np.setdiff1d(np.arange(n_rows), rows),
@@ -431,16 +432,16 @@ def read_for_model(
     from sklearn.base import is_regressor
 
     table = read_data(source, model=model, target=target, smiles=smiles)
-    known = None if model.recipe_ is None else model.recipe_.table
+    known = model.model_.training.record
     if (learn or target is not None) and table.table is not None:
         table = table.with_target(
-            target or getattr(known, "target", None),
+            target or known.name,
             task="regression" if is_regressor(model) else "classification",
-            transform=getattr(known, "transform", None),
+            transform=known.transform,
             learn=learn,
         )
     elif is_regressor(model):
-        table = replace(table, y=None)
+        table = replace(table, targets=None)
     output.note(*table.notes)
     return table
 

@@ -144,7 +144,7 @@ def _predict_graphs(
     )
     output.note(*table.notes)
     frame = predict_rows(models, [table] * len(models))
-    return frame, [None if is_regressor(x.model) else (table.rows, table.y) for x in models]
+    return frame, [None if is_regressor(x.model) else (table.rows, table.targets) for x in models]
 
 
 def _predict_table(

@@ -23,7 +23,6 @@ from treelens.estimators.named_models import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
 from treelens.graphs.chem import parsed_smiles, quiet, rdkit, smiles_parser
-from treelens.graphs.convert import learned_transform
 from treelens.graphs.descriptors import rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import smiles_to_collection
@@ -125,16 +124,17 @@ def advise(
 
 def _training(model: Any, given: Any, code: int | None) -> tuple[list[Any], np.ndarray, list[str]]:
     """Molecules, values on the learned scale (or 1 for the wanted class, else 0), and names."""
-    kept, scale = model.model_.training, learned_transform(model.recipe_)
+    kept = model.model_.training
     if given is not None:
-        if not isinstance(given, MoleculeTable) or given.y is None:
+        if not isinstance(given, MoleculeTable) or given.targets is None:
             raise TypeError("training must be a table with a target: tl.read_table(path, target=).")
-        molecules, names, limits = molecules_behind(given.graphs), given.graphs.names, given.limits
-        values = given.y
-        if code is not None:
-            values = np.array([str(y) == str(model.classes_[code]) for y in values.tolist()], float)
-        elif scale is not None:
-            values = scale.forward(values)
+        molecules, names = molecules_behind(given.graphs), given.graphs.names
+        known = given.targets
+        limits = known.limits
+        if code is None:
+            values = known.numbers_on(kept.record.scale)
+        else:
+            values = np.array([str(y) == str(model.classes_[code]) for y in known.tolist()], float)
     elif kept.smiles is None or not any(kept.smiles):
         raise ValueError(
             "The model keeps no training molecules, which matched pairs are taken from: give the "

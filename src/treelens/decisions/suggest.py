@@ -28,12 +28,12 @@ from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import known_graphs, smiles_of
 from treelens.patterns.forest import RefinedGraphs
+from treelens.targets import positive_code
 
 STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
 _LEAST = 1e-12  # relative to the largest variance

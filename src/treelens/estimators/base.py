@@ -28,8 +28,9 @@ from treelens.graphs.convert import (
 )
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import GraphRecipe
-from treelens.models.predictions import FittedModel, Predictions
+from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
 from treelens.pairwise.learn import PairwiseWeights
+from treelens.targets import Targets, Transform
 
 if TYPE_CHECKING:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
@@ -121,9 +122,10 @@ class FittedEstimator(GraphEstimator):
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
-    def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
-        """Return targets in units of the table on the scale that is learned: classes have none."""
-        return y
+    @property
+    def _scale(self) -> Transform | None:
+        """The scale that numbers were learned on; None where it is theirs, and of classes."""
+        return self._fitted_model.training.record.scale
 
     def _beside(self, X: Any, covariates: Any) -> Any:
         """Return new graphs that have the covariates given with them."""
@@ -232,10 +234,9 @@ class FittedEstimator(GraphEstimator):
         >>> model.fragments(graphs, y)["pattern"].iloc[0]
         '0(0,1,2)'
         """
-        from treelens.report.predicted import checked_targets
-
         graphs = self._new_graphs(X)
-        targets = checked_targets(y, self._fitted_model.classes, len(graphs))
+        known = None if y is None else Targets.of(y, len(graphs))
+        targets = None if known is None else values_on_scale_of(self._fitted_model, known)
         return self._fragment_table(
             graphs,
             targets,
@@ -334,13 +335,13 @@ class FittedEstimator(GraphEstimator):
         """
         from treelens.report.summary import summarize
 
-        return summarize(self, X, self._on_learned_scale(y, self.recipe_), names=names)
+        return summarize(self, X, y, names=names)
 
     def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report.summary import write_report
 
-        return write_report(self, path, X, self._on_learned_scale(y, self.recipe_), names=names)
+        return write_report(self, path, X, y, names=names)
 
 
 class FittedClassifier(ClassifierMixin, FittedEstimator):

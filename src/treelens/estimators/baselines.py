@@ -16,12 +16,13 @@ from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_classes, check_graphs
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
-from treelens.models.predictions import check_numbers, choose_threshold
+from treelens.models.predictions import choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
+from treelens.targets import Targets
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
 _LARGE = 3000  # more molecules than this have three inner folds instead of five, and threads
@@ -168,7 +169,8 @@ class _TreeRegressor(RegressorMixin, _TunedTrees):
     def fit(self, X: Any, y: Any) -> Any:
         """Choose settings and fit."""
         graphs = check_graphs(X)
-        self._fit_tuned(graphs, check_numbers(y, len(graphs)))
+        alone = Targets.of(y, len(graphs)).values_alone(type(self).__name__)
+        self._fit_tuned(graphs, Targets(alone).numbers())
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -192,7 +194,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
     def fit(self, X: Any, y: Any) -> Any:
         """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
-        self.classes_, codes = check_classes(y, len(graphs))
+        self.classes_, codes = Targets.of(y, len(graphs)).classes()
         held_out = self._fit_tuned(graphs, codes)
         self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self

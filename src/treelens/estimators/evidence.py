@@ -7,10 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
-from treelens.errors import check_choice
+from treelens.errors import GraphDataError, check_choice
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
@@ -21,36 +22,23 @@ from treelens.gp.posterior import (
     LeftOutClasses,
     LeftOutGroups,
     LeftOutNumbers,
-    Targets,
-    check_limits,
+    ScaledTargets,
     class_columns,
     left_out_classes,
     left_out_groups,
     left_out_numbers,
 )
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import (
-    LIMITS,
-    NOISE,
-    check_classes,
-    check_noise,
-    first_without_class,
-    holds_blocks,
-    learned_transform,
-)
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.convert import holds_blocks
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import (
     Threshold,
-    check_numbers,
-    check_weights,
     class_weights,
-    first_no_number,
     fit_slope,
     parse_threshold,
     warn_if_one_class,
     warn_if_slope_at_bound,
 )
+from treelens.targets import Targets, first_no_number, first_without_class
 
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
@@ -131,48 +119,44 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
 
-    def _on_learned_scale(self, y: Any, recipe: GraphRecipe | None) -> Any:
-        scale = learned_transform(recipe)
-        if scale is None or y is None:
-            return y
-        return scale.checked(np.asarray(y, dtype=np.float64), lambda k: f"the value of graph {k}")
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of the variance of y that predictions explain (R2).
 
-    def _training_targets(
-        self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
-    ) -> TrainingTargets:
-        if noise is not None and sample_weight is not None:
-            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
-        data, scale = graphs.graph_data, learned_transform(graphs.recipe)
-        if noise is None and sample_weight is None and self.device == "cpu":
-            noise = data.get(NOISE)
-        variances = None
-        if noise is not None:
-            std = check_noise(noise, len(graphs))
-            if scale is not None:
-                std = scale.forward_std(check_numbers(y, len(graphs)), std)
-            variances = np.where(np.isnan(std), np.nanmedian(std), std) ** 2
-        values = check_numbers(self._on_learned_scale(y, graphs.recipe), len(graphs))
-        if variances is not None:
-            sample_weight = starting_weights(variances, values)
-        known = self._standardized(values, check_weights(sample_weight, len(graphs)))
-        if variances is not None:
-            known = known._replace(noise=variances / known.targets.scale**2)
-        signs = check_limits(data.get(LIMITS) if limits is None else limits, len(graphs))
-        if signs is not None and self.device != "cpu":
-            raise ValueError("limits are learned from on the CPU only: use device='cpu'.")
-        return known._replace(targets=replace(known.targets, limits=signs))
+        Limits are left out: only values that were measured can be compared with.
+        """
+        predicted = self.predict(X)
+        targets = Targets.of(y, len(predicted), sample_weight=sample_weight)
+        measured = targets[targets.exact]
+        if not len(measured):
+            raise GraphDataError("y holds limits only: there is no value to compare with.")
+        weights = measured.sample_weight
+        return float(r2_score(measured.numbers(), predicted[targets.exact], sample_weight=weights))
+
+    def _training_targets(self, y: Targets) -> TrainingTargets:
+        values, std, weights = y.learned(), y.learned_noise(), y.weights()
+        if (n_exact := int(y.exact.sum())) < 2:
+            raise ValueError(
+                f"{n_exact} of {len(y)} values are exact: a regressor needs at least 2."
+            )
+        if std is not None:
+            weights = starting_weights(std**2, values)
+            weights = weights / weights.mean()
+        known = self._standardized(values, weights)
+        if std is not None:
+            known = known._replace(noise=std**2 / known.targets.scale**2)
+        return known._replace(targets=replace(known.targets, limits=y.limits), record=y.record)
 
     def _standardized(self, values: np.ndarray, weights: np.ndarray) -> TrainingTargets:
-        targets = Targets.standardized(values[:, None], weights, None)
+        targets = ScaledTargets.standardized(values[:, None], weights, None)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
-    def _sample_targets(self, y: np.ndarray, all_y: np.ndarray) -> tuple[TrainingTargets, Targets]:
-        known = self._standardized(check_numbers(y, len(y)), np.ones(len(y)))
-        every = check_numbers(all_y, len(all_y))[:, None]
+    def _sample_targets(self, y: Targets, all_y: Targets) -> tuple[TrainingTargets, ScaledTargets]:
+        known = self._standardized(y.learned(), np.ones(len(y)))._replace(record=y.record)
+        every = all_y.learned()[:, None]
         return known, known.targets.alike(every, np.ones(len(every)))
 
-    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        values = np.concatenate([self.train_values_, check_numbers(y, len(weights))])
+    def _targets_with_more(self, y: Targets, weights: np.ndarray) -> TrainingTargets:
+        values = np.concatenate([self.train_values_, y.numbers_on(self._scale)])
         targets = self.model_.targets_with(values[:, None], weights)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
@@ -257,7 +241,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
         graphs = self._beside(X, covariates)
-        scale = None if learned_scale else learned_transform(self.recipe_)
+        scale = None if learned_scale else self._scale
         factor = self._widening(intervals) if return_std or return_cov else 1.0
         if return_cov:
             mean, cov = self._joint(graphs, include_noise)
@@ -349,7 +333,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         values, vectors = np.linalg.eigh(cov)  # a factor even where rounding leaves it singular
         normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
         drawn = mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal)
-        scale = None if learned_scale else learned_transform(self.recipe_)
+        scale = None if learned_scale else self._scale
         return drawn if scale is None else scale.inverse(drawn)
 
 
@@ -437,39 +421,34 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def _training_targets(
-        self, graphs: GraphCollection, y: Any, sample_weight: Any, limits: Any, noise: Any
-    ) -> TrainingTargets:
-        if limits is not None or noise is not None:
-            raise TypeError("limits and noise are those of numbers: a classifier takes none.")
-        return self._coded(y, check_weights(sample_weight, len(graphs)))
+    def _training_targets(self, y: Targets) -> TrainingTargets:
+        return self._coded(y)._replace(record=y.record)
 
-    def _coded(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        classes, codes = check_classes(y, len(weights))
+    def _coded(self, y: Targets) -> TrainingTargets:
+        classes, codes = y.classes()
+        weights = y.weights()
         weights = weights * class_weights(self.class_weight, classes, codes)
-        targets = Targets.standardized(class_columns(codes, len(classes)), weights, 1.0)
+        targets = ScaledTargets.standardized(class_columns(codes, len(classes)), weights, 1.0)
         return TrainingTargets(codes, codes, targets, classes)
 
-    def _sample_targets(self, y: np.ndarray, all_y: np.ndarray) -> tuple[TrainingTargets, Targets]:
-        lost = all_y[~np.isin(all_y, np.unique(y))].tolist()
+    def _sample_targets(self, y: Targets, all_y: Targets) -> tuple[TrainingTargets, ScaledTargets]:
+        lost = all_y.values[~np.isin(all_y.values, np.unique(y.values))].tolist()
         if lost:
             raise ValueError(
                 f"The class {lost[0]!r} is in the blocks, {lost.count(lost[0])} of {len(all_y)} "
                 f"graphs, but among the {len(y)} graphs that were drawn from them there is none of "
                 "it. Raise exact_size, or leave out classes that are so rare."
             )
-        known = self._coded(y, np.ones(len(y)))
+        known = self._coded(y)._replace(record=y.record)
         assert known.classes is not None
-        codes = np.searchsorted(known.classes, all_y)
+        codes = np.searchsorted(known.classes, all_y.values)
         of_class = known.targets.weights[np.unique(known.given, return_index=True)[1]]
         columns = class_columns(codes, len(known.classes))
         return known, known.targets.alike(columns, of_class[codes])
 
-    def _targets_with_more(self, y: Any, weights: np.ndarray) -> TrainingTargets:
-        from treelens.report.predicted import checked_targets
-
+    def _targets_with_more(self, y: Targets, weights: np.ndarray) -> TrainingTargets:
         classes, before = self.classes_, self.train_codes_
-        new = checked_targets(y, classes, len(weights))
+        new = y.codes_among(classes)
         of_class = class_weights(self.class_weight, classes, before)
         weights = weights * of_class[np.unique(before, return_index=True)[1]][new]
         codes = np.concatenate([before, new])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -19,11 +20,11 @@ from treelens.evaluation.metrics import (
 from treelens.evaluation.validation import codes_among
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import positive_code
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.targets import limits_in_words
 from treelens.patterns.histograms import select_features
+from treelens.targets import positive_code
 
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
 _N_PATTERNS = 5  # that a notebook shows
@@ -145,26 +146,29 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
 
 def data_summary(data: MoleculeTable) -> dict[str, Any]:
     """Return the size of a training table, and its classes or the range of its numbers."""
-    assert data.y is not None
+    known = data.targets
+    assert known is not None
     facts: dict[str, Any] = {
         "source": data.source,
         "target": data.target,
         "n_graphs": len(data.graphs),
         "n_left_out": data.n_rows - len(data.graphs),
-        "transform": data.transform,
-        "units": data.unit,
+        "transform": known.record.transform,
+        "units": known.record.unit,
     }
     if data.task != "regression":
-        classes, counts = np.unique(data.y, return_counts=True)
+        classes, counts = np.unique(known.values, return_counts=True)
         sizes = zip(classes.astype(str).tolist(), counts.tolist(), strict=True)
         return {**facts, "classes": dict(sizes)}
     values = {
-        "smallest": data.y.min(),
-        "median": np.median(data.y),
-        "largest": data.y.max(),
-        "standard_deviation": data.y.std(),
+        "smallest": known.values.min(),
+        "median": np.median(known.values),
+        "largest": known.values.max(),
+        "standard_deviation": known.values.std(),
     }
-    limits = None if data.limits is None else limits_in_words(data.y, data.limits).rstrip(".")
+    limits = None
+    if known.limits is not None:
+        limits = limits_in_words(known.values, known.limits).rstrip(".")
     return {**facts, "values": values, "limits": limits}
 
 
@@ -237,7 +241,6 @@ def pattern_summary(model: Any, n: int, order: str = "auto") -> dict[str, Any]:
 def model_facts(model: Any) -> dict[str, Any]:
     """Return what a model was fitted to, its kernel and its sizes."""
     recipe, training = model.recipe_, model.model_.training
-    table = None if recipe is None else recipe.table
     if training.smiles is not None:
         kept = "SMILES" + ("" if training.names is None else ", names") + " and values kept"
     else:
@@ -251,7 +254,8 @@ def model_facts(model: Any) -> dict[str, Any]:
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
         "training_data": kept,
-        "target_in_words": None if table is None or table.target is None else table.target_in_words,
+        "target": asdict(training.record),
+        "target_in_words": training.record.in_words,
         **_kernel_facts(model),
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from treelens._sklearn_compat import Interval, StrOptions, check_sample_weight
+from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
@@ -31,15 +31,16 @@ from treelens.gp.fitting import (
     learning_gain,
 )
 from treelens.gp.model import Domain, EvidenceRecord, FittedGP, feature_blocks
-from treelens.gp.posterior import LeaveOneOut, Targets, class_columns
+from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import LIMITS, check_graphs, holds_blocks
+from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.patterns.forest import TREES, PatternForest, usual_trees
+from treelens.targets import TargetRecord, Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -53,9 +54,10 @@ class TrainingTargets(NamedTuple):
 
     given: np.ndarray  # (n_graphs,) values, or class codes
     groups: np.ndarray  # (n_graphs,) what samples are drawn from: tenths of values, or classes
-    targets: Targets
+    targets: ScaledTargets
     classes: np.ndarray | None = None
     noise: np.ndarray | None = None  # (n_graphs,) known variances, standardised
+    record: TargetRecord = TargetRecord()
 
 
 class GaussianProcessEstimator(FittedEstimator):
@@ -69,7 +71,7 @@ class GaussianProcessEstimator(FittedEstimator):
     # of all their graphs; those with more graphs; the first that cannot be learned from; scores
     # of left-out graphs.
     _training_targets: Callable[..., TrainingTargets]
-    _sample_targets: Callable[..., tuple[TrainingTargets, Targets]]
+    _sample_targets: Callable[..., tuple[TrainingTargets, ScaledTargets]]
     _targets_with_more: Callable[..., TrainingTargets]
     _first_wrong: Callable[[np.ndarray], tuple[int, str] | None]
     _scored: Callable[..., tuple[Any, float | None]]
@@ -144,8 +146,10 @@ class GaussianProcessEstimator(FittedEstimator):
             :class:`treelens.graphs.blocks.SmilesBlocks`, with their targets in them and nothing
             but an executor beside them. They are read twice: for a sample of ``exact_size`` graphs,
             which all but the posterior comes from, and for the posterior, that of all graphs.
-        y : array-like, shape (n_graphs,)
-            Numbers for a regressor, classes of any kind for a classifier.
+        y : Targets or array-like, shape (n_graphs,)
+            Numbers for a regressor, classes of any kind for a classifier. :class:`treelens.Targets`
+            (``table.targets`` of :func:`treelens.read_table`) hold limits, noise, weights and a
+            transform as well; for an array, give them by the parameters below.
         sample_weight : array-like, shape (n_graphs,), optional
             The noise variance of a graph is divided by its weight. Where errors are known, use
             ``noise``.
@@ -161,22 +165,24 @@ class GaussianProcessEstimator(FittedEstimator):
             bit for bit.
         limits : array-like, shape (n_graphs,), optional
             Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
-            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. By default what
-            :func:`treelens.read_table` found beside the graphs, else all values are exact.
+            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value.
         noise : array-like, shape (n_graphs,), optional
             Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
             stands for their median. The noise variance of a graph is this known one plus a common
-            one that is learned. By default what :func:`treelens.read_table` found beside the
-            graphs (a column ``noise``, or replicates that were merged). Not with ``sample_weight``.
+            one that is learned. Not with ``sample_weight``.
         """
         self._validate_params()
         beside = {"covariates": covariates, "limits": limits, "noise": noise}
         if self.device != "cpu":
             from treelens.gp.device import check_device
 
-            for name, given in {**beside, "descriptors": self.descriptors}.items():
-                if given is not None and given is not False and given != "auto":
-                    raise ValueError(f"A GPU learns without {name}: use device='cpu'.")
+            own = {"limits": y.limits, "noise": y.noise} if isinstance(y, Targets) else {}
+            for name, given in {**beside, **own, "descriptors": self.descriptors}.items():
+                if given is not None and given is not False and not isinstance(given, str):
+                    raise ValueError(
+                        f"{name} is not supported with device={self.device!r}: leave it out, or "
+                        "use device='cpu'."
+                    )
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
@@ -184,7 +190,12 @@ class GaussianProcessEstimator(FittedEstimator):
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
-        known = self._training_targets(graphs, y, sample_weight, limits, noise)
+        if len(graphs) < 2:
+            raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
+        targets = Targets.of(
+            y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight
+        )
+        known = self._training_targets(targets)
         encoded = None
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
@@ -198,8 +209,8 @@ class GaussianProcessEstimator(FittedEstimator):
         fitted = self._condition(graphs, known, exact_size, encoded)
         if known.noise is not None:
             n_jobs = self._n_jobs()
-            fitted, targets = with_known_noise(fitted, known.noise, known.targets, n_jobs)
-            known = known._replace(targets=targets)
+            fitted, scaled = with_known_noise(fitted, known.noise, known.targets, n_jobs)
+            known = known._replace(targets=scaled)
         return self._keep(fitted, fitted.left_out, known)
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
@@ -207,12 +218,7 @@ class GaussianProcessEstimator(FittedEstimator):
         check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
-        if np.any(sample.graphs.graph_data.get(LIMITS, 0)):
-            raise ValueError("Some values in the blocks are limits: fit(graphs, y) takes limits.")
-        known, targets = self._sample_targets(
-            self._on_learned_scale(sample.y, sample.graphs.recipe),
-            self._on_learned_scale(sample.all_targets, sample.graphs.recipe),
-        )
+        known, targets = self._sample_targets(sample.y, sample.all_targets)
         exact_size = min(self.exact_size, self.n_landmarks)
         fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
         posterior, left_out = posterior_of_blocks(
@@ -286,7 +292,9 @@ class GaussianProcessEstimator(FittedEstimator):
                 seed=seed,
             )
         self._fitted_graphs, self._fragments = graphs, None
-        training = TrainingGraphs(fitted.histograms, known.given, limits=known.targets.limits)
+        training = TrainingGraphs(
+            fitted.histograms, known.given, limits=known.targets.limits, record=known.record
+        )
         model = replace(
             fitted.model,
             classes=known.classes,
@@ -517,10 +525,11 @@ class GaussianProcessEstimator(FittedEstimator):
         if holds_blocks(X):
             raise TypeError("condition takes graphs, no blocks: they are added all at once.")
         graphs = self._new_graphs(self._beside(X, covariates))
-        weights = check_sample_weight(sample_weight, np.empty((len(graphs), 1)), dtype=np.float64)
-        if not (weights > 0).all():
-            raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-        known = self._targets_with_more(self._on_learned_scale(y, model.recipe), weights)
+        more = Targets.of(y, len(graphs), sample_weight=sample_weight)
+        if more.limits is not None or more.noise is not None:
+            raise ValueError("condition takes exact values without noise: call fit with all data.")
+        weights = more.sample_weight
+        known = self._targets_with_more(more, np.ones(len(more)) if weights is None else weights)
         training = model.training.extended(graphs, known.given)
         extended, left_out = condition(model, graphs, training, known.targets, self._n_jobs())
         other = copy(self)

@@ -16,7 +16,6 @@ from treelens.evaluation.validation import codes_among
 from treelens.gp.model import FittedGP, expected_error
 from treelens.graphs.chem import quiet, rdkit, reasons
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import Transform, learned_transform, positive_code
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
@@ -24,6 +23,7 @@ from treelens.graphs.table_reader import covariate_names, rows_of_table
 from treelens.graphs.tables import Table
 from treelens.graphs.targets import as_numbers, read_target
 from treelens.storage.files import harmless
+from treelens.targets import Transform, positive_code
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 
@@ -103,7 +103,7 @@ def measured_values(model: FittedGP, positions: np.ndarray) -> dict[str, np.ndar
     targets, limits = model.training.targets[positions], model.training.limits
     if model.classes is not None:
         return {"value": model.classes[targets]}
-    scale = learned_transform(model.recipe)
+    scale = model.training.record.scale
     found = {"value": targets if scale is None else scale.inverse(targets)}
     if limits is not None:
         found["limit"] = np.array(["", ">", "<"])[limits[positions]]
@@ -120,7 +120,7 @@ def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
 
 def learned_scale(model: Any) -> tuple[Transform | None, str]:
     """Return the scale that numbers were learned on, and the end of names of columns on it."""
-    scale = learned_transform(model.recipe_) if is_regressor(model) else None
+    scale = model.model_.training.record.scale
     return scale, "" if scale is None else f"_{scale.name}"
 
 
@@ -147,7 +147,7 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
     molecular: dict[bool, Path] = {}
     for path, model in zip(paths, models, strict=True):
         each = NamedModel(path, model, path.stem, "")
-        name = getattr(each.record, "target", None) or path.stem
+        name = model.model_.training.record.name or path.stem
         if name in named:
             raise ValueError(f"{named[name].path} and {path} both predict {name!r}: use one.")
         named[name] = each._replace(name=name, prefix=f"{name}_" if len(paths) > 1 else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,13 +13,14 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import FittedClassifier, view
-from treelens.graphs.convert import check_classes, check_graphs
+from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.patterns.forest import first_depth_of
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import model
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
+from treelens.targets import Targets
 
 _AUTO = StrOptions({"auto"})
 
@@ -151,7 +153,8 @@ class GraphSVC(FittedClassifier):
         """
         self._validate_params()
         graphs = check_graphs(X)
-        classes, codes = check_classes(y, len(graphs))
+        targets = Targets.of(y, len(graphs))
+        classes, codes = targets.classes()
         depths = model.listed(self.depth, model.AUTO_DEPTHS, "depth", Integral)
         radii = (0.0, *radii_for(len(graphs)))
         candidates = grid(
@@ -183,7 +186,10 @@ class GraphSVC(FittedClassifier):
             n_jobs=self._n_jobs(),
             progress=self.progress,
         )
-        self._fitted_graphs, self._fragments = graphs, None
+        training = replace(self.model_.training, record=targets.record)
+        self.model_ = replace(self.model_, training=training)
+        self._fitted_graphs = graphs
+        self._fragments = None
         return self
 
     def mean_margins(self, X: Any) -> np.ndarray:

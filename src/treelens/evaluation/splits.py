@@ -274,8 +274,8 @@ def table_splits(
 ) -> list[Split]:
     """Return training and test positions of every fold; copies never stand on both sides."""
     check_split(split)
-    y = table.y
-    assert y is not None
+    assert table.targets is not None
+    y = table.targets.values
     if len(y) < 2 * n_folds:
         raise GraphDataError(
             f"There are {len(y)} graphs: with {n_folds} folds some would have less than two. "

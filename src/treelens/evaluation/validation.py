@@ -12,13 +12,13 @@ from scipy import stats
 
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
-from treelens.graphs.convert import positive_code
+from treelens.targets import Targets, positive_code
 
 
 def cross_validate(
     models: Mapping[str, Any],
     graphs: Any,
-    y: np.ndarray,
+    y: np.ndarray | Targets,
     splits: Sequence[Split],
     *,
     positive: Any = None,
@@ -31,8 +31,9 @@ def cross_validate(
     ----------
     models : mapping of str to estimator
         With ``fit`` and ``predict``; classifiers with ``predict_proba``, too.
-    graphs, y : GraphCollection and ndarray, shape (n_graphs,)
-        With classes, or numbers where the models are regressors.
+    graphs, y : GraphCollection and ndarray or Targets, shape (n_graphs,)
+        With classes, or numbers where the models are regressors. Limits and noise are given to the
+        models whose ``fit`` takes them; limits count as values for the others.
     splits : sequence of (train, test)
     positive : optional
         With two classes, the one of recall, precision and PR AUC; by default the second, or the
@@ -63,6 +64,8 @@ def cross_validate(
     from sklearn.base import clone, is_regressor
 
     found: dict[str, dict[str, Any]] = {}
+    known = y if isinstance(y, Targets) else Targets(y)
+    y = known.values
     every = np.unique(y)
     if positive is None and (default := positive_code(every)) is not None:
         positive = every[default]
@@ -70,7 +73,10 @@ def cross_validate(
         start = time.perf_counter()
         rows, means = [], []
         for train, test in splits:
-            fitted = clone(model).fit(graphs[train], y[train], **(fit_options or {}).get(name, {}))
+            options = (fit_options or {}).get(name, {})
+            takes_all = "limits" in inspect.signature(model.fit).parameters
+            learned = known[train] if takes_all else y[train]
+            fitted = clone(model).fit(graphs[train], learned, **options)
             if is_regressor(fitted):
                 mean, std = predicted_numbers(fitted, graphs[test])
                 means.append(mean)

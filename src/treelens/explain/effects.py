@@ -43,7 +43,6 @@ from scipy import sparse
 from treelens.explain import _compiled
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import positive_code
 from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import RefinedGraphs
@@ -54,6 +53,7 @@ from treelens.patterns.histograms import (
     graph_keys,
     select_features,
 )
+from treelens.targets import positive_code
 
 _BLOCK, _LEAST_ROWS = 2**23, 64  # pairs of graphs, and graphs, in memory at a time
 # Nodes of quadrature. For many pairs of graphs: up to this gamma twelve give ten digits.

@@ -27,11 +27,11 @@ from treelens.explain.fragment_search import (
 )
 from treelens.explain.smarts import FragmentWriter, group_name, is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.convert import positive_code
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import RefinedGraphs
+from treelens.targets import positive_code
 
 N_FRAGMENTS = 40
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment

@@ -32,7 +32,7 @@ from treelens.gp.posterior import (
     Conditioned,
     ExactPosterior,
     LeaveOneOut,
-    Targets,
+    ScaledTargets,
     cholesky_in_place,
     inverse_in_place,
     solve_factored,
@@ -142,7 +142,7 @@ def _given_exact(
 
 
 def conditioned_on_limits(
-    targets: Targets, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1
+    targets: ScaledTargets, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Targets and noise variances with sites in the place of limits, and :class:`Sites`' ratio."""
     assert targets.limits is not None
@@ -156,7 +156,7 @@ def conditioned_on_limits(
 
 
 def with_sites(
-    targets: Targets, variances: np.ndarray, sites: np.ndarray, of_sites: np.ndarray
+    targets: ScaledTargets, variances: np.ndarray, sites: np.ndarray, of_sites: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return targets and noise variances with those of sites in the place of limits."""
     assert targets.limits is not None
@@ -167,7 +167,7 @@ def with_sites(
 
 
 def through_landmarks(
-    fit: LandmarkFit, landmarks: np.ndarray, targets: Targets
+    fit: LandmarkFit, landmarks: np.ndarray, targets: ScaledTargets
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
     """As :meth:`LandmarkFit.through`, with sites in the place of limits.
 
@@ -255,8 +255,8 @@ def starting_weights(known: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def with_known_noise(
-    fitted: FittedEvidence, known: np.ndarray, targets: Targets, n_jobs: int = 1
-) -> tuple[FittedEvidence, Targets]:
+    fitted: FittedEvidence, known: np.ndarray, targets: ScaledTargets, n_jobs: int = 1
+) -> tuple[FittedEvidence, ScaledTargets]:
     """Return the model with noise variances ``known + learned``, and targets of these weights.
 
     ``noise`` of the model, which new measurements have, is that of one of median error.

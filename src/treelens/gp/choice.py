@@ -27,7 +27,7 @@ from treelens.gp.evidence import (
     maximise_evidence,
 )
 from treelens.gp.levels import LevelSums, PatternHierarchy
-from treelens.gp.posterior import Conditioned, LeaveOneOut, Targets
+from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.models.predictions import calibrated, fit_slope
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, replicate_numbers
@@ -113,7 +113,7 @@ class TrainingData:
 
     forest: PatternForest
     histograms: PatternHistograms
-    targets: Targets
+    targets: ScaledTargets
     codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
     covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
     strength: float = 30.0  # of the prior on the deviations

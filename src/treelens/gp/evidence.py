@@ -119,7 +119,7 @@ class EvidenceProblem:
     strength: float = 30.0  # of the prior on the deviations: their variance is 1 / strength
     n_jobs: int = 1
     covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
-    limits: np.ndarray | None = None  # (n_graphs,) as in Targets
+    limits: np.ndarray | None = None  # (n_graphs,) as in ScaledTargets
     levels: LevelSums | None = None  # of all groups, where they are known already
 
     @property

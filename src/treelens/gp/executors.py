@@ -24,12 +24,13 @@ from treelens.errors import GraphDataError
 from treelens.gp import landmarks
 from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkPosterior, LandmarkSums
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import LeaveOneOut, Targets, solve_upper
+from treelens.gp.posterior import LeaveOneOut, ScaledTargets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.kernels.gram import MixtureKernel
 from treelens.patterns.histograms import Features
+from treelens.targets import TargetRecord, Targets
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
@@ -43,8 +44,8 @@ class BlockSample(NamedTuple):
     """Some graphs of the blocks, and the targets of all."""
 
     graphs: GraphCollection
-    y: np.ndarray
-    all_targets: np.ndarray  # (n_graphs in all,)
+    y: Targets
+    all_targets: Targets  # (n_graphs in all,)
     part_sizes: list[int]  # how many graphs each part held
 
 
@@ -62,6 +63,7 @@ def sample_of_blocks(
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
     targets: list[np.ndarray] = []
+    records: list[TargetRecord] = []
     sizes: list[int] = []
     first, limit = 0, np.uint64(2**64 - 1)
     parts = parts_of(blocks)
@@ -80,7 +82,9 @@ def sample_of_blocks(
                 f"{block_name(number)} holds no targets: give every block its y (SmilesBlocks: "
                 "target=..., CollectionBlocks: y=..., else pairs (graphs, y))."
             )
-        targets.append(np.asarray(block.y))
+        own = Targets.of(block.y, n)
+        records.append(own.record)
+        targets.append(own.values)
         wrong = first_wrong(targets[-1])
         if wrong is not None:
             raise GraphDataError(
@@ -98,10 +102,15 @@ def sample_of_blocks(
         raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
     if len({y.dtype.kind in "biuf" for y in targets}) > 1:  # NumPy would make texts of all
         raise GraphDataError("Some blocks hold numbers, others texts: give all of them one kind.")
-    y = np.concatenate(targets)
+    if len(set(records)) > 1:
+        raise GraphDataError("The targets of the blocks differ in name, unit or transform.")
+    transform = records[0].transform
+    every = Targets(
+        np.concatenate(targets), transform=transform, name=records[0].name, unit=records[0].unit
+    )
     kept.sort(key=lambda each: each[1])
     graphs = as_graph_collection([graph for _, _, graph in kept])
-    return BlockSample(graphs, y[[number for _, number, _ in kept]], y, sizes)
+    return BlockSample(graphs, every[[number for _, number, _ in kept]], every, sizes)
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
@@ -133,8 +142,8 @@ def posterior_of_blocks(
     model: FittedGP,
     blocks: Any,
     sample: BlockSample,
-    targets: Targets,
-    sample_targets: Targets,
+    targets: ScaledTargets,
+    sample_targets: ScaledTargets,
     n_jobs: int = 1,
     executor: Any = None,
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
@@ -160,8 +169,8 @@ def posterior_of_blocks(
 
 
 def _runs(
-    parts: Iterable[Part], sizes: Sequence[int], targets: Targets, together: bool
-) -> Iterator[tuple[tuple[Part, ...], int, Targets]]:
+    parts: Iterable[Part], sizes: Sequence[int], targets: ScaledTargets, together: bool
+) -> Iterator[tuple[tuple[Part, ...], int, ScaledTargets]]:
     """Yield neighbouring parts with the number of their first graph and their targets.
 
     One part at a time, or ``together`` until a task is worth sending; ``sizes`` are of all parts.
@@ -187,7 +196,7 @@ def _changed(what: str) -> GraphDataError:
 
 
 def _sums_of_run(
-    parts: tuple[Part, ...], first: int, targets: Targets, view: LandmarkView, n_jobs: int = 1
+    parts: tuple[Part, ...], first: int, targets: ScaledTargets, view: LandmarkView, n_jobs: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what the graphs of some parts add to the sums: the task of one worker."""
     inner, right = np.zeros_like(view.factor), np.zeros((len(view.factor), targets.values.shape[1]))

@@ -32,7 +32,7 @@ from treelens.gp.evidence import EvidenceFit, EvidenceParameters, maximise_evide
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
 from treelens.gp.levels import LevelSums, fit_in_memory
 from treelens.gp.model import FittedGP, WeightedForest
-from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, Targets
+from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, ScaledTargets
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import MixtureKernel
 from treelens.models.predictions import TrainingGraphs
@@ -370,7 +370,7 @@ def condition(
     model: FittedGP,
     graphs: GraphCollection,
     training: TrainingGraphs,
-    targets: Targets,
+    targets: ScaledTargets,
     n_jobs: int = 1,
 ) -> tuple[FittedGP, LeaveOneOut]:
     """Return the model given more graphs, and leave-one-out predictions of all.

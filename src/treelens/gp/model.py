@@ -30,7 +30,7 @@ from treelens.array_checks import (
 )
 from treelens.gp.covariates import FittedCovariates
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.posterior import ExactPosterior, MeanPosterior, Targets
+from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.gram import MixtureKernel, MixtureScales, mirrored
@@ -350,7 +350,7 @@ class FittedGP:
         left = np.maximum(self.kernel.variance - reduction, 0.0)
         return self.target_scale**2 * (left + self.noise)
 
-    def targets_with(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
+    def targets_with(self, raw: np.ndarray, weights: np.ndarray) -> ScaledTargets:
         """Targets of all training graphs and more: ``raw`` of all, ``weights`` of those added."""
         before = np.empty(0) if self.sample_weights is None else self.sample_weights
         offset, scale, limits = self.target_offset, self.target_scale, None
@@ -360,7 +360,7 @@ class FittedGP:
             assert isinstance(posterior, ExactPosterior)
             values[: len(before)] = posterior.targets  # sites stay
             limits = np.concatenate([self.training.limits, np.zeros(len(weights), dtype=np.int64)])
-        return Targets(values, offset, scale, np.concatenate([before, weights]), limits)
+        return ScaledTargets(values, offset, scale, np.concatenate([before, weights]), limits)
 
     def joint(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, n_columns) and the covariance of noise-free values (n, n) of all graphs."""

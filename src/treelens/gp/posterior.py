@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
 JITTER = 1e-9
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
-_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
-# Targets that differ by less than this part of their size are constant.
+# ScaledTargets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
 
@@ -81,7 +80,7 @@ def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class ScaledTargets:
     """Targets centred and, if they are numbers, of unit size, with the way back."""
 
     values: np.ndarray  # (n_graphs, n_columns)
@@ -92,7 +91,9 @@ class Targets:
     limits: np.ndarray | None = None
 
     @classmethod
-    def standardized(cls, raw: np.ndarray, weights: np.ndarray, scale: float | None) -> Targets:
+    def standardized(
+        cls, raw: np.ndarray, weights: np.ndarray, scale: float | None
+    ) -> ScaledTargets:
         """Centre the columns of ``raw``; without a ``scale``, divide by their deviation."""
         offset = np.average(raw, axis=0, weights=weights)
         centred = raw - offset
@@ -102,35 +103,15 @@ class Targets:
             return cls(np.zeros_like(centred), offset, 1.0, weights)
         return cls(centred / scale, offset, scale, weights)
 
-    def alike(self, raw: np.ndarray, weights: np.ndarray) -> Targets:
+    def alike(self, raw: np.ndarray, weights: np.ndarray) -> ScaledTargets:
         """Targets of other graphs, with the offset and the scale of these."""
-        return Targets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
+        return ScaledTargets((raw - self.offset) / self.scale, self.offset, self.scale, weights)
 
-    def select(self, indices: np.ndarray | slice) -> Targets:
+    def select(self, indices: np.ndarray | slice) -> ScaledTargets:
         limits = None if self.limits is None else self.limits[indices]
         limits = limits if limits is not None and limits.any() else None
         values, weights = self.values[indices], self.weights[indices]
-        return Targets(values, self.offset, self.scale, weights, limits)
-
-
-def check_limits(limits: Any, n_graphs: int) -> np.ndarray | None:
-    """Return -1 for upper limits, 1 for lower ones, 0 for exact values; None if all are exact."""
-    if limits is None:
-        return None
-    given = np.asarray(limits)
-    if given.shape != (n_graphs,):
-        raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
-    signs = [_SIGNS.get(x) for x in given.tolist()]
-    if None in signs:
-        wrong = signs.index(None)
-        raise ValueError(
-            "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
-            f"{given.tolist()[wrong]!r} at position {wrong}."
-        )
-    n_exact = signs.count(0)
-    if n_exact < 2:
-        raise ValueError(f"{n_exact} of {n_graphs} values are exact: a regressor needs at least 2.")
-    return None if n_exact == n_graphs else np.array(signs, dtype=np.int64)
+        return ScaledTargets(values, self.offset, self.scale, weights, limits)
 
 
 def class_columns(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -263,7 +244,7 @@ class Conditioned(NamedTuple):
 
     @classmethod
     def fit(
-        cls, targets: Targets, kernel: np.ndarray, noise: float, n_jobs: int = 1
+        cls, targets: ScaledTargets, kernel: np.ndarray, noise: float, n_jobs: int = 1
     ) -> Conditioned:
         """Condition on targets; ``kernel`` (n, n) is overwritten."""
         measured, log_ratio = noise / targets.weights, 0.0
@@ -348,7 +329,9 @@ class LeftOutClasses:
     threshold: Threshold | None = None  # None: the most probable class is named
 
 
-def left_out_numbers(left_out: LeaveOneOut, targets: Targets, values: np.ndarray) -> LeftOutNumbers:
+def left_out_numbers(
+    left_out: LeaveOneOut, targets: ScaledTargets, values: np.ndarray
+) -> LeftOutNumbers:
     """Leave-one-out predictions in the units of the values, and their scores."""
     mean = targets.offset[0] + targets.scale * left_out.mean[:, 0]
     std = targets.scale * np.sqrt(left_out.variance)

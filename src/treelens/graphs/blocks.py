@@ -28,13 +28,14 @@ from treelens.graphs.foreign import described
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
+from treelens.targets import Targets
 
 
 class Block(NamedTuple):
     """Some graphs, perhaps none, their targets, and warnings about them."""
 
     graphs: GraphCollection
-    y: np.ndarray | None
+    y: Targets | None
     messages: tuple[Warning, ...] = ()
 
     def load(self) -> Block:
@@ -52,8 +53,8 @@ class CollectionBlocks:
     Parameters
     ----------
     graphs : GraphCollection or anything :func:`treelens.as_graph_collection` takes
-    y : array-like, shape (n_graphs,), optional
-        Classes or values; a prediction needs none.
+    y : Targets or array-like, shape (n_graphs,), optional
+        Classes or values, without limits and noise; a prediction needs none.
     block_size : int
 
     Examples
@@ -149,7 +150,10 @@ class TablePart:
             warnings.simplefilter("always", MissingTargetsWarning)
             read = rows_of_table(self.table, None, asked._recipe, asked.smiles, "none")
             graphs, y = read.labelled(asked.target, asked.on_invalid, asked.on_missing, True)
-        return Block(graphs, y, tuple(w.message for w in caught if isinstance(w.message, Warning)))
+        known = None if y is None else Targets(y)
+        return Block(
+            graphs, known, tuple(w.message for w in caught if isinstance(w.message, Warning))
+        )
 
 
 # --- any blocks ------------------------------------------------------------------------------
@@ -203,14 +207,21 @@ def check_beside_blocks(**given: Any) -> None:
             raise TypeError(f"Blocks take no {name} beside them: leave it out.")
 
 
-def _checked_y(y: Any, n_graphs: int, place: str) -> np.ndarray | None:
+def _checked_y(y: Any, n_graphs: int, place: str) -> Targets | None:
+    """Return the targets of a block; an error where blocks cannot learn from all they hold."""
     if y is None:
         return None
-    if isinstance(y, (set, frozenset, np.ma.MaskedArray)) or np.shape(y) != (n_graphs,):
-        raise GraphDataError(
-            f"{place}: y must be one value for each of {n_graphs} graphs; got {described(y)}."
-        )
-    return np.asarray(y)
+    try:
+        targets = Targets.of(y, n_graphs)
+    except GraphDataError as error:
+        raise GraphDataError(f"{place}: {error}") from error
+    for name in ("limits", "noise", "sample_weight"):
+        if getattr(targets, name) is not None:
+            raise GraphDataError(
+                f"{place}: y has {name}, which blocks do not learn from. Call fit(graphs, y), or "
+                "give y.values."
+            )
+    return targets
 
 
 def repeat_messages(messages: tuple[Warning, ...]) -> None:

@@ -1,13 +1,10 @@
-"""What ``fit`` takes: graphs of any known kind as a ``GraphCollection``, and targets."""
+"""What ``fit`` takes: graphs of any known kind as a ``GraphCollection``."""
 
 from __future__ import annotations
 
-import math
-import re
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +22,6 @@ from treelens.graphs.foreign import (
     read_file,
 )
 from treelens.graphs.recipe import GraphRecipe, check_agreement
-
-LIMITS = "target_limit"  # in ``graph_data``: 1 for lower limits, -1 for upper ones, 0 for values
-NOISE = "noise std"  # in ``graph_data``: standard deviation of each target, in its units
 
 
 def as_graph_collection(
@@ -200,164 +194,3 @@ def is_block(block: Any) -> bool:
     if not isinstance(block, (tuple, list)) or len(block) != 2:
         return False
     return isinstance(block[0], Iterable) and not isinstance(block[0], (str, bytes))
-
-
-# --- targets ---------------------------------------------------------------------------------
-
-
-def check_classes(y: Any, n_graphs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct classes and a code per graph, or raise an error about ``y``."""
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
-    array = target_array(y, n_graphs)
-    # Among strings, an array turns NaN into the class "nan": a list is searched as it is.
-    values = y if isinstance(y, (list, tuple)) else array.tolist()
-    missing = [i for i, value in enumerate(values) if _is_nothing(value)]
-    if missing:
-        raise GraphDataError(
-            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}: give "
-            "them one, or leave them out."
-        )
-    if type_of_target(array) == "continuous":
-        raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
-    check_classification_targets(array)
-    if len(set(map(str, values))) < len(set(values)):  # numpy makes one class of 1 and "1"
-        raise GraphDataError("y holds a number and the same as text: convert all to one kind.")
-    classes, codes = np.unique(array, return_inverse=True)
-    by_name: dict[str, str] = {}
-    for name in map(str, classes.tolist()):
-        other = by_name.setdefault(name.strip().casefold(), name)
-        if other != name:
-            message = f"The classes {other!r} and {name!r} differ in capitals or blanks only."
-            warnings.warn(message, UserWarning, stacklevel=3)
-    if len(classes) < 2:
-        raise GraphDataError(f"y holds one class only ({classes.tolist()[0]!r}): two are needed.")
-    return classes, codes
-
-
-def positive_code(classes: np.ndarray | None) -> int | None:
-    """Return which of two classes effects, scores and suggestions are about.
-
-    The second, as in scikit-learn, unless its name negates that of the first. None for numbers and
-    for other counts of classes.
-
-    Examples
-    --------
-    >>> positive_code(np.array(["no", "yes"])), positive_code(np.array(["active", "inactive"]))
-    (1, 0)
-    """
-    if classes is None or len(classes) != 2:
-        return None
-    if classes.tolist() == ["+", "-"]:
-        return 0
-    first, second = (re.sub(r"[\W_]", "", str(name)).casefold() for name in classes.tolist())
-    negations = {f"{prefix}{first}" for prefix in ("in", "no", "non", "not", "un")}
-    return 0 if first and second in negations else 1
-
-
-def target_array(y: Any, n_graphs: int) -> np.ndarray:
-    """Return targets as an array; an error where there is not one for each graph."""
-    if y is None:
-        raise GraphDataError("There is nothing to learn: call fit(graphs, y).")
-    if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
-    array = np.asarray(y)
-    if array.dtype.kind in "cMm":  # numpy would convert these in silence
-        what = "complex numbers" if array.dtype.kind == "c" else "dates or time spans"
-        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
-    if array.shape != (n_graphs,):
-        raise GraphDataError(
-            f"There are {n_graphs} graphs but {array.size} values in y, of shape {array.shape}: "
-            "give one each, one-dimensional."
-        )
-    return array
-
-
-def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
-    """Return the position of the first graph without a class, and words about it."""
-    if y.dtype.kind in "iubU":  # which have no word for nothing
-        return None
-    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if _is_nothing(x))
-    return next(missing, None)
-
-
-def _is_nothing(value: Any) -> bool:
-    from treelens._sklearn_compat import is_pandas_na
-
-    return value is None or is_pandas_na(value) or bool(value != value)
-
-
-def check_noise(noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format) -> Any:
-    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
-    import pandas as pd
-
-    given = pd.Series(list(noise), dtype=object)
-    values = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, copy=True)
-    wrong = np.flatnonzero(given.notna() & (given != "") & ~((values >= 0) & (values < np.inf)))
-    if len(wrong):
-        raise GraphDataError(
-            f"noise: a standard deviation is a number, 0 or more, but {place(int(wrong[0]))} has "
-            f"{given[wrong[0]]!r:.40}. Correct it, or leave it empty."
-        )
-    if len(values) != n_graphs:
-        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
-    if np.isnan(values).all():
-        raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
-    return values
-
-
-class Transform(NamedTuple):
-    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
-
-    It increases, so that lower limits stay lower limits.
-    """
-
-    name: str
-    base: float
-    forward: Callable[[np.ndarray], np.ndarray]
-
-    def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the units of the table."""
-        return np.power(self.base, values)
-
-    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return standard deviations in the units of the table, of log-normal variables."""
-        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
-        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
-
-    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return small standard deviations of values in units of the table, on this scale."""
-        return std / (values * np.log(self.base))
-
-    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return covariances in the units of the table, of log-normal variables."""
-        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
-        expected = np.exp(mean + np.diagonal(cov) / 2)
-        return np.outer(expected, expected) * np.expm1(cov)
-
-    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
-        """Return numbers on the scale, or raise an error that names the first not above 0."""
-        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
-        if len(wrong):
-            first = int(wrong[0])
-            raise GraphDataError(
-                f"transform={self.name!r} needs values above 0, but {place(first)} is "
-                f"{y[first]:g} ({len(wrong)} such values). Correct them, or leave it out."
-            )
-        return self.forward(y)
-
-
-def transform_named(name: str | None) -> Transform | None:
-    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
-    known = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", math.e, np.log)}
-    if name in (None, "none"):
-        return None
-    if name not in known:
-        raise ValueError(f"transform must be one of none, {', '.join(known)}; got {name!r}.")
-    return known[name]
-
-
-def learned_transform(recipe: Any) -> Transform | None:
-    """Return the transform in the record of a recipe; None where there is none."""
-    table = None if recipe is None else recipe.table
-    return None if table is None else transform_named(table.transform)

@@ -17,13 +17,13 @@ from treelens.errors import (
     check_choice,
     first_few,
 )
-from treelens.graphs import targets
+from treelens.graphs import targets as target_cells
 from treelens.graphs.chem import changes_in_words, unreadable_rows
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import LIMITS, NOISE, Transform, check_noise, transform_named
 from treelens.graphs.molecules import leave_out, same_molecules
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, default_target, find_column, unit_in
+from treelens.targets import Targets, standard_deviations, transform_named
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
@@ -35,7 +35,7 @@ _FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 class MoleculeTable:
     """The molecules of a table with their targets, and what was done to the rows.
 
-    ``graphs, y = table`` unpacks the two that ``fit`` takes.
+    ``graphs, y = table`` unpacks ``graphs`` and ``targets``, which ``fit`` takes.
 
     Attributes
     ----------
@@ -43,15 +43,14 @@ class MoleculeTable:
         The file.
     graphs : GraphCollection
         One graph per molecule; ``graphs.recipe.table`` is the record that a model keeps.
-    y : ndarray or None
-        Classes, or numbers in the units of the table.
+    targets : Targets or None
+        Classes, or numbers in the units of the table with their limits, noise and transform.
     rows : ndarray of int, shape (n_graphs,)
         The row of each graph, from 0, among the ``n_rows`` of the table.
-    target, smiles : str or None
-        The columns of the target and of the SMILES.
-    task, transform, unit : str or None
-        ``"regression"`` or ``"classification"``, the scale that numbers are learned on, and the
-        unit of the target.
+    smiles : str or None
+        The column of the SMILES.
+    task : str
+        ``"regression"`` or ``"classification"``.
     covariates : list of str
         What to give to ``fit(..., covariates=...)``.
     notes : list of str
@@ -66,20 +65,14 @@ class MoleculeTable:
         The first graph that is the same molecule: folds must not cut through a group.
     merged : tuple of ndarray of int or None
         The rows that each graph stands for, where rows were merged.
-    limits : ndarray of int, shape (n_graphs,), or None
-        1 where ``y`` is a lower limit (``>10``), -1 where it is an upper one, 0 where it is the
-        value; None without limits. ``graphs`` hold them too: ``fit(graphs, y)`` uses them.
     """
 
     source: str
     graphs: GraphCollection
-    y: np.ndarray | None
+    targets: Targets | None
     rows: np.ndarray
     n_rows: int
-    target: str | None = None
     task: str = "classification"
-    transform: str | None = None
-    unit: str | None = None
     covariates: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -90,11 +83,10 @@ class MoleculeTable:
     unreadable: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     groups: np.ndarray | None = None
     merged: tuple[np.ndarray, ...] | None = None
-    limits: np.ndarray | None = None
 
     def __iter__(self) -> Iterator[Any]:
         yield self.graphs
-        yield self.y
+        yield self.targets
 
     def __repr__(self) -> str:
         of = "" if self.target is None else f", target {self.target!r} ({self.task})"
@@ -114,52 +106,27 @@ class MoleculeTable:
         return TableRecord(
             Path(self.source).name,
             self.smiles,
-            self.target,
             tuple(self.ids),
-            self.task,
-            self.transform,
-            self.unit,
             counts,
         )
+
+    @property
+    def target(self) -> str | None:
+        """The column of the targets; None without them, and where they have no name."""
+        return None if self.targets is None else self.targets.record.name
 
     @property
     def target_name(self) -> str:
         return self.target or "the class file"
 
     @property
+    def _known(self) -> Targets:
+        assert self.targets is not None
+        return self.targets
+
+    @property
     def _text(self) -> Table:
         return self.table or Table(self.source, [], [], None)
-
-    @property
-    def _scale(self) -> Transform | None:
-        return transform_named(self.transform)
-
-    @property
-    def _y_learned(self) -> np.ndarray:
-        """``y`` on the scale that numbers are learned on."""
-        y = np.asarray(self.y)
-        return y if self._scale is None else self._scale.forward(y)
-
-    @property
-    def _noise(self) -> np.ndarray | None:
-        """Known standard deviations on the learned scale."""
-        if NOISE not in self.graphs.graph_data:
-            return None
-        std = self.graphs.graph_data[NOISE].astype(np.float64)
-        return std if self._scale is None else self._scale.forward_std(np.asarray(self.y), std)
-
-    def learned(self) -> tuple[GraphCollection, np.ndarray]:
-        """Return graphs without a transform in their record, and ``y`` on the learned scale.
-
-        For estimators that know nothing of transforms.
-        """
-        recipe, graphs = self.graphs.recipe, self.graphs
-        if self._scale is not None and recipe is not None and recipe.table is not None:
-            plain = replace(recipe, table=replace(recipe.table, transform=None))
-            graphs = replace(graphs, recipe=plain)
-            if self._noise is not None:
-                graphs = graphs.with_data({NOISE: self._noise})
-        return graphs, self._y_learned
 
     def place(self, graph: int) -> str:
         """A graph in messages: its row, the line of the file, and what names it."""
@@ -171,7 +138,7 @@ class MoleculeTable:
 
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
-        arrays = {name: getattr(self, name) for name in ("graphs", "rows", "y", "groups", "limits")}
+        arrays = {name: getattr(self, name) for name in ("graphs", "rows", "targets", "groups")}
         some: dict[str, Any] = {name: x[keep] for name, x in arrays.items() if x is not None}
         merged = None if self.merged is None else tuple(self.merged[k] for k in keep.tolist())
         return replace(self, merged=merged, **some)
@@ -202,16 +169,16 @@ class MoleculeTable:
         if target is None:
             return self.graphs, None
         cells = self.column(target, parameter="target")
-        has = np.array([not targets.is_missing(text) for text in cells], dtype=bool)
+        has = np.array([not target_cells.is_missing(text) for text in cells], dtype=bool)
         if not has.all():
             none_left, found = not (has.any() or empty), self._about_missing(target, has)
             leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
-        return self.graphs[np.flatnonzero(has)], targets.as_target(list(compress(cells, has)))
+        return self.graphs[np.flatnonzero(has)], target_cells.as_target(list(compress(cells, has)))
 
     def _about_missing(self, target: str, has: np.ndarray) -> str:
         """Which graphs have no target, by a mask of those that have one, in a sentence."""
         rows, cells = self.rows[~has].tolist(), self._text.column(target, "target")
-        remarks = {row: cells[row][:20] for row in rows if not targets.is_missing(cells[row])}
+        remarks = {row: cells[row][:20] for row in rows if not target_cells.is_missing(cells[row])}
         shown = [self._text.place(k) + (f" {remarks[k]!r}" if k in remarks else "") for k in rows]
         what = "missing or no number" if remarks else "missing"
         return (
@@ -238,27 +205,24 @@ class MoleculeTable:
         nothing to learn (test data).
         """
         if task is not None:
-            check_choice("task", task, targets.TASKS)
+            check_choice("task", task, target_cells.TASKS)
         check_choice("duplicates", duplicates, DUPLICATES)
         check_choice("on_missing", on_missing, ("skip", "raise"))
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
             data = data._rows_with_target(target, task, on_missing, qualifier)
-        data = data._for_task(task, transform_named(transform), noise, learn)
-        data = replace(data, unit=unit or unit_in(data.target))._without_repeats(duplicates)
-        y, limits = np.asarray(data.y), data.limits
+        data = data._for_task(task, transform, unit, noise, learn)._without_repeats(duplicates)
+        y = data._known
         if learn:
-            exact, sure = y if limits is None else y[limits == 0], task == "classification"
-            targets.check_learnable(exact, data.task, data.target_name, data.place, sure)
-        if data.task != "regression" and y.dtype.kind == "f":
-            data = replace(data, y=y.astype(str))  # numbers that stand for classes
-        if limits is not None and limits.any():
-            signs = {"lower limits": limits > 0, "upper limits": limits < 0}
+            sure = task == "classification"
+            measured = y.values[y.exact]
+            target_cells.check_learnable(measured, data.task, data.target_name, data.place, sure)
+        if y.limits is not None:
+            signs = {"lower limits": y.limits > 0, "upper limits": y.limits < 0}
             counts = {kind: int(which.sum()) for kind, which in signs.items() if which.any()}
-            graphs = data.graphs.with_data({LIMITS: limits})
-            data = replace(data, graphs=graphs, counts=data.counts | counts)
-        else:  # none, or values took their place
-            data = replace(data, limits=None)
+            data = replace(data, counts=data.counts | counts)
+        if data.task != "regression" and y.dtype.kind == "f":  # numbers that stand for classes
+            data = replace(data, targets=Targets(y.values.astype(str), name=y.record.name))
         recipe = replace(data.graphs.recipe or GraphRecipe(), table=data.record)
         return replace(data, graphs=replace(data.graphs, recipe=recipe))
 
@@ -278,9 +242,11 @@ class MoleculeTable:
                 raise GraphDataError(f"covariates: column {name!r} is {what}. Leave it out.")
         if qualifier is not None:
             qualifier = find_column(table.columns, qualifier, "qualifier", self.source)
-        y, has, limits = targets.read_target(table, column, self.rows, task, self.notes, qualifier)
+        y, has, limits = target_cells.read_target(
+            table, column, self.rows, task, self.notes, qualifier
+        )
         if limits is None and qualifier is None and task in ("auto", "regression"):
-            targets.note_qualifier_columns(table, self.notes)
+            target_cells.note_qualifier_columns(table, self.notes)
         kept, counts = self, self.counts
         if not has.all():
             found = self._about_missing(column, has)
@@ -288,36 +254,43 @@ class MoleculeTable:
             kept = self.pick(np.flatnonzero(has))
             counts = {**counts, "rows without a label, left out": int((~has).sum())}
         ids = {name: values for name, values in self.ids.items() if name != column}
-        return replace(kept, y=y, target=column, counts=counts, ids=ids, limits=limits)
+        read = Targets(y, limits=limits, name=column)
+        return replace(kept, targets=read, counts=counts, ids=ids)
 
     def _for_task(
-        self, task: str | None, scale: Transform | None, noise: str | None, learn: bool
+        self,
+        task: str | None,
+        transform: str | None,
+        unit: str | None,
+        noise: str | None,
+        learn: bool,
     ) -> MoleculeTable:
         """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
-        y, target = np.asarray(self.y), self.target_name
+        y, limits, target = self._known.values, self._known.limits, self.target_name
+        scale = transform_named(transform)
         if learn and task != "regression" and len(y) < _FEWEST_ROWS:
             why = "".join(f"; {what}: {n}" for what, n in self.counts.items())
             raise GraphDataError(
                 f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
                 f"({target!r}{why}), too few to learn from. Name another with target=COLUMN."
             )
-        measured = targets.looks_measured(y) or scale is not None or self.limits is not None
+        measured = target_cells.looks_measured(y) or scale is not None or limits is not None
         if task == "auto" and measured:
             self.notes.append(
                 f"column {target!r} holds numbers: fitting a regression; task='classification' to "
                 "learn classes."
             )
             task = "regression"
-        name = None if scale is None else scale.name
         if task != "regression":
-            for parameter, value in (("transform", name), ("noise", noise)):
+            given = {"transform": scale and scale.name, "noise": noise}
+            for parameter, value in given.items():
                 if value is not None:
                     raise GraphDataError(
                         f"{parameter}={value!r} is for numbers, and these are classes. Leave it "
                         "out, or learn numbers with task='regression'."
                     )
             return replace(self, task="classification")
-        y = targets.as_numbers(y, target, self.place, learn)
+        y = target_cells.as_numbers(y, target, self.place, learn)
         if scale is not None:
             scale.checked(y, lambda k: f"{target!r} in {self.place(k)}")
         elif learn:
@@ -326,16 +299,22 @@ class MoleculeTable:
                 self.notes.append(
                     f"{target!r} runs from {low:g} to {high:g}: transform=log10 may serve better."
                 )
-        data = replace(self, y=y, task="regression", transform=name)
-        if noise is None:
-            return data
-        std = check_noise(self.column(noise, parameter="noise"), len(y), self.place)
-        if n_empty := int(np.isnan(std).sum()):
-            self.notes.append(
-                f"{n_empty} rows have no standard deviation in {noise!r}: they get the median."
-            )
-        std[np.isnan(std)] = np.nanmedian(std)
-        return replace(data, graphs=self.graphs.with_data({NOISE: std}))
+        std = None
+        if noise is not None:
+            std = standard_deviations(self.column(noise, parameter="noise"), len(y), self.place)
+            if n_empty := int(np.isnan(std).sum()):
+                self.notes.append(
+                    f"{n_empty} rows have no standard deviation in {noise!r}: they get the median."
+                )
+        known = Targets(
+            y,
+            limits=limits,
+            noise=std,
+            transform=transform,
+            name=self.target,
+            unit=unit or unit_in(self.target),
+        )
+        return replace(self, targets=known, task="regression")
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -368,22 +347,14 @@ class MoleculeTable:
         self, measured: np.ndarray, n_repeats: int, found: str, columns: list[str]
     ) -> MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
-        numbers, limits, std = self.task == "regression", self.limits, None
-        parts = _members(measured)
+        known, parts = self._known, _members(measured)
+        numbers = self.task == "regression"
         clear = np.ones(len(parts), dtype=bool)
         if numbers:
-            signs = np.zeros(len(measured), np.int64) if limits is None else limits
-            y, signs, counted = _merged_numbers(self._y_learned, signs, measured)
-            limits = None if limits is None else signs
-            # limits beside measured values are no replicates
-            alone = np.where(counted, measured, len(measured) + np.arange(len(measured)))
-            std = noise_of_means(self._y_learned, alone, self._noise)
-            std = None if std is None else std[: len(parts)]
-            if self._scale is not None:
-                y = self._scale.inverse(y)
-                std = None if std is None else std / self._scale.forward_std(y, np.ones(len(y)))
+            merged = _merged_measurements(known, measured)
         else:
-            y, clear = _merged_classes(np.asarray(self.y), measured)
+            values, clear = _merged_classes(known.values, measured)
+            merged = Targets(values, name=known.record.name)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
@@ -392,9 +363,9 @@ class MoleculeTable:
         if n_merged:
             counts["rows of repeated molecules (merge)"] = n_merged
             what = "the mean of its values" if numbers else "its most frequent class"
-            what += "" if limits is None else ", else its tightest limit"
+            what += "" if known.limits is None else ", else its tightest limit"
             words.append(f"each molecule counts once, with {what}")
-        if std is not None:
+        if merged.noise is not None:
             words.append("the number and spread of its values set the noise of the mean")
         if n_ties:
             words.append(f"{n_ties} with a tie between classes left out")
@@ -402,15 +373,16 @@ class MoleculeTable:
         kept = list(compress(parts, clear))
         data = self.pick(np.array([part[0] for part in kept], dtype=np.int64))
         rows = tuple(self.rows[part] for part in kept)
-        graphs = data.graphs if std is None else data.graphs.with_data({NOISE: std[clear]})
-        return replace(data, graphs=graphs, y=y[clear], merged=rows, counts=counts, limits=limits)
+        return replace(data, targets=merged[clear], merged=rows, counts=counts)
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
         """Note groups of different classes, or of numbers far apart, the furthest first."""
-        y, numbers = self._y_learned, self.task == "regression"
+        numbers = self.task == "regression"
+        y = self._known.learned() if numbers else self._known.values
         parts = [part for part in _members(measured) if len(part) > 1]
         if numbers:
-            signs = np.zeros(len(y)) if self.limits is None else self.limits
+            limits = self._known.limits
+            signs = np.zeros(len(y)) if limits is None else limits
             low, high = np.where(signs < 0, -np.inf, y), np.where(signs > 0, np.inf, y)
             apart = np.array([low[part].max() - high[part].min() for part in parts])
             torn = [parts[k] for k in np.argsort(-apart, kind="stable") if apart[k] > np.std(y)]
@@ -418,7 +390,7 @@ class MoleculeTable:
             torn = [part for part in parts if len(np.unique(y[part])) > 1]
         if not torn:
             return
-        cells = np.asarray(self.y) if self.target is None else self.column(self.target)
+        cells = self._known.values if self.target is None else self.column(self.target)
         shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in torn]
         other = "values far apart" if numbers else "different classes"
         plural = "s" if len(torn) > 1 else ""
@@ -435,7 +407,7 @@ def _same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> 
 
     def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
         cell = str(text).strip()
-        return float(cell) if targets.is_number(cell) else cell
+        return float(cell) if target_cells.is_number(cell) else cell
 
     first_of: dict[tuple[Any, ...], int] = {}
     keys = zip(groups.tolist(), *(map(value, column) for column in columns), strict=True)
@@ -454,6 +426,28 @@ def _merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.n
     votes = np.array([np.bincount(codes[p], minlength=len(classes)) for p in _members(groups)])
     clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
     return classes[votes.argmax(axis=1)], clear
+
+
+def _merged_measurements(known: Targets, groups: np.ndarray) -> Targets:
+    """Return the mean or tightest limit of each group on the learned scale, and its noise."""
+    y, scale, record = known.learned(), known.record.scale, known.record
+    signs = np.zeros(len(y), dtype=np.int64) if known.limits is None else known.limits
+    values, merged_signs, counted = _merged_numbers(y, signs, groups)
+    # limits beside measured values are no replicates
+    alone = np.where(counted, groups, len(groups) + np.arange(len(groups)))
+    std = noise_of_means(y, alone, known.learned_noise())
+    std = None if std is None else std[: len(values)]
+    if scale is not None:
+        values = scale.inverse(values)
+        std = None if std is None else std / scale.forward_std(values, np.ones(len(values)))
+    return Targets(
+        values,
+        limits=merged_signs,
+        noise=std,
+        transform=record.transform,
+        name=record.name,
+        unit=record.unit,
+    )
 
 
 def _merged_numbers(

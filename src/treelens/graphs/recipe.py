@@ -1,4 +1,4 @@
-"""How graphs were made, and of a table: its columns, and the transform and unit of the target.
+"""How graphs were made, and of a table: its file and columns.
 
 Labels of graphs read with ``atom_label="element"`` and with ``"element+charge"`` do not mean the
 same, and the labels themselves do not show it. The recipe is part of a collection, is kept in a
@@ -41,22 +41,12 @@ _MATTERS = ("atom_label", "bond_label", "hydrogens", "standardize", "atom_functi
 
 @dataclass(frozen=True)
 class TableRecord:
-    """What a model keeps of the table that molecules and targets were read from."""
+    """What a model keeps of the table that molecules were read from."""
 
     source: str | None = None  # the name of the file, without its folder
     smiles: str | None = None  # columns
-    target: str | None = None
     ids: tuple[str, ...] = ()
-    task: str | None = None  # "regression" or "classification"
-    transform: str | None = None  # "log10" or "ln": applied to y in fit, inverted in predict
-    units: str | None = None  # of the target, as its column has it
     counts: Mapping[str, int] = field(default_factory=dict)  # what was done, to how many rows
-
-    @property
-    def target_in_words(self) -> str:
-        in_name = self.units is None or self.units in (self.target or "")
-        words = f"{self.target!r}" + ("" if in_name else f" ({self.units})")
-        return words if self.transform is None else f"{self.transform} of {words}"
 
 
 def noun_of(recipe: Any) -> str:

@@ -193,8 +193,10 @@ def read_table(
     >>> path = pathlib.Path(tempfile.mkdtemp(), "assay.csv")
     >>> _ = path.write_text("ID,Structure,IC50 (nM)\\na,CCO,10\\nb,OCC,1000\\nc,CCN,5\\nd,C1,7\\n")
     >>> table = read_table(path, target="IC50 (nM)", transform="log10", max_invalid=0.3)
-    >>> table.y.round(6).tolist(), table.rows.tolist(), table.unit, list(table.names)
-    ([100.0, 5.0], [0, 2], 'nM', ['a', 'c'])
+    >>> table.targets.values.round(6).tolist(), table.targets.record.unit
+    ([100.0, 5.0], 'nM')
+    >>> table.rows.tolist(), list(table.names)
+    ([0, 2], ['a', 'c'])
     """
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)

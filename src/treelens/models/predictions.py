@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -18,17 +18,17 @@ import numpy as np
 from scipy import optimize, special
 from sklearn.utils.class_weight import compute_class_weight
 
-from treelens._sklearn_compat import check_sample_weight
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import check_graphs, target_array
+from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, RefinedGraphs
 from treelens.patterns.histograms import Features, PatternHistograms, graph_keys
+from treelens.targets import TargetRecord, Targets
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
 _SLOPES = (1e-2, 1e3)  # that probabilities may rise with
@@ -46,6 +46,9 @@ class TrainingGraphs:
     names: tuple[str, ...] | None = None
     smiles: tuple[str, ...] | None = None
     limits: np.ndarray | None = None  # (n_graphs,) 1: a lower limit, -1: an upper one, 0: exact
+    record: TargetRecord = field(
+        default_factory=TargetRecord
+    )  # name, unit and transform of the targets
 
     def validate(self) -> None:
         for what in (self.names, self.smiles):
@@ -206,6 +209,14 @@ class FittedModel(Protocol):
     @property
     def expansion(self) -> KernelExpansion: ...  # sums that explanations divide among patterns
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
+
+
+def values_on_scale_of(model: FittedModel, y: Targets) -> np.ndarray:
+    """Return targets of new graphs as a model learned its own: on its scale, or as class codes."""
+    if model.classes is not None:
+        return y.codes_among(model.classes)
+    assert model.training is not None
+    return y.numbers_on(model.training.record.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -393,41 +404,6 @@ def _best(kind: str, number: float, chance: np.ndarray, true: np.ndarray) -> flo
     correlation = (n * hits - named * n_true) / spread
     best = float(correlation.max())
     return float(values[np.flatnonzero(correlation >= _NEARLY * best)[-1]]) if best > 0 else None
-
-
-def check_numbers(y: Any, n_graphs: int) -> np.ndarray:
-    """Return regression targets as floats."""
-    given = target_array(y, n_graphs)
-    wrong = first_no_number(given)
-    if wrong is not None:
-        raise ValueError(f"{wrong[1]}, at position {wrong[0]}: correct it, or drop the graph.")
-    return given.astype(np.float64)
-
-
-def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
-    """Position of the first value that is no finite number, and words; an error for classes."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
-    wrong = np.flatnonzero(~np.isfinite(numbers))
-    if not len(wrong):
-        return None
-    values = y.tolist()
-    if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
-        raise ValueError("The values of y are not numbers: for classes, use GraphClassifier.")
-    return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
-
-
-def check_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
-    """Sample weights scaled to a mean of one; a ``ValueError`` describes what is wrong."""
-    if n_graphs < 2:
-        raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
-    weights = check_sample_weight(sample_weight, np.empty((n_graphs, 1)), dtype=np.float64)
-    if not (weights > 0).all():
-        raise ValueError("sample_weight must be above 0 everywhere: drop graphs of no weight.")
-    if weights.max() / weights.min() > 1e6:
-        warnings.warn("sample_weight spans more than six powers of ten.", UserWarning, stacklevel=3)
-    return weights / weights.mean()
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:

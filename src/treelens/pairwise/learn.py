@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import BaseEstimator, Interval, StrOptions
 from treelens.array_checks import check_array, check_positive
-from treelens.graphs.convert import check_classes
 from treelens.pairwise import solvers
 from treelens.pairwise.objective import (
     CENTER,
@@ -28,6 +27,7 @@ from treelens.pairwise.objective import (
 from treelens.pairwise.solvers import SOLVER_KINDS, solver_name
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import PairFeatures
+from treelens.targets import Targets
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
     # Graphs of different classes should be far apart under `d = b - <W, Z>`, graphs of one class
     # close. The objective, a weighted mean of smoothed hinges over pairs, is convex.
     radii = learner.radii(len(features.level_offsets) - 1)
-    codes = check_classes(y, features.n_graphs)[1]
+    codes = Targets.of(y, features.n_graphs).classes()[1]
     if np.bincount(codes).max() < 2:
         warnings.warn(
             f"No two of the {len(codes)} graphs share a label: weights are learned from pairs of "

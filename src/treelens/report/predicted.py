@@ -17,17 +17,18 @@ from treelens.evaluation.metrics import NINETY
 from treelens.explain.smarts import is_molecule
 from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.convert import LIMITS, check_graphs, positive_code
+from treelens.graphs.convert import check_graphs
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
     Predictions,
     Threshold,
-    check_numbers,
     known_graphs,
     predicted_codes,
     smiles_of,
+    values_on_scale_of,
 )
 from treelens.patterns.forest import TREES
+from treelens.targets import Targets, positive_code
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -53,6 +54,7 @@ class PredictedGraphs:
     expected_error: np.ndarray | None = None
     in_domain: np.ndarray | None = None
     by_smiles: bool = False  # whether training graphs are found by SMILES
+    limits: np.ndarray | None = None  # (n_graphs,) as in Targets; None: all values are exact
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -77,8 +79,7 @@ class PredictedGraphs:
     @property
     def _limits(self) -> np.ndarray:
         """1 where a value is a lower limit, -1 where it is an upper one: (n_graphs,)."""
-        limits = self.graphs.graph_data.get(LIMITS)
-        return np.zeros(len(self), dtype=np.int64) if limits is None else limits
+        return np.zeros(len(self), dtype=np.int64) if self.limits is None else self.limits
 
     @cached_property
     def test(self) -> np.ndarray:
@@ -177,7 +178,7 @@ def predict_graphs(
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
     graphs = with_label_names(check_graphs(X, model.recipe), names)
-    truth = checked_targets(y, model.classes, len(graphs))
+    targets = None if y is None else Targets.of(y, len(graphs))
     domain = expected = inside = None
     found: Any
     if isinstance(model, FittedGP):
@@ -196,7 +197,7 @@ def predict_graphs(
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     return PredictedGraphs(
         graphs,
-        truth,
+        None if targets is None else values_on_scale_of(model, targets),
         found,
         model.classes,
         nearest,
@@ -206,28 +207,8 @@ def predict_graphs(
         expected,
         inside,
         bool(model.training.smiles and smiles_of(graphs)),
+        None if targets is None else targets.limits,
     )
-
-
-def checked_targets(y: Any, classes: np.ndarray | None, n_graphs: int) -> Any:
-    """Return values, or classes as positions in ``classes``; the text "1" stands for class 1."""
-    if y is None or classes is None:
-        return None if y is None else check_numbers(y, n_graphs)
-    y = np.asarray(y)
-    if y.shape != (n_graphs,):
-        raise ValueError(
-            f"y must have one class for each of the {n_graphs} graphs; got the shape {y.shape}."
-        )
-    position: dict[Any, int] = {str(label): code for code, label in enumerate(classes.tolist())}
-    position |= {label: code for code, label in enumerate(classes.tolist())}
-    codes = [position.get(label, position.get(str(label), -1)) for label in y.tolist()]
-    if -1 in codes:
-        place = codes.index(-1)
-        raise ValueError(
-            f"y[{place}] is {y.tolist()[place]!r}, which is none of the classes of the model, "
-            f"{classes.tolist()}. Leave out such graphs, or leave out y."
-        )
-    return np.array(codes, dtype=np.int64)
 
 
 def graph_name(graphs: GraphCollection, index: int) -> str | None:

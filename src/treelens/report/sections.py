@@ -22,7 +22,6 @@ from treelens.explain.scene import shortened
 from treelens.explain.smarts import group_queries, groups_of, is_molecule
 from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.convert import learned_transform, positive_code
 from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
@@ -32,6 +31,7 @@ from treelens.patterns.histograms import select_features
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
 from treelens.report.render import Drawings, Units
+from treelens.targets import positive_code
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -440,7 +440,7 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
 def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
     """Return what was measured with and without the groups that some training molecules have."""
     training, classes = estimator.model_.training, estimator.model_.classes
-    scale, known = learned_transform(estimator.model_.recipe), dict[str, dict[str, Any]]()
+    scale, known = training.record.scale, dict[str, dict[str, Any]]()
     if training.smiles is None:
         return known
     molecules = parsed_smiles(training.smiles, stereo=False)

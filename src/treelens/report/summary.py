@@ -14,7 +14,6 @@ from treelens.explain.scene import shortened
 from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
-from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
@@ -37,6 +36,7 @@ from treelens.report.sections import (
     training_graph,
 )
 from treelens.storage.files import checked_target, whole_file
+from treelens.targets import positive_code
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
@@ -130,7 +130,6 @@ def _model(estimator: Any) -> dict[str, Any]:
     """Return facts about a model of any kind."""
     model, forest = estimator.model_, estimator.model_.expansion.forest
     classes, targets, recipe = model.classes, model.training.targets, model.recipe
-    table = None if recipe is None else recipe.table
     names, values, shares = estimator.covariates_, None, None
     if classes is None:
         values = {name: getattr(targets, name)() for name in ("mean", "std", "min", "max")}
@@ -146,7 +145,7 @@ def _model(estimator: Any) -> dict[str, Any]:
         "positive": None if (code := positive_code(classes)) is None else str(classes[code]),
         "training_classes": shares,
         "training_values": values,
-        "target": None if table is None or not table.target else table.target_in_words,
+        "target": model.training.record.in_words,
         "n_training_graphs": len(targets),
         "n_limits": 0 if model.training.limits is None else int((model.training.limits != 0).sum()),
         "n_in_all": model.training.n_in_all,

@@ -14,12 +14,12 @@ from sklearn.base import is_regressor
 
 from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
 from treelens.graphs.chem import why_unreadable
-from treelens.graphs.convert import positive_code
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence
+from treelens.targets import positive_code
 
 _CHUNK = 250  # rows between two looks at the clock
 
@@ -174,8 +174,9 @@ def _covariates(each: NamedModel) -> list[str]:
 
 
 def _facts(each: NamedModel) -> dict[str, Any]:
-    model, record, numbers = each.model, each.record, is_regressor(each.model)
-    targets, decimals = model.model_.training.targets, None
+    model, numbers = each.model, is_regressor(each.model)
+    target, targets = model.model_.training.record, model.model_.training.targets
+    decimals = None
     code = positive_code(model.model_.classes)
     if numbers and learned_scale(model)[0] is None:  # else three digits
         decimals = min(max(Units.of({"std": targets.std()}).decimals, 0), 6)
@@ -186,8 +187,8 @@ def _facts(each: NamedModel) -> dict[str, Any]:
         "classes": None if numbers else [str(label) for label in model.classes_],
         # what groups are compared by; of many classes the last
         "positive": None if numbers else str(model.classes_[-1 if code is None else code]),
-        "unit": None if record is None else record.units,
-        "scale": None if record is None else record.transform,
+        "unit": target.unit,
+        "scale": target.transform,
         "decimals": decimals,
         "n_training_molecules": len(targets),
         "molecules_read": str(model.recipe_),

@@ -109,7 +109,7 @@ def harmless(value: Any) -> Any:
 # array before memory is allocated for it.
 
 FORMAT_NAME = "treelens model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST, MODEL = "manifest.json", "model.json"
 ARRAY_TYPES = ("<i4", "<i8", "<f8")
 

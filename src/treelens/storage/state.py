@@ -49,6 +49,7 @@ from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import Candidate, SearchResult
 from treelens.svm.solver import SVM
+from treelens.targets import TargetRecord
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float64")
@@ -365,6 +366,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     SearchResult,
     SVM,
     TableRecord,
+    TargetRecord,
     Threshold,
     TrainingGraphs,
     WeightedForest,

@@ -1,0 +1,522 @@
+"""All that is known of the targets: values or classes, limits, noise, weights, and their scale."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.errors import GraphDataError
+
+_SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
+_WIDE_RANGE_OF_WEIGHTS = 1e6
+
+
+class Transform(NamedTuple):
+    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
+
+    It increases, so that lower limits stay lower limits.
+    """
+
+    name: str
+    base: float
+    forward: Callable[[np.ndarray], np.ndarray]
+
+    def inverse(self, values: np.ndarray) -> np.ndarray:
+        """Return values in the units of the targets."""
+        return np.power(self.base, values)
+
+    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return standard deviations in the units of the targets, of log-normal variables."""
+        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
+        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
+
+    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return small standard deviations of values in units of the targets, on this scale."""
+        return std / (values * np.log(self.base))
+
+    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Return covariances in the units of the targets, of log-normal variables."""
+        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
+        expected = np.exp(mean + np.diagonal(cov) / 2)
+        return np.outer(expected, expected) * np.expm1(cov)
+
+    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
+        """Return numbers on the scale, or raise an error that names the first not above 0."""
+        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
+        if len(wrong):
+            first = int(wrong[0])
+            raise GraphDataError(
+                f"transform={self.name!r} needs values above 0, but {place(first)} is "
+                f"{y[first]:g} ({len(wrong)} such values). Correct them, or leave it out."
+            )
+        return self.forward(y)
+
+
+TRANSFORMS = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", math.e, np.log)}
+
+
+def transform_named(name: str | None) -> Transform | None:
+    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
+    if name is None or name == "none":
+        return None
+    if not isinstance(name, str) or name not in TRANSFORMS:
+        known = ", ".join(TRANSFORMS)
+        raise ValueError(f"transform must be one of none, {known}; got {name!r}.")
+    return TRANSFORMS[name]
+
+
+@dataclass(frozen=True)
+class TargetRecord:
+    """What a model keeps of its targets besides their values."""
+
+    name: str | None = None  # the column
+    unit: str | None = None  # as the column has it
+    transform: str | None = None  # "log10" or "ln": applied to y in fit, inverted in predict
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` where a stored transform is unknown."""
+        transform_named(self.transform)
+
+    @property
+    def scale(self) -> Transform | None:
+        """The scale that numbers are learned on; None where it is that of the values."""
+        return transform_named(self.transform)
+
+    @property
+    def in_words(self) -> str | None:
+        """The name with its unit and transform; None where there is no name."""
+        if self.name is None:
+            return None
+        in_name = self.unit is None or self.unit in self.name
+        words = f"{self.name!r}" + ("" if in_name else f" ({self.unit})")
+        return words if self.transform is None else f"{self.transform} of {words}"
+
+
+class Targets:
+    """Values or classes to learn from, with all that is known of them.
+
+    Indexing by integers, slices and masks selects values together with their limits, noise and
+    weights, so scikit-learn's splitters, ``cross_val_score`` and ``permutation_test_score`` take
+    them. ``numpy.asarray`` gives the values alone.
+
+    Parameters
+    ----------
+    y : array-like, shape (n_graphs,)
+        Numbers, in their units, or classes of any kind.
+    limits : array-like, shape (n_graphs,), optional
+        ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"`` (or -1) where it
+        lies below, ``"="`` (or 0) where ``y`` is the value.
+    noise : array-like, shape (n_graphs,), optional
+        Standard deviations of the measurements, in the units of ``y``; NaN stands for the median
+        of those that are trained on.
+    sample_weight : array-like, shape (n_graphs,), optional
+        The noise variance of a graph is divided by its weight. Not with ``noise``.
+    transform : {"log10", "ln"}, optional
+        The scale that numbers are learned on. Predictions are in the units of ``y``.
+    name, unit : str, optional
+        What is measured, and in which unit; for reports.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n_graphs,)
+    limits : ndarray of int, shape (n_graphs,), or None
+        1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact.
+    noise, sample_weight : ndarray of float, shape (n_graphs,), or None
+    record : TargetRecord
+        Name, unit and transform.
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> y = tl.Targets([5.1, 6.0, 7.2], limits=["=", ">", "="], name="pIC50")
+    >>> y
+    Targets(3 values of 'pIC50', 1 limit)
+    >>> y[1:].limits.tolist(), y[[0, 2]].limits is None
+    ([1, 0], True)
+    """
+
+    __slots__ = ("limits", "noise", "record", "sample_weight", "values")
+
+    def __init__(
+        self,
+        y: Any,
+        *,
+        limits: Any = None,
+        noise: Any = None,
+        sample_weight: Any = None,
+        transform: str | None = None,
+        name: str | None = None,
+        unit: str | None = None,
+    ) -> None:
+        if isinstance(y, Targets):
+            raise TypeError("y holds Targets already: index them, or make new ones of y.values.")
+        if noise is not None and sample_weight is not None:
+            raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
+        self.values = _one_dimensional(y)
+        n = len(self.values)
+        self.limits = limit_signs(limits, n)
+        self.noise = None if noise is None else standard_deviations(noise, n)
+        self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
+        self.record = TargetRecord(
+            _name_in(y) if name is None else name,
+            unit,
+            getattr(transform_named(transform), "name", None),
+        )
+
+    @classmethod
+    def of(cls, y: Any, n_graphs: int, **known: Any) -> Targets:
+        """Return what ``fit(graphs, y, **known)`` was given as targets, one for each graph.
+
+        ``known`` are ``limits``, ``noise`` and ``sample_weight`` of an array; targets have their
+        own, so that giving them twice is an error.
+        """
+        if y is None:
+            raise GraphDataError("There is nothing to learn: call fit(graphs, y).")
+        given = [name for name, value in known.items() if value is not None]
+        if isinstance(y, Targets) and given:
+            raise TypeError(
+                f"{given[0]} belongs to the targets: give it to Targets(y, {given[0]}=...), or "
+                "pass y.values to fit to use none of what the targets hold."
+            )
+        targets = y if isinstance(y, Targets) else cls(y, **known)
+        if len(targets) != n_graphs:
+            raise GraphDataError(
+                f"There are {n_graphs} graphs but {len(targets)} values in y: give one each."
+            )
+        return targets
+
+    # --- as scikit-learn and numpy see them ----------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # as scikit-learn selects rows
+        values = self.values[key]
+        if np.ndim(values) == 0:
+            return values
+        parts = {
+            name: None if (part := getattr(self, name)) is None else part[key]
+            for name in ("limits", "noise", "sample_weight")
+        }
+        record = self.record
+        return Targets(
+            values, **parts, transform=record.transform, name=record.name, unit=record.unit
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.values.ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def tolist(self) -> list[Any]:
+        """Return the values as a list."""
+        return self.values.tolist()
+
+    def __repr__(self) -> str:
+        n = len(self)
+        of = "" if (words := self.record.in_words) is None else f" of {words}"
+        parts = [f"{n} value{'' if n == 1 else 's'}{of}"]
+        if self.limits is not None:
+            n_limits = int((self.limits != 0).sum())
+            parts.append(f"{n_limits} limit{'' if n_limits == 1 else 's'}")
+        parts += [name for name in ("noise", "sample_weight") if getattr(self, name) is not None]
+        return f"Targets({', '.join(parts)})"
+
+    # --- as models learn from them -------------------------------------------------------------
+
+    @property
+    def exact(self) -> np.ndarray:
+        """A mask of the values that were measured, not limits."""
+        return np.ones(len(self), dtype=bool) if self.limits is None else self.limits == 0
+
+    def numbers(self) -> np.ndarray:
+        """Return the values as floats; an error names the first that is no finite number."""
+        wrong = first_no_number(self.values)
+        if wrong is not None:
+            raise GraphDataError(
+                f"{wrong[1]}, at position {wrong[0]}: correct it, or drop the graph."
+            )
+        return self.values.astype(np.float64)
+
+    def learned(self) -> np.ndarray:
+        """Return numbers on the scale that is learned, which is theirs without a transform."""
+        return self.numbers_on(self.record.scale)
+
+    def numbers_on(self, scale: Transform | None) -> np.ndarray:
+        """Return numbers on a scale, such as that of a model; None is their own."""
+        numbers = self.numbers()
+        if scale is None:
+            return numbers
+        return scale.checked(numbers, lambda k: f"the value of graph {k}")
+
+    def learned_noise(self) -> np.ndarray | None:
+        """Return standard deviations on the scale that is learned; of unknown ones the median."""
+        if self.noise is None:
+            return None
+        if np.isnan(self.noise).all():
+            raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
+        std, scale = self.noise, self.record.scale
+        if scale is not None:
+            std = scale.forward_std(self.numbers(), std)
+        return np.where(np.isnan(std), np.nanmedian(std), std)
+
+    def weights(self) -> np.ndarray:
+        """Return sample weights with a mean of one; all are one where none were given."""
+        if self.sample_weight is None:
+            return np.ones(len(self))
+        weights = self.sample_weight
+        if weights.max() / weights.min() > _WIDE_RANGE_OF_WEIGHTS:
+            message = "sample_weight spans more than six powers of ten."
+            warnings.warn(message, UserWarning, stacklevel=4)
+        return weights / weights.mean()
+
+    def values_alone(self, learner: str) -> np.ndarray:
+        """Return the values for a learner that knows neither limits nor noise nor transforms."""
+        parts = {
+            "limits": self.limits is not None,
+            "noise": self.noise is not None,
+            "sample_weight": self.sample_weight is not None,
+            "a transform": self.record.transform is not None,
+        }
+        if has := [part for part, there in parts.items() if there]:
+            raise GraphDataError(
+                f"{learner} learns from values alone, and these targets have {' and '.join(has)}. "
+                "Give it y.learned(): the values, limits among them, on the learned scale."
+            )
+        return self.values
+
+    def classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct classes in ascending order, and the code of each graph."""
+        if not (self.limits is None and self.noise is None and self.record.transform is None):
+            raise GraphDataError("limits, noise and transforms are of numbers, not of classes.")
+        check_class_labels(self.values)
+        classes, codes = np.unique(self.values, return_inverse=True)
+        _warn_of_similar_names(classes)
+        if len(classes) < 2:
+            only = classes.tolist()[0]
+            raise GraphDataError(f"y holds one class only ({only!r}): two are needed.")
+        return classes, codes
+
+    def codes_among(self, classes: np.ndarray) -> np.ndarray:
+        """Return positions in ``classes`` of a model; the text "1" stands for the class 1."""
+        position: dict[Any, int] = {str(x): code for code, x in enumerate(classes.tolist())}
+        position |= {label: code for code, label in enumerate(classes.tolist())}
+        labels = self.values.tolist()
+        codes = [position.get(label, position.get(str(label), -1)) for label in labels]
+        if -1 in codes:
+            place = codes.index(-1)
+            raise GraphDataError(
+                f"y[{place}] is {labels[place]!r}, which is none of the classes of the model, "
+                f"{classes.tolist()}. Leave out such graphs, or leave out y."
+            )
+        return np.array(codes, dtype=np.int64)
+
+
+# --- checks of what is given ---------------------------------------------------------------------
+
+
+def _one_dimensional(y: Any) -> np.ndarray:
+    """Return targets as a one-dimensional array; text stays apart from numbers."""
+    if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
+        raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
+    if hasattr(y, "columns") and hasattr(y, "iloc"):
+        if len(y.columns) != 1:
+            raise GraphDataError(
+                f"y has {len(y.columns)} columns ({', '.join(map(str, y.columns))}): give one."
+            )
+        y = y.iloc[:, 0]
+    if isinstance(y, (set, frozenset, dict, str, bytes)):
+        raise GraphDataError(f"y is a {type(y).__name__}: expected a list or an array of values.")
+    array = np.array(y)
+    if array.dtype.kind in "US" and isinstance(y, (list, tuple)):
+        # numpy has made text of numbers and of NaN in a list with text
+        array = array if all(isinstance(value, (str, bytes)) for value in y) else objects(y)
+    if array.dtype.kind in "cMm":  # numpy would convert these in silence
+        what = "complex numbers" if array.dtype.kind == "c" else "dates or time spans"
+        raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
+    if array.ndim != 1:
+        raise GraphDataError(
+            f"There are {array.size} values in y, of shape {array.shape}: give one for each "
+            "graph, one-dimensional."
+        )
+    return array
+
+
+def objects(values: Sequence[Any]) -> np.ndarray:
+    """Return an array of the values as they are."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _name_in(y: Any) -> str | None:
+    """Return the name of a Series or of the only column of a DataFrame."""
+    name = (
+        y.columns[0] if hasattr(y, "columns") and hasattr(y, "iloc") else getattr(y, "name", None)
+    )
+    return name if isinstance(name, str) else None
+
+
+def limit_signs(limits: Any, n_graphs: int) -> np.ndarray | None:
+    """Return 1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact."""
+    if limits is None:
+        return None
+    given = np.asarray(limits)
+    if given.shape != (n_graphs,):
+        raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
+    signs = [_SIGNS.get(x) for x in given.tolist()]
+    if None in signs:
+        wrong = signs.index(None)
+        raise ValueError(
+            "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
+            f"{given.tolist()[wrong]!r} at position {wrong}."
+        )
+    return np.array(signs, dtype=np.int64) if any(signs) else None
+
+
+def standard_deviations(
+    noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format
+) -> np.ndarray:
+    """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
+    if np.ndim(noise) == 0:
+        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {noise!r:.40}.")
+    given = list(noise)
+    values = np.array([np.nan if is_nothing(x) or x == "" else as_number(x) for x in given])
+    for position, value in enumerate(given):
+        unknown = is_nothing(value) or value == ""
+        if not unknown and not 0.0 <= values[position] < np.inf:
+            raise GraphDataError(
+                f"noise: a standard deviation is a number, 0 or more, but {place(position)} has "
+                f"{value!r:.40}. Correct it, or leave it empty."
+            )
+    if len(values) != n_graphs:
+        raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
+    return values.astype(np.float64)
+
+
+def _positive_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+    """Return sample weights (n_graphs,) as floats above 0."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_graphs, float(weights))
+    if weights.shape != (n_graphs,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, expected ({n_graphs},): one per graph."
+        )
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise ValueError(
+            "sample_weight must be finite and above 0 everywhere: drop graphs of no weight."
+        )
+    return weights
+
+
+def as_number(value: Any) -> float:
+    """Return a value as a float; NaN where it is no number."""
+    if isinstance(value, str) and "_" in value:  # which float takes for a separator
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def is_nothing(value: Any) -> bool:
+    """Return whether a value stands for none: None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    differs = value != value
+    return differs is value or bool(differs)  # NA compared with anything is NA
+
+
+def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
+    """Return the position of the first value that is no finite number, and words about it."""
+    if y.dtype.kind in "iub":
+        return None
+    values = y.tolist()
+    numbers = y if y.dtype.kind == "f" else np.array([as_number(value) for value in values])
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if not len(wrong):
+        return None
+    if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
+        raise GraphDataError("The values of y are not numbers: for classes, use GraphClassifier.")
+    return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
+
+
+def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
+    """Return the position of the first graph without a class, and words about it."""
+    if y.dtype.kind in "iubU":  # which have no word for nothing
+        return None
+    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if is_nothing(x))
+    return next(missing, None)
+
+
+def check_class_labels(y: np.ndarray) -> None:
+    """Raise unless every graph has a class, and all classes are of one kind."""
+    values = y.tolist()
+    missing = [] if y.dtype.kind in "iubU" else [k for k, x in enumerate(values) if is_nothing(x)]
+    if missing:
+        raise GraphDataError(
+            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}: give "
+            "them one, or leave them out."
+        )
+    if y.dtype.kind == "f" and (y != np.round(y)).any():
+        raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
+    texts = [isinstance(value, (str, bytes)) for value in values]
+    if any(texts) and not all(texts):
+        first = {kind: values[texts.index(kind)] for kind in (True, False)}
+        raise GraphDataError(
+            f"y holds text and other values ({first[True]!r}, {first[False]!r}): convert all "
+            "classes to one kind."
+        )
+    try:
+        np.unique(y)
+    except TypeError as error:
+        raise GraphDataError(f"The classes in y cannot be sorted: {error}.") from error
+
+
+def _warn_of_similar_names(classes: np.ndarray) -> None:
+    by_name: dict[str, str] = {}
+    for name in map(str, classes.tolist()):
+        other = by_name.setdefault(name.strip().casefold(), name)
+        if other != name:
+            message = f"The classes {other!r} and {name!r} differ in capitals or blanks only."
+            warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def positive_code(classes: np.ndarray | None) -> int | None:
+    """Return which of two classes effects, scores and suggestions are about.
+
+    The second, as in scikit-learn, unless its name negates that of the first. None for numbers and
+    for other counts of classes.
+
+    Examples
+    --------
+    >>> positive_code(np.array(["no", "yes"])), positive_code(np.array(["active", "inactive"]))
+    (1, 0)
+    """
+    if classes is None or len(classes) != 2:
+        return None
+    if classes.tolist() == ["+", "-"]:
+        return 0
+    first, second = (re.sub(r"[\W_]", "", str(name)).casefold() for name in classes.tolist())
+    negations = {f"{prefix}{first}" for prefix in ("in", "no", "non", "not", "un")}
+    return 0 if first and second in negations else 1

@@ -1,0 +1,370 @@
+"""Targets: what is known of y, how it is selected, checked and learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import r2_score
+from sklearn.model_selection import (
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+    permutation_test_score,
+    train_test_split,
+)
+
+import treelens as tl
+from treelens.errors import GraphDataError
+from treelens.targets import TargetRecord, Targets, first_no_number
+
+SETTINGS = {"depth": 1, "weights": "uniform", "progress": False}
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Graphs, and values of which a third are lower limits, with their noise."""
+    graphs, _ = tl.make_synthetic(n_per_substructure=6, random_state=0)
+    y = 1.0 + graphs.sizes.astype(float)
+    limits = np.where(np.arange(len(y)) % 3 == 0, ">", "=")
+    return graphs, Targets(y, limits=limits, noise=0.1 * y, name="size", unit="nodes")
+
+
+# --- selecting and splitting ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        slice(1, 4),
+        [3, 0, 1],
+        np.array([True, False, True, True]),
+        (np.array([2, 0]), Ellipsis),
+    ],
+    ids=["slice", "integers", "mask", "as scikit-learn asks"],
+)
+def test_all_that_is_known_of_a_value_stays_with_it(rows):
+    y = Targets(
+        [1.0, 2.0, 3.0, 4.0], limits=list("=><="), noise=[0.1, 0.2, 0.3, 0.4], transform="ln"
+    )
+    some, place = y[rows], rows[0] if isinstance(rows, tuple) else rows
+    positions = np.arange(4)[place]
+    assert some.values.tolist() == y.values[positions].tolist()
+    assert some.noise.tolist() == y.noise[positions].tolist()
+    signs = [] if some.limits is None else some.limits.tolist()
+    assert signs == (y.limits[positions].tolist() if y.limits[positions].any() else [])
+    assert some.record == y.record
+
+
+def test_single_values_and_arrays_are_plain():
+    y = Targets([1.0, 2.0], limits=["=", ">"])
+    assert y[1] == 2.0
+    assert list(y) == [1.0, 2.0] == y.tolist()
+    assert np.asarray(y).sum() == 3.0
+    assert (np.array([1.0, 0.0]) == y).tolist() == [True, False]
+    assert (len(y), y.shape, y.ndim, y.dtype) == (2, (2,), 1, np.float64)
+
+
+def test_values_are_a_copy():
+    given = np.array([1.0, 2.0])
+    y = Targets(given)
+    given[0] = 9.0
+    assert y[0] == 1.0
+
+
+def test_repr_says_what_is_known():
+    y = Targets([1, 2, 3], limits=[0, 1, -1], transform="log10", name="IC50", unit="nM")
+    assert repr(y) == "Targets(3 values of log10 of 'IC50' (nM), 2 limits)"
+    assert repr(y[:1]) == "Targets(1 value of log10 of 'IC50' (nM))"
+    assert repr(Targets([1.0], noise=[0.1])) == "Targets(1 value, noise)"
+    assert TargetRecord("Kd (nM)", "nM").in_words == "'Kd (nM)'"
+
+
+def test_splitters_and_scores_of_scikit_learn_take_them(known):
+    graphs, y = known
+    model = tl.GraphRegressor(**SETTINGS)
+    scores = cross_val_score(model, graphs, y, cv=3)
+    assert np.isfinite(scores).all()
+    folds = KFold(3).split(graphs, y)
+    by_hand = [model.fit(graphs[a], y[a]).predict(graphs[b]) for a, b in folds]
+    expected = [
+        1.0 - ((y.values[b] - mean) ** 2).sum() / ((y.values[b] - y.values[b].mean()) ** 2).sum()
+        for mean, (_, b) in zip(by_hand, KFold(3).split(graphs, y), strict=True)
+    ]
+    np.testing.assert_allclose(
+        cross_val_score(model, graphs, y, cv=3, scoring="r2"), expected, rtol=1e-9
+    )
+    _, classes = tl.make_synthetic(n_per_substructure=6, random_state=0)
+    clear = Targets(10.0 * classes, noise=0.1 * np.ones(len(classes)))
+    score, permuted, p = permutation_test_score(
+        model, graphs, clear, cv=KFold(3, shuffle=True, random_state=0), n_permutations=5
+    )
+    assert p == pytest.approx(1 / 6)
+    assert (permuted < score).all()
+
+
+def test_classes_are_stratified():
+    graphs, y = tl.make_synthetic(n_per_substructure=6, random_state=0)
+    model = tl.GraphClassifier(**SETTINGS)
+    plain = cross_val_score(model, graphs, y, cv=StratifiedKFold(3))
+    np.testing.assert_array_equal(cross_val_score(model, graphs, Targets(y), cv=3), plain)
+    train, test = train_test_split(Targets(y, name="has"), stratify=y, random_state=0)
+    assert isinstance(train, Targets)
+    assert test.record.name == "has"
+
+
+# --- graphs carry nothing of y -------------------------------------------------------------------
+
+
+def test_shuffled_targets_take_their_limits_along(known):
+    graphs, y = known
+    order = np.random.default_rng(0).permutation(len(y))
+    model = tl.GraphRegressor(**SETTINGS).fit(graphs, y[order])
+    assert model.train_limits_.tolist() == y.limits[order].tolist()
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two columns of the same molecules: one with limits and a transform, one without."""
+    pytest.importorskip("rdkit")
+    smiles = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
+    first = [">50" if 10 ** (0.2 * k) > 50 else f"{10 ** (0.2 * k):.4g}" for k in range(36)]
+    rows = [f"{s},{a},{0.5 + k}" for k, (s, a) in enumerate(zip(smiles, first, strict=True))]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["smiles,IC50,other", *rows]) + "\n")
+    return tl.read_table(path, target="IC50", transform="log10", unit="nM")
+
+
+def test_another_column_is_learned_as_it_is(table):
+    graphs, y = table
+    assert table.targets is y
+    assert y.limits.any()
+    other = np.arange(36.0) + 0.5
+    model = tl.GraphRegressor(**SETTINGS).fit(graphs, other)
+    assert model.train_limits_ is None
+    np.testing.assert_array_equal(model.train_values_, other)
+    assert not {"limit", "noise"} & {name.split("_")[-1] for name in graphs.graph_data}
+    logs = tl.GraphRegressor(**SETTINGS).fit(graphs, y.learned())  # taken by the user already
+    np.testing.assert_array_equal(logs.train_values_, np.log10(y))
+    assert logs.predict(graphs).max() < 3.0
+
+
+def test_a_model_keeps_name_unit_and_transform(table, tmp_path):
+    graphs, y = table
+    model = tl.GraphRegressor(**SETTINGS).fit(graphs, y)
+    model.save(tmp_path / "m.treelens")
+    record = tl.load(tmp_path / "m.treelens").model_.training.record
+    assert record == y.record == TargetRecord("IC50", "nM", "log10")
+    assert model.predict(graphs).max() > 10.0
+    assert model.report(tmp_path / "r.html", graphs, y).exists()
+    summary = model.summary(graphs, y)
+    assert summary["model"]["target"] == "log10 of 'IC50' (nM)"
+
+
+def test_weights_do_not_drop_the_limits(known):
+    graphs, y = known
+    weights = np.linspace(0.5, 1.5, len(y))
+    weighted = Targets(y.values, limits=y.limits, sample_weight=weights)
+    model = tl.GraphRegressor(**SETTINGS).fit(graphs, weighted)
+    assert model.train_limits_.tolist() == y.limits.tolist()
+    same = tl.GraphRegressor(**SETTINGS).fit(graphs, y.values, weights, limits=y.limits)
+    np.testing.assert_array_equal(model.predict(graphs), same.predict(graphs))
+    plain = tl.GraphRegressor(**SETTINGS).fit(graphs, y.values)
+    assert plain.train_limits_ is None  # y.values are values and nothing else
+
+
+def test_scores_are_of_values_that_were_measured(known):
+    graphs, y = known
+    model = tl.GraphRegressor(**SETTINGS).fit(graphs, y)
+    exact = y.limits == 0
+    beyond = Targets(y.values + 50.0 * y.limits, limits=y.limits)  # limits further away
+    expected = r2_score(y.values[exact], model.predict(graphs)[exact])
+    assert model.score(graphs, y) == model.score(graphs, beyond) == expected
+    with pytest.raises(GraphDataError, match="limits only"):
+        model.score(graphs[~exact], y[~exact])
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["limits", "noise", "sample_weight"])
+def test_what_targets_hold_is_not_given_twice(name, known):
+    graphs, y = known
+    with pytest.raises(TypeError, match=f"{name} belongs to the targets"):
+        tl.GraphRegressor(**SETTINGS).fit(graphs, y, **{name: np.ones(len(y))})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"limits": ["="]}, "shape"),
+        ({"limits": ["=", "?"]}, "position 1"),
+        ({"noise": [0.1]}, "give 2 standard deviations"),
+        ({"noise": [0.1, -1.0]}, "graph 1 has -1.0"),
+        ({"noise": 0.1}, "give 2 standard deviations; got 0.1"),
+        ({"sample_weight": [1.0, 0.0]}, "above 0"),
+        ({"sample_weight": [1.0]}, "one per graph"),
+        ({"transform": "square"}, "transform must be one of none, log10, ln"),
+        ({"noise": [0.1, 0.1], "sample_weight": [1.0, 1.0]}, "not both"),
+    ],
+)
+def test_what_cannot_be_known_of_values(given, words):
+    with pytest.raises(ValueError, match=words):
+        Targets([1.0, 2.0], **given)
+
+
+def test_targets_of_targets_are_a_mistake():
+    with pytest.raises(TypeError, match="holds Targets already"):
+        Targets(Targets([1.0, 2.0]))
+
+
+def test_noise_that_nobody_knows(known):
+    graphs, y = known
+    nothing = Targets(y.values, noise=np.full(len(y), np.nan))
+    with pytest.raises(GraphDataError, match="no standard deviation is known"):
+        tl.GraphRegressor(**SETTINGS).fit(graphs, nothing)
+    some = Targets([1.0, 2.0, 4.0], noise=[0.5, None, ""], transform="ln")
+    np.testing.assert_allclose(some.learned_noise(), 0.5)
+    np.testing.assert_allclose(
+        Targets([1.0, 2.0], noise=[0.1, 0.2], transform="ln").learned_noise(), 0.1
+    )
+
+
+@pytest.mark.parametrize("name", ["limits", "noise"])
+def test_a_gpu_refuses_what_it_would_not_use(name, known):
+    graphs, y = known
+    own = Targets(y.values, **{name: getattr(y, name)})
+    model = tl.GraphRegressor(**SETTINGS, device="cuda")
+    with pytest.raises(ValueError, match=f"{name} is not supported with device='cuda'"):
+        model.fit(graphs, own)
+
+
+def test_learners_of_plain_values_refuse_what_they_would_not_use(known):
+    _, y = known
+    with pytest.raises(GraphDataError, match=r"Forest learns from values alone.* limits and noise"):
+        y.values_alone("Forest")
+    assert Targets(y.values).values_alone("Forest").tolist() == y.tolist()
+
+
+def test_frames_and_series():
+    frame = pd.DataFrame({"pIC50": [1.0, 2.0]}, index=[7, 3])
+    assert Targets(frame).record.name == Targets(frame["pIC50"]).record.name == "pIC50"
+    assert Targets(frame).tolist() == [1.0, 2.0]
+    with pytest.raises(GraphDataError, match="y has 2 columns"):
+        Targets(frame.assign(other=0.0))
+
+
+@pytest.mark.parametrize(
+    "y", [["a", 1, "a", 1], [1, 1.0, "1", "1"], pd.Series(["a", 1, "a", 1]), [b"a", 2, b"a", 2]]
+)
+def test_classes_of_several_kinds_are_refused(y):
+    with pytest.raises(GraphDataError, match="convert all classes to one kind"):
+        Targets(y).classes()
+
+
+def test_codes_among_the_classes_of_a_model():
+    classes = np.array([-1, 1])
+    for y in (["1", "-1"], [1, -1], [1.0, -1.0]):
+        assert Targets(y).codes_among(classes).tolist() == [1, 0]
+    assert Targets([1, 2]).codes_among(np.array(["1", "2"])).tolist() == [0, 1]
+    with pytest.raises(GraphDataError, match=r"y\[1\] is 5, which is none of the classes"):
+        Targets([1, 5]).codes_among(classes)
+
+
+# --- classes and numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["b", "a", "b"],
+        np.array([7, -1, 7]),
+        (True, False, True),
+        pd.Series([2.0, 1.0, 2.0]),
+        np.ma.array([2, 1, 2]),
+    ],
+    ids=["texts", "integers", "booleans", "a series", "nothing masked"],
+)
+def test_codes_are_positions_among_the_classes_in_order(y):
+    classes, codes = Targets.of(y, 3).classes()
+    assert codes.tolist() == [1, 0, 1]
+    assert classes[codes].tolist() == list(y)
+    assert (classes[:-1] < classes[1:]).all()
+
+
+@pytest.mark.parametrize(
+    "nothing", [None, np.nan, float("nan"), pd.NA, pd.NaT], ids=lambda x: type(x).__name__
+)
+def test_a_class_that_is_missing_is_named_by_its_place(nothing):
+    with pytest.raises(GraphDataError, match=r"no class .* 2 graphs, the first at position 1"):
+        Targets(["a", nothing, "b", nothing]).classes()  # an array would make the class "nan"
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (None, r"call fit\(graphs, y\)"),
+        ([[0, 1]], "one-dimensional"),
+        ([0, 1, 0], "There are 2 graphs"),
+        ([5, 5], r"one class only \(5\)"),
+        ([0.25, 0.5], "GraphRegressor"),
+        ({"a", "b"}, "a set: expected a list"),
+    ],
+)
+def test_what_cannot_be_classes(y, words):
+    with pytest.raises(GraphDataError, match=words):
+        Targets.of(y, 2).classes()
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.array([1j, 2]), "complex"),
+        ([1j, 2.0], "complex"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), "dates"),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01"])), "dates"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "masked for 1 graphs"),
+    ],
+    ids=["complex array", "complex list", "dates", "series", "masked"],
+)
+def test_kinds_that_would_be_converted_in_silence(y, words):
+    with pytest.raises(GraphDataError, match=words):
+        Targets(y)
+
+
+@pytest.mark.parametrize("names", [("active", "Active"), ("a", "a ")])
+def test_classes_that_differ_in_capitals_or_blanks_are_pointed_out(names):
+    with pytest.warns(UserWarning, match="differ in capitals or blanks"):
+        Targets([*names, "other"]).classes()
+
+
+def test_numbers_of_any_kind_become_floats() -> None:
+    found = Targets(["1", 2, np.float32(0.5)]).numbers()
+    assert found.dtype == np.float64
+    assert found.tolist() == [1.0, 2.0, 0.5]
+    assert Targets([3.0, 3.0]).numbers().tolist() == [3.0, 3.0]  # no reason to rescale
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "call fit"),
+        (["a", "b"], "not numbers.*GraphClassifier"),
+        ([[1.0], [2.0]], r"of shape \(2, 1\): .*one-dimensional"),
+        ([1.0], "There are 2 graphs but 1 values"),
+        ([1.0, np.nan], "nan, which is no number, at position 1"),
+        ([-np.inf, np.nan], "-inf, which is no number, at position 0"),
+    ],
+)
+def test_what_are_no_numbers_to_learn(y, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Targets.of(y, 2).numbers()
+
+
+@pytest.mark.parametrize(
+    ("y", "first"),
+    [(["1.5", "< 2"], 1), ([1.0, np.nan], 1), (["", " "], 0), ([None, None], 0), ([2, 3], None)],
+)
+def test_what_may_be_numbers_but_for_some(y, first) -> None:
+    found = first_no_number(np.asarray(y))
+    assert found == first if found is None else found[0] == first
