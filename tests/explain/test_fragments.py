@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import treelens as tl
@@ -59,6 +62,7 @@ def test_the_planted_group_is_first_and_named(table):
         "support safe",
         "support toxic",
         "examples",
+        "drawing",
     }
     assert (table["depth"] >= 1).all()
     assert (table["support"] == table["support safe"] + table["support toxic"]).all()
@@ -111,6 +115,47 @@ def test_drawings_have_text_and_nothing_unescaped(table):
     assert "<script>" not in evil._repr_html_()
     with pytest.raises(KeyError, match="no fragment 99"):
         table.draw(99)
+
+
+def drawn_beside(page: str) -> list[tuple[str, str]]:
+    """The fragment that the picture of each row names, and what the row itself says."""
+    rows = page.split("<tr")[2:]
+    pictures = [re.search(r"<title>Fragment \d+: (.*?), \d+ nodes .*?</title>", r) for r in rows]
+    cells = [re.findall(r"<td>([^<]*)</td>", row) for row in rows]
+    return [(found[1], cells[k]) for k, found in enumerate(pictures)]
+
+
+def rearranged(table):
+    yield table.sort_values("support")
+    yield table.sort_values("effect").reset_index()
+    yield table.sort_values("error", ignore_index=True)
+    yield table[table["effect"] < 0].reset_index(drop=True)
+    yield pd.concat([table.tail(3), table.head(3)])
+    yield pd.concat([table.iloc[::-1], table], ignore_index=True)
+    yield table.iloc[::-1].set_index("pattern", drop=False)
+
+
+def test_each_row_keeps_its_own_drawing():
+    y = np.repeat(["nitro", "arene", "amide"], len(TAILS))
+    model = tl.GraphClassifier(depth=1).fit(MOLECULES, y)
+    table = model.fragments(MOLECULES, y, class_label="amide")
+    assert table["pattern"].is_unique
+    assert len(table) > 4
+    for changed in rearranged(table):
+        shown = drawn_beside(changed._repr_html_())
+        assert len(shown) == min(len(changed), 40)
+        for drawn, row in shown:
+            assert drawn in row
+        for label, row in changed.iterrows():
+            if (changed.index == label).sum() == 1:
+                original = table[table["pattern"] == row["pattern"]].index[0]
+                assert changed.draw(label) == table.draw(original)
+    twice = pd.concat([table, table])
+    with pytest.raises(KeyError, match="2 rows have the index 1"):
+        twice.draw(1)
+    with pytest.raises(KeyError, match="column 'drawing'"):
+        table[["name", "effect"]].draw(1)
+    assert "<svg" not in table[["name", "effect"]]._repr_html_()
 
 
 @pytest.mark.parametrize("seed", [0, 1])

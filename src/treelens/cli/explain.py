@@ -53,7 +53,7 @@ def fragments_cli(
     loaded = options.load_model(model, jobs, [data], [out])
     rows = options.read_for_model(output, data, loaded, target, smiles)
     y = None if target is None else rows.targets
-    table = loaded.fragments(rows.graphs, y, n_fragments=top)
+    table = loaded.fragments(rows.graphs, y, n_fragments=top).drop(columns="drawing")
     result: dict[str, Any] = {
         "model": str(model),
         "noun": noun_of(rows.graphs.recipe),

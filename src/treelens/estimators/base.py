@@ -265,7 +265,8 @@ class FittedEstimator(GraphEstimator):
         ``error`` (over graphs and, for an exact Gaussian process, over the sample of training
         graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
         with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
-        ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``.
+        ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``,
+        ``drawing`` (the fragment in a small graph, which goes with its row wherever that goes).
         """
         if self._train_graphs is None:
             raise AttributeError(

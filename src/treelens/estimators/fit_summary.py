@@ -185,8 +185,8 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
         return {"fragments": [], "no_fragments_for": too_long, "none": None}
     table = model.fragments(graphs, n_fragments=_N_FRAGMENTS if n is None else n, smarts=False)
     rows = []
-    for rank in table.index.tolist():
-        has = table.holders[rank]
+    for rank, picture in table["drawing"].items():
+        has = picture.holders
         both = measured_with_and_without(has, targets, n_classes)
         if classes is not None:  # shares of the class that effects speak of
             label = str(table.loc[rank].get("class_label", table.attrs["toward"]))
@@ -195,8 +195,8 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
         rows.append(
             {
                 "rank": rank,
-                **table.loc[rank].to_dict(),
-                "smiles": fragment_smiles(*table.pictures[rank]),
+                **table.drop(columns="drawing").loc[rank].to_dict(),
+                "smiles": fragment_smiles(picture.graph, picture.place),
                 "measured_with": both[0],
                 "measured_without": both[1],
                 "confounders": confounders(graphs, has, targets, classes),

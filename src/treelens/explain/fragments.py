@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,29 @@ _LEAST_SHARE = 0.8  # of them with one scaffold
 _ONE_CLASS = 0.9  # of the graphs with a fragment
 
 
+@dataclass(frozen=True, repr=False)
+class FragmentPicture:
+    """A fragment where it occurs in a small graph: a cell of the column ``drawing``."""
+
+    graph: Graph
+    place: Occurrence
+    title: str
+    holders: np.ndarray = field(compare=False)  # positions of all graphs that have the fragment
+
+    def draw(self, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
+        """Draw the graph with the fragment highlighted, as SVG text or PNG bytes."""
+        from treelens.explain.draw import Style, draw_graph
+
+        style = Style(width, height, legend=False, title=self.title)
+        return draw_graph(self.graph, highlight=self.place, style=style, format=format)
+
+    def _repr_svg_(self) -> str:
+        return str(self.draw())
+
+    def __repr__(self) -> str:
+        return self.title
+
+
 class FragmentTable(pd.DataFrame):
     """DataFrame of fragments and their effects, the most important first, with drawings.
 
@@ -54,10 +78,6 @@ class FragmentTable(pd.DataFrame):
     were training graphs and each was explained without itself; ``attrs["none"]`` why there are no
     fragments, None where there are some.
     """
-
-    _metadata: ClassVar[list[str]] = ["pictures", "holders"]
-    pictures: Any = None  # by rank: a graph, and the fragment's occurrence in it
-    holders: Any = None  # by rank: positions of the graphs that have the fragment
 
     @property
     def _constructor(self) -> type[FragmentTable]:
@@ -68,19 +88,19 @@ class FragmentTable(pd.DataFrame):
         return str(self.loc[rank, "name"] or self.loc[rank, "pattern"])
 
     def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
-        """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes."""
-        if rank not in (self.pictures or {}):
-            raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
-        from treelens.explain.draw import Style, draw_graph
+        """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes.
 
-        graph, place = self.pictures[rank]
-        row, where = self.loc[rank], place.graph_index if graph.name is None else graph.name
-        title = (
-            f"Fragment {rank}: {self.title(rank)}, {len(place.nodes)} nodes highlighted in graph "
-            f"{where}; effect {row['effect']:+.2f} ± {row['error']:.2f}, in {row['support']} graphs"
-        )
-        style = Style(width, height, legend=False, title=title)
-        return draw_graph(graph, highlight=place, style=style, format=format)
+        ``rank`` is the row's label in the index, whatever was done with the index.
+        """
+        if "drawing" not in self:
+            raise KeyError("This table has lost its column 'drawing': keep it to draw fragments.")
+        rows = np.flatnonzero(self.index == rank)
+        if len(rows) > 1:
+            raise KeyError(f"{len(rows)} rows have the index {rank!r}: call reset_index() first.")
+        if not len(rows):
+            raise KeyError(f"There is no fragment {rank!r}; the ranks are {list(self.index)}.")
+        picture: FragmentPicture = self["drawing"].iloc[rows[0]]
+        return picture.draw(width=width, height=height, format=format)
 
     def __repr__(self) -> str:
         return str(self.attrs.get("none") or super().__repr__())
@@ -89,20 +109,24 @@ class FragmentTable(pd.DataFrame):
         """Rows with drawings, for notebooks; all text is escaped."""
         if self.attrs.get("none"):
             return f"<p>{escape(self.attrs['none'])}</p>"
-        pictures = self.pictures or {}
-        if not {"name", "pattern", "effect", "error", "support"} <= set(self.columns):
+        if "drawing" not in self:
             return str(pd.DataFrame(self).to_html(max_rows=60, notebook=True))
         shown = pd.DataFrame(self).head(_MOST_SHOWN).map(_cell)
         for effect, error in (("effect", "error"), ("conditional_effect", "conditional_error")):
             if effect in shown and error in shown:
                 shown[effect] += " ± " + shown.pop(error).str.lstrip("+")
+        drawings = shown.pop("drawing")
         shown.columns = [escape(str(column)) for column in shown.columns]
-        shown.insert(0, "", [self.draw(k) if k in pictures else "" for k in shown.index])
+        shown.insert(0, "", drawings)
+        more = len(self) - len(shown)
         with pd.option_context("display.max_colwidth", None):
-            return str(shown.to_html(escape=False, index=False))
+            page = str(shown.to_html(escape=False, index=False))
+        return page + (f"<p>{more} more rows are not shown.</p>" if more else "")
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, FragmentPicture):
+        return value._repr_svg_()
     if isinstance(value, float):
         return f"{value:+.3f}"
     return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
@@ -221,16 +245,19 @@ def _table(
             columns[f"support {label}"] = counts
     smallest = [h[np.argsort(graphs.sizes[h], kind="stable")][:_N_EXAMPLES] for h in having]
     columns["examples"] = [(h if names is None else names[h]).tolist() for h in smallest]
-    ranks = pd.RangeIndex(1, len(fragments) + 1, name="rank")
-    table = FragmentTable(columns, index=ranks)
-    table.pictures = {
-        rank: _picture(explained, f) for rank, f in zip(ranks, fragments, strict=True)
-    }
-    table.holders = dict(zip(ranks, having, strict=True))
-    return table
+    table = FragmentTable(columns, index=pd.RangeIndex(1, len(fragments) + 1, name="rank"))
+    pictures = []
+    for rank, fragment, holders in zip(table.index, fragments, having, strict=True):
+        graph, place = _small_example(explained, fragment)
+        effect = f"{fragment.effect.mean:+.2f} ± {fragment.effect.error:.2f}"
+        title = f"Fragment {rank}: {table.title(rank)}, {len(place.nodes)} nodes highlighted in "
+        title += f"graph {place.graph_index if graph.name is None else graph.name}; "
+        title += f"effect {effect}, in {len(holders)} graphs"
+        pictures.append(FragmentPicture(graph, place, title, holders))
+    return table.assign(drawing=pd.Series(pictures, index=table.index, dtype=object))
 
 
-def _picture(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
+def _small_example(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
     """A small graph, with a few nodes beside the fragment if possible, and the occurrence there."""
     roots = explained.carriers(fragment.patterns[0])
     sizes = explained.graphs.sizes[explained.graph_of_node[roots]]

@@ -299,8 +299,9 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():
-        place, holders = table.pictures[rank][1], table.holders[rank]
-        found, graph = table.loc[rank].to_dict(), shown[place.graph_index]
+        found = table.loc[rank].to_dict()
+        place, holders = found["drawing"].place, found["drawing"].holders
+        graph = shown[place.graph_index]
         examples = found["examples"]
         if shown.names is None:  # positions; molecules are called by their SMILES
             examples = [graph_name(shown, k) or k for k in examples]
