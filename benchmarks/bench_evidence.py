@@ -20,9 +20,10 @@ from benchmarks.measure import (
     measured,
     once,
 )
-from treelens.gp.evidence import Evidence, EvidenceProblem, starting_parameters
+from treelens.gp.evidence import Evidence, EvidenceProblem
 from treelens.gp.levels import PatternHierarchy
 from treelens.gp.posterior import cholesky_in_place, inverse_in_place
+from treelens.gp.terms import CountedTerm
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
 
@@ -52,19 +53,13 @@ def _problem(graphs: tl.GraphCollection, y: np.ndarray, n: int) -> EvidenceProbl
     some = np.random.default_rng(0).permutation(len(y))[:n]
     forest, colors = PatternForest.fit(graphs[some], 4, ("labels",), THREADS)
     signs = np.where(y[some] == y.max(), 1.0, -1.0)
-    return EvidenceProblem(
-        PairFeatures.of_counts(forest.count(colors)),
-        PatternHierarchy.of(forest),
-        (signs - signs.mean())[:, None],
-        np.ones(n),
-        30.0,
-        THREADS,
-    )
+    counted = CountedTerm(PairFeatures.of_counts(forest.count(colors)), PatternHierarchy.of(forest))
+    return EvidenceProblem((counted,), (signs - signs.mean())[:, None], np.ones(n), THREADS)
 
 
 def _one_evaluation(data: Data) -> tuple[str, bool]:
     problem = _problem(*data, N_EVALUATION)
-    parameters, evaluate = starting_parameters(problem), Evidence(problem)
+    parameters, evaluate = problem.start, Evidence(problem)
     matrix = np.eye(N_EVALUATION) + 0.5
 
     def factor_and_invert() -> None:
@@ -116,9 +111,9 @@ def _against_scikit_learn(data: Data) -> tuple[str, bool]:
     """Weights do not enter the rival: it has four parameters where ours has thousands."""
     n_evaluations = 5
     problem = _problem(*data, N_RIVAL)
-    parameters, evaluate = starting_parameters(problem), Evidence(problem)
-    rows = problem.features.rows
-    counts = np.zeros((N_RIVAL, problem.hierarchy.n_patterns))
+    parameters, evaluate = problem.start, Evidence(problem)
+    (term,) = problem.terms
+    rows, counts = term.features.rows, np.zeros((N_RIVAL, term.n_patterns))
     graph = np.repeat(np.arange(N_RIVAL), np.diff(rows.offsets))
     counts[graph, rows.indices] = rows.values
 

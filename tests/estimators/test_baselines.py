@@ -9,7 +9,6 @@ import treelens as tl
 from treelens.estimators import baselines
 from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 from treelens.kernels.fingerprints import fingerprint_counts
-from treelens.kernels.gram import mixture_kernel
 
 Chem = pytest.importorskip("rdkit.Chem")
 CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]
@@ -75,8 +74,8 @@ def test_the_gaussian_process_is_ours_on_fingerprint_counts():
     counts = fingerprint_counts([Chem.MolFromSmiles(s) for s in SMILES], radius=3).toarray()
     shared = np.minimum(counts[1::2, None], counts[None, ::2]).sum(axis=2)  # (n_new, n_train)
     own, other = counts[1::2].sum(axis=1), counts[::2].sum(axis=1)
-    scales, fitted = model.model_.scales, model.model_
-    kernel = mixture_kernel(scales, shared.astype(float), own, other)
+    fitted, term = model.model_, model.model_.patterns_term
+    kernel = term.amplitude * term.kernel.of_sums(shared.astype(float), own, other)
     expected = fitted.target_offset + kernel @ fitted.coefficients.T
     np.testing.assert_allclose(model.predict(SMILES[1::2]), expected[:, 0], rtol=1e-9)
 

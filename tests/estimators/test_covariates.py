@@ -50,12 +50,14 @@ def test_it_is_the_process_of_the_sum_of_two_kernels(chains, fitted):
     model, new = fitted.model_, graphs[60:].with_data({"temperature": warmth[60:]})
     scaled = (warmth - warmth[:60].mean()) / warmth[:60].std()
     own, seen = model.refine(new).features, model.basis_graphs
-    plain = type(model.kernel)(model.kernel.weights, model.scales)
-    spread, length = model.covariates.scales.amplitude, model.covariates.scales.length
+    plain, numbers = model.kernel.terms
+    spread, length = numbers.amplitude, numbers.kernel.length
 
     def both(left, right, a, b):
         squares = (a[:, None] - b[None, :]) ** 2
-        return plain.matrix(left, right) + spread * np.exp(-0.5 * squares / length**2)
+        return plain.matrix(left.patterns, right.patterns) + spread * np.exp(
+            -0.5 * squares / length**2
+        )
 
     among = both(seen, seen, scaled[:60], scaled[:60]) + model.noise * np.eye(60)
     across = both(own, seen, scaled[60:], scaled[:60])
@@ -63,7 +65,7 @@ def test_it_is_the_process_of_the_sum_of_two_kernels(chains, fitted):
     expected = y[:60].mean() + across @ np.linalg.solve(among, y[:60] - y[:60].mean())
     mean, std = fitted.predict(new, return_std=True)
     np.testing.assert_allclose(mean, expected, atol=1e-5)
-    left = plain.scales.amplitude + spread - (across * np.linalg.solve(among, across.T).T).sum(1)
+    left = plain.amplitude + spread - (across * np.linalg.solve(among, across.T).T).sum(1)
     np.testing.assert_allclose(std, scale * np.sqrt(left + model.noise), rtol=1e-4)
 
 

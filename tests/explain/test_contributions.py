@@ -53,8 +53,9 @@ def _decision_values(graphs, model):
     every = pairs_of(*PatternVocabulary.fit(graphs, vocabulary.depth, vocabulary.uses_edge_labels))
     own = known.diagonal(model.weights) + every.diagonal() - known.diagonal()
     expansion = model.expansion
-    sums = pair_sums(known, expansion.basis.pairs, model.weights)
-    kernel = model.kernel.of_sums(sums, own, expansion.basis.diagonal)
+    basis = expansion.basis.patterns
+    sums = pair_sums(known, basis.pairs, model.weights)
+    kernel = model.kernel.of_sums(sums, own, basis.diagonal)
     return kernel @ expansion.coefficients.T + expansion.intercepts
 
 
@@ -159,7 +160,8 @@ def test_neighbors_are_the_most_similar_training_graphs(training, fit_model):
     model = fit_model(graphs, y, "wl-oa", random_weights=True)
     new = make_random_graphs(1, n_nodes=(9, 12), n_labels=4, random_state=9)
     found = explain(model, new, n_neighbors=4).neighbors
-    one, others = model.decide(new).graphs.features, model.training_graphs
+    one = model.decide(new).graphs.patterns.features
+    others = model.training_graphs.patterns
     shared = pair_sums(one.pairs, others.pairs, model.weights)[0]
     similarity = shared / (one.diagonal[0] + others.diagonal - shared)
     order = np.argsort(-similarity, kind="stable")[:4]

@@ -20,6 +20,7 @@ from treelens.explain.effects import (
     mixture_slopes,
     slopes_of,
 )
+from treelens.kernels.mixture import TanimotoL1
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 
@@ -97,7 +98,7 @@ def test_intercept_and_coefficients_give_the_prediction(n_landmarks):
     options = {} if n_landmarks is None else {"n_landmarks": n_landmarks, "exact_size": 10}
     regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
     model, expansion = regressor.model_, regressor.model_.expansion
-    features = model.refine(OTHERS).features
+    features = model.refine(OTHERS).patterns.features
     expected = expansion.intercepts + slopes_of(expansion, features).end @ expansion.coefficients.T
     np.testing.assert_allclose(expected[:, 0], regressor.predict(OTHERS), rtol=1e-9)
     found = regressor.explain(OTHERS[0], n_neighbors=14).neighbors
@@ -132,7 +133,8 @@ def test_compiled_paths_are_the_integrals(rng):
     known = sums.max(axis=1) + rng.uniform(0, 2, size=4)
     unseen, others = rng.uniform(0, 1, size=4), sums.max(axis=0) + rng.uniform(0, 2, size=5)
     scales = (1.7, 0.3, 2.0, 0.6)
-    found = mixture_slopes(KernelSums(sums, known, unseen, others), *scales, n_jobs=2)
+    given = KernelSums(sums, known, unseen, others)
+    found = mixture_slopes(given, TanimotoL1(1.7, 0.3, 0.6), 2.0, n_jobs=2)
     for (g, i), shared in np.ndenumerate(sums):
         expected = naive.mixture_path(shared, known[g], unseen[g], others[i], *scales)
         for k, value in enumerate(expected):
@@ -143,7 +145,7 @@ def test_compiled_paths_are_the_integrals(rng):
 
 @pytest.mark.parametrize("minimum", [True, False])
 def test_compiled_sums_are_the_naive_ones(rng, model, minimum):
-    pairs = model.model_.basis_graphs.pairs
+    pairs = model.model_.basis_graphs.patterns.pairs
     factors = rng.normal(size=(pairs.n_graphs, pairs.n_graphs))
     rows, lists = pairs.rows, pairs.lists
     found = np.empty(len(rows.indices))

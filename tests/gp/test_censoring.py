@@ -10,9 +10,11 @@ from naive import censoring as naive
 from strategies import random_collection
 from treelens.gp import _compiled
 from treelens.gp.censoring import CensoredEvidence, Limits, fit_sites
-from treelens.gp.choice import TrainingData, log_densities
-from treelens.gp.evidence import EvidenceParameters, prior_value
+from treelens.gp.choice import log_densities
+from treelens.gp.data import CountedView, TrainingData
+from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.posterior import Conditioned, ExactPosterior, ScaledTargets
+from treelens.gp.terms import TermParameters
 from treelens.patterns.forest import PatternForest
 
 
@@ -130,13 +132,14 @@ def _censored(seed, n=16):
     forest, colors = PatternForest.fit(graphs, 2, ("labels",))
     limits, weights = rng.choice([-1, 0, 0, 0, 1], size=n), rng.uniform(0.5, 2.0, n)
     targets = ScaledTargets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
-    problem, _ = TrainingData(forest, forest.count(colors), targets).problem(np.arange(n))
-    parameters = EvidenceParameters(
-        np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=5),
-        rng.normal(size=problem.hierarchy.n_groups),
-        rng.normal(size=problem.hierarchy.n_patterns),
+    view = CountedView(forest, forest.count(colors))
+    problem, _ = TrainingData(view, targets).problem(np.arange(n))
+    patterns = TermParameters(
+        np.log([1.3, 0.2, 1.0, 1.7]) + 0.1 * rng.normal(size=4),
+        rng.normal(size=problem.terms[0].n_groups),
+        rng.normal(size=problem.terms[0].n_patterns),
     )
-    return problem, parameters
+    return problem, EvidenceParameters((patterns,), np.log(0.3) + 0.1 * rng.normal())
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
@@ -145,12 +148,14 @@ def test_gradient_agrees_with_differences(seed, learned):
     problem, parameters = _censored(seed)
     value, gradient = CensoredEvidence(problem)(parameters, learned)
     assert CensoredEvidence(problem).value(parameters) == pytest.approx(value, abs=1e-6)
-    start, step = parameters.vector(len(gradient)), 1e-4
+    start, step = problem.vector(parameters, learned), 1e-4
+    assert len(start) == len(gradient)
     for k in range(len(gradient)):
         at = [start.copy(), start.copy()]
         at[0][k] += step
         at[1][k] -= step
-        up, down = (CensoredEvidence(problem).value(parameters.replaced(x)) for x in at)
+        moved = (problem.replaced(parameters, x, learned) for x in at)
+        up, down = (CensoredEvidence(problem).value(each) for each in moved)
         assert gradient[k] == pytest.approx((up - down) / (2 * step), abs=2e-4)
 
 
@@ -173,7 +178,7 @@ def test_the_evidence_is_that_of_the_measurements():
         y[exact], np.zeros(exact.sum()), matrix[np.ix_(exact, exact)]
     )
     constant = 0.5 * problem.n_graphs * np.log(2 * np.pi)
-    found = prior_value(problem, parameters) - CensoredEvidence(problem).value(parameters)
+    found = problem.prior_value(parameters) - CensoredEvidence(problem).value(parameters)
     assert found - constant == pytest.approx(np.log(held) + density, abs=0.02)
 
 

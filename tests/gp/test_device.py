@@ -8,8 +8,9 @@ from devices import SIMULATED, THERE, needs_device, small_blocks  # noqa: F401
 from gp.test_evidence import _parameters, _problem
 from treelens.gp import device
 from treelens.gp.device import DeviceEvidence, condition_on_device
-from treelens.gp.evidence import Evidence, maximise_evidence
+from treelens.gp.evidence import Evidence
 from treelens.gp.posterior import NotPositiveDefiniteError
+from treelens.gp.search import maximise_evidence
 from treelens.kernels.device import Device
 
 pytestmark = [
@@ -87,7 +88,7 @@ def test_the_search_ends_in_the_same_place():
         maximise_evidence(problem, "branches", device=where) for where in ("cpu", "cuda")
     )
     np.testing.assert_allclose(
-        problem.weights(there.parameters), problem.weights(here.parameters), rtol=1e-6
+        *(problem.terms[0].weights(found.parameters.terms[0]) for found in (there, here)), rtol=1e-6
     )
 
 
@@ -129,7 +130,7 @@ def test_the_posterior_agrees(fitted, n_kinds):
     targets = (model.training.targets[:, None] - model.target_offset) / model.target_scale
     copies = None if n_kinds is None else np.arange(len(noise)) % n_kinds
     posterior, left_out = condition_on_device(
-        model.basis_graphs.pairs, model.kernel, noise, targets, "cuda", copies
+        model.basis_graphs.patterns, model.patterns_term, noise, targets, "cuda", copies
     )
     np.testing.assert_allclose(posterior.coefficients, model.posterior.coefficients, rtol=1e-7)
     expected = model.posterior.leave_one_out(targets, copies=copies)

@@ -26,7 +26,7 @@ def similarities(model, graphs):
     """Learned Tanimoto similarities with the training graphs, the plain way."""
     weighted = model.model_.weighted
     new = weighted.refine(tl.as_graph_collection(graphs)).features
-    train = model.model_.basis_graphs
+    train = model.model_.basis_graphs.patterns
     sums = pair_sums(new.pairs, train.pairs, weighted.weights)
     return sums / (new.diagonal[:, None] + train.diagonal[None] - sums)
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from naive import evidence as naive
-from treelens.gp import evidence, levels
-from treelens.gp.evidence import N_SCALES, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp import levels
+from treelens.gp.evidence import USUAL_NOISE, Evidence, EvidenceParameters, EvidenceProblem
 from treelens.gp.levels import PatternHierarchy
 from treelens.gp.posterior import JITTER
+from treelens.gp.terms import LOGIT_SPREAD, CountedTerm, NumbersTerm, TermParameters
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 
 pytestmark = pytest.mark.interpreted
@@ -37,33 +38,40 @@ def _problem(seed=0, n=14, n_columns=1, n_jobs=1, strength=20.0):
         np.ones(3),
     )
     targets = rng.normal(size=(n, n_columns))
+    hierarchy = PatternHierarchy(offsets, parents, np.arange(3), np.ones(3), sum(sizes))
     problem = EvidenceProblem(
-        PairFeatures.of_counts(histograms),
-        PatternHierarchy(offsets, parents, np.arange(3), np.ones(3), sum(sizes)),
+        (CountedTerm(PairFeatures.of_counts(histograms), hierarchy, strength),),
         targets - targets.mean(axis=0),
         rng.uniform(0.5, 2.0, size=n),
-        strength,
         n_jobs,
     )
     return problem, counts
 
 
+def _with_patterns(problem, **changes):
+    """The problem with another term for the patterns."""
+    return replace(problem, terms=(replace(problem.terms[0], **changes), *problem.terms[1:]))
+
+
 def _parameters(problem, seed=1):
-    rng, n_patterns = np.random.default_rng(seed), problem.hierarchy.n_patterns
-    scales = np.log([1.3, 0.2, 1.7, 0.3, 1.0]) + 0.1 * rng.normal(size=N_SCALES)
-    return EvidenceParameters(
-        scales,
-        rng.normal(size=problem.hierarchy.n_groups),
-        np.where(np.arange(n_patterns) < problem.hierarchy.n_free, rng.normal(size=n_patterns), 0),
+    rng, hierarchy = np.random.default_rng(seed), problem.terms[0].hierarchy
+    free = np.arange(hierarchy.n_patterns) < hierarchy.n_free
+    patterns = TermParameters(
+        np.log([1.3, 0.2, 1.0, 1.7]) + 0.1 * rng.normal(size=4),
+        rng.normal(size=hierarchy.n_groups),
+        np.where(free, rng.normal(size=hierarchy.n_patterns), 0.0),
     )
+    numbers = TermParameters(np.log([1.4, 0.8]), np.empty(0), np.empty(0))
+    return EvidenceParameters((patterns, numbers)[: len(problem.terms)], np.log(0.3))
 
 
 def test_patterns_of_no_graph_change_nothing():
     """Evidence of a part of the patterns, which hold all that occur, is that of all of them."""
     problem, counts = _problem()
-    kept = np.ones(problem.hierarchy.n_patterns, dtype=bool)
+    hierarchy = problem.terms[0].hierarchy
+    kept = np.ones(hierarchy.n_patterns, dtype=bool)
     kept[[6, 10]] = False
-    kept &= ~np.isin(problem.hierarchy.parents, np.flatnonzero(~kept))
+    kept &= ~np.isin(hierarchy.parents, np.flatnonzero(~kept))
     without = counts * kept  # the others occur nowhere
     pattern, graph = np.nonzero(without.T)
     offsets = np.concatenate([[0], np.cumsum((without > 0).sum(axis=0))]).astype(np.int64)
@@ -71,27 +79,30 @@ def test_patterns_of_no_graph_change_nothing():
         offsets,
         graph.astype(np.int32),
         without.T[pattern, graph].astype(np.int32),
-        problem.hierarchy.level_offsets.astype(np.int64),
+        hierarchy.level_offsets.astype(np.int64),
         np.arange(3),
         np.full(len(counts), 10),
         np.zeros((len(counts), 3), dtype=np.int64),
         np.ones(3),
     )
-    whole = replace(problem, features=PairFeatures.of_counts(histograms))
-    part = replace(
+    whole = _with_patterns(problem, features=PairFeatures.of_counts(histograms))
+    part = _with_patterns(
         problem,
         features=PairFeatures.of_counts(histograms.select_patterns(kept)),
-        hierarchy=problem.hierarchy.restricted(kept),
+        hierarchy=hierarchy.restricted(kept),
     )
     few = _parameters(part)
-    many = few.spread(kept)
-    np.testing.assert_allclose(whole.weights(many)[kept], part.weights(few))
+    many = few.spread([kept])
+    for one, other in zip(many.restricted([kept]).terms[0], few.terms[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    weights = whole.terms[0].weights(many.terms[0])
+    np.testing.assert_allclose(weights[kept], part.terms[0].weights(few.terms[0]))
     (value, gradient), (expected, slopes) = (
         Evidence(part)(few, "branches"),
         Evidence(whole)(many, "branches"),
     )
     assert value == pytest.approx(expected, rel=1e-12)
-    n_fixed = N_SCALES + problem.hierarchy.n_groups
+    n_fixed = problem.n_scales + hierarchy.n_groups
     np.testing.assert_allclose(gradient[:n_fixed], slopes[:n_fixed])
     np.testing.assert_allclose(gradient[n_fixed:], slopes[n_fixed:][kept])
     assert (slopes[n_fixed:][~kept] == 0.0).all()
@@ -100,20 +111,18 @@ def test_patterns_of_no_graph_change_nothing():
 def _with_cells(n=14, n_columns=1):
     """The second and the third level share a weight, and their patterns do not deviate."""
     problem, counts = _problem(n=n, n_columns=n_columns)
-    before = problem.hierarchy
+    before = problem.terms[0].hierarchy
     parents = np.where(before.parents < 3, -1, before.parents)  # cells refine only cells
     hierarchy = PatternHierarchy(
         before.level_offsets, parents, np.array([0, 1, 1]), np.array([1.0, 0.5, 0.5]), 3
     )
-    return replace(problem, hierarchy=hierarchy), counts
+    return _with_patterns(problem, hierarchy=hierarchy), counts
 
 
 def _with_covariates(n=14, n_columns=1):
     problem, counts = _problem(n=n, n_columns=n_columns)
-    problem = replace(problem, covariates=np.random.default_rng(7).normal(size=(n, 3)))
-    parameters = _parameters(problem)
-    scales = np.concatenate([parameters.scales, np.log([0.8, 1.4])])
-    return problem, parameters._replace(scales=scales), counts
+    numbers = NumbersTerm(np.random.default_rng(7).normal(size=(n, 3)))
+    return replace(problem, terms=(*problem.terms, numbers)), counts
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
@@ -127,25 +136,23 @@ def test_value_by_the_twin_and_gradient_by_finite_differences(
     """Cells with a matrix per level, and with lists where these take too much memory."""
     if kind == "lists":
         monkeypatch.setattr(levels, "_MOST_BYTES", 0)
-    if kind == "covariates":
-        problem, parameters, counts = _with_covariates(n_columns=n_columns)
-    else:
-        problem, counts = (_problem if kind == "plain" else _with_cells)(n_columns=n_columns)
-        parameters = _parameters(problem)
+    made = {"plain": _problem, "covariates": _with_covariates}.get(kind, _with_cells)
+    problem, counts = made(n_columns=n_columns)
+    parameters = _parameters(problem)
     if learned == "depths":
-        parameters = parameters._replace(deviations=0.0 * parameters.deviations)
+        still = parameters.terms[0]._replace(deviations=0.0 * parameters.terms[0].deviations)
+        parameters = parameters._replace(terms=(still, *parameters.terms[1:]))
     value, gradient = Evidence(problem)(parameters, learned)
-    spreads = evidence.LOGIT_SPREAD, evidence.SCALE_SPREAD
-    expected = naive.objective(problem, parameters, counts, *spreads, JITTER, problem.covariates)
+    expected = naive.objective(problem, parameters, counts, LOGIT_SPREAD, USUAL_NOISE, JITTER)
     assert value == pytest.approx(expected, rel=1e-10)
-    vector, step = parameters.vector(problem.n_free(learned)), 1e-5
+    vector, step = problem.vector(parameters, learned), 1e-5
     assert gradient.shape == vector.shape
     if kind in ("cells", "lists"):
         n_levels, n_free = (learned != "uniform") * 2, (learned == "branches") * 3
-        assert len(vector) == N_SCALES + n_levels + n_free
+        assert len(vector) == problem.n_scales + n_levels + n_free
     for k, shift in enumerate(step * np.eye(len(vector))):
         ahead, behind = (
-            Evidence(problem)(parameters.replaced(vector + move), learned)[0]
+            Evidence(problem)(problem.replaced(parameters, vector + move, learned), learned)[0]
             for move in (shift, -shift)
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)

@@ -20,8 +20,9 @@ from treelens.gp.landmarks import (
     posterior_through_landmarks,
 )
 from treelens.gp.posterior import solve_upper
-from treelens.kernels.gram import MixtureKernel, MixtureScales
-from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
+from treelens.kernels.base import SumKernel, Term
+from treelens.kernels.mixture import TanimotoL1
+from treelens.patterns.histograms import Features, GraphViews, PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 
 N, N_NEW = 60, 10
@@ -79,10 +80,8 @@ def _graphs(n=150):
     graphs = random_collection(np.random.default_rng(1), n, max_nodes=12)
     histograms = PatternHistograms.from_colors(*PatternVocabulary.fit(graphs, 2))
     pairs = PairFeatures.of_counts(histograms)
-    weights = np.ones(pairs.n_patterns)
-    return MixtureKernel(weights, MixtureScales(2.0, 0.05, 1.0, 0.5)), Features(
-        pairs, pairs.diagonal(weights)
-    )
+    kernel = SumKernel((Term(TanimotoL1(2.0, 0.05, 0.5), 1.0),))
+    return kernel, GraphViews((Features.of(pairs),))
 
 
 def _doubt(kernel, landmarks, noise, targets):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from strategies import random_collection
-from treelens.gp.choice import TrainingData
-from treelens.gp.evidence import Evidence, starting_parameters
+from treelens.gp.data import CountedView, TrainingData
+from treelens.gp.evidence import Evidence
 from treelens.gp.levels import LevelSums
 from treelens.gp.posterior import ScaledTargets
 from treelens.patterns.forest import PatternForest
@@ -23,12 +23,13 @@ def data():
     graphs = replace(graphs, node_attributes=values, attribute_names=("x", "y"))
     forest, colors = PatternForest.fit(graphs, 2, ("labels", "labels+edges"), attributes=True)
     targets = ScaledTargets.standardized(rng.normal(size=(300, 1)), np.ones(300), None)
-    return TrainingData(forest, forest.count(colors), targets)
+    return TrainingData(CountedView(forest, forest.count(colors)), targets)
 
 
 def _shared(data, positions):
-    features = PairFeatures.of_counts(data.histograms.select_graphs(positions))
-    return LevelSums.of(features, data.hierarchy.group_of, positions=positions)
+    view = data.patterns
+    features = PairFeatures.of_counts(view.histograms.select_graphs(positions))
+    return LevelSums.of(features, view.hierarchy.group_of, positions=positions)
 
 
 def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
@@ -45,20 +46,21 @@ def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
 def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
     positions = np.arange(0, 300, 2)
     assert _shared(data, np.arange(250)).among(np.arange(300)) is None
-    sharing = replace(data, shared=_shared(data, positions))
+    sharing = replace(data, patterns=replace(data.patterns, shared=_shared(data, positions)))
     results = []
     for each in (data, sharing):
-        problem, present = each.problem(positions[5:], depth)
-        assert (problem.levels is None) == (each is data)
-        start = starting_parameters(problem).spread(present)
+        problem, (present,) = each.problem(positions[5:], depth)
+        (term,) = problem.terms
+        assert (term.levels is None) == (each is data)
         rng = np.random.default_rng(2)
         deviations = rng.normal(size=len(present)) * (learned == "branches")
-        deviations[data.forest.n_deviating :] = 0.0
-        parameters = start._replace(
-            level_logits=rng.normal(size=len(start.level_logits)), deviations=deviations[present]
-        )
+        deviations[data.patterns.forest.n_deviating :] = 0.0
+        logits = rng.normal(size=term.n_groups)
+        own = term.start._replace(level_logits=logits, deviations=deviations[present])
+        parameters = problem.start._replace(terms=(own,))
         value, gradient = Evidence(problem)(parameters, learned)
-        free = np.concatenate([np.ones(problem.n_free("depths"), bool), present])
+        n_first = len(problem.vector(parameters, "depths"))
+        free = np.concatenate([np.ones(n_first, bool), present])
         spread = np.zeros(len(free))
         spread[np.flatnonzero(free)[: len(gradient)]] = gradient
         results.append((value, spread, problem.kernel_matrix(parameters)))

@@ -5,12 +5,14 @@ import pytest
 from scipy import sparse
 
 from devices import SIMULATED, needs_device, small_blocks  # noqa: F401
+from treelens.kernels.base import Term
 from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.gram import MixtureScales, mixture_kernel, pair_sums
-from treelens.patterns.histograms import PairFeatures
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import TanimotoL1
+from treelens.patterns.histograms import Features, PairFeatures
 
 pytestmark = pytest.mark.interpreted
-SCALES = MixtureScales(1.3, 0.2, 1.7, 0.6)
+TERM = Term(TanimotoL1(1.3, 0.2, 0.6), 1.7)
 
 
 def _features(n, n_patterns, seed):
@@ -21,14 +23,14 @@ def _features(n, n_patterns, seed):
     return PairFeatures.of_rows(table, np.array([0, n_patterns]), True)
 
 
-def device_kernel(device, left, right, weights, scales):
+def device_kernel(device, left, right, weights, term):
     """The mixture kernel between two sides, on the device."""
     support = np.diff(right.lists.offsets)
     rows = put_rows(device, left.rows, support)
     lists = put_lists(device, right.lists, right.n_graphs)
     sums = device_sums(device, rows, lists, weights)
     own, other = (device.put(side.diagonal(weights)) for side in (left, right))
-    return device_mixture(scales, sums, own, other, out=sums)
+    return device_mixture(term, sums, own, other, out=sums)
 
 
 @needs_device
@@ -38,9 +40,8 @@ def test_the_kernel_between_two_sides(shape):
     left, right = (_features(n, 9, seed) for seed, n in enumerate(shape))
     weights = np.random.default_rng(5).uniform(size=9)
     device = Device.open("cuda")
-    found = device.get(device_kernel(device, left, right, weights, SCALES))
-    sums = pair_sums(left, right, weights)
-    expected = mixture_kernel(SCALES, sums, left.diagonal(weights), right.diagonal(weights))
+    found = device.get(device_kernel(device, left, right, weights, TERM))
+    expected = TERM.matrix(Features.of(left, weights), Features.of(right, weights))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

@@ -6,10 +6,12 @@ import pytest
 from kernels.test_gram import ATOL, dense_rows, tables_of
 from naive.kernels import nearest
 from strategies import histograms_of, random_collection
-from treelens.kernels.gram import MixtureKernel, MixtureScales, pair_sums
+from treelens.kernels.base import Term
+from treelens.kernels.gram import pair_sums
+from treelens.kernels.mixture import TanimotoL1
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel, l1_distance, nearest_graphs
-from treelens.patterns.histograms import Features, PairFeatures, select_features
+from treelens.patterns.histograms import Features, PairFeatures
 
 pytestmark = pytest.mark.interpreted
 GAMMA = 0.7
@@ -72,17 +74,17 @@ def weighed():
     weights = rng.choice([0.0, 1.0, 2.0], histograms.n_patterns)
     pairs = PairFeatures.of_counts(histograms)
     twice = np.concatenate([np.arange(30), np.arange(0, 30, 4)])
-    return select_features(Features(pairs, pairs.diagonal(weights)), twice), weights
+    return Features.of(pairs, weights).select(twice), weights
 
 
 @pytest.mark.parametrize("k", [1, 5, 100])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_like_sorting_everything(weighed, k, n_jobs):
     features, weights = weighed
-    some = select_features(features, np.arange(0, 30, 3))
+    some = features.select(np.arange(0, 30, 3))
     sums = pair_sums(some.pairs, features.pairs, weights)
     expected = nearest(sums, some.diagonal, features.diagonal, k, [-1] * 10)
-    found = nearest_graphs(some, features, weights, k, n_jobs=n_jobs)
+    found = nearest_graphs(some, features, k, n_jobs=n_jobs)
     pairs = [list(zip(p.tolist(), s.tolist(), strict=True)) for p, s in zip(*found, strict=True)]
     assert pairs == expected
 
@@ -92,17 +94,17 @@ def test_a_graph_is_not_its_own_neighbour(weighed):
     n = features.pairs.n_graphs
     sums, own = pair_sums(features.pairs, features.pairs, weights), np.arange(n)
     expected = nearest(sums, features.diagonal, features.diagonal, n, own.tolist())
-    found = nearest_graphs(features, features, weights, n, own)
+    found = nearest_graphs(features, features, n, own)
     assert found.positions.tolist() == [[j for j, _ in row] for row in expected]
     assert found.positions.shape == (n, n - 1)
-    alone = select_features(features, np.array([3]))
-    found = nearest_graphs(alone, alone, weights, 5, np.array([0]))
+    alone = features.select(np.array([3]))
+    found = nearest_graphs(alone, alone, 5, np.array([0]))
     assert found.positions.shape == found.similarity.shape == (1, 0)
 
 
 # --- the mixture kernel -------------------------------------------------------------------------
 
-SCALES = MixtureScales(gamma=1.7, rho=0.3, amplitude=2.5, share=0.6)
+TERM = Term(TanimotoL1(gamma=1.7, rho=0.3, share=0.6), amplitude=2.5)
 
 
 @pytest.fixture(scope="module")
@@ -112,22 +114,23 @@ def counted():
     histograms = histograms_of(random_collection(rng, 25))
     weights = rng.uniform(0.1, 3.0, histograms.n_patterns)
     pairs = PairFeatures.of_counts(histograms)
-    return histograms.to_sparse().toarray(), weights, Features(pairs, pairs.diagonal(weights))
+    return histograms.to_sparse().toarray(), weights, Features.of(pairs, weights)
 
 
-def by_formula(left, right, weights, scales):
+def by_formula(left, right, weights, term):
+    kernel = term.kernel
     shared = float(weights @ np.minimum(left, right))
     total = float(weights @ np.maximum(left, right))
     tanimoto = shared / total if total else 1.0
     distance = float(weights @ np.abs(left - right))
-    near = scales.share * np.exp(-scales.gamma * (1 - tanimoto))
-    return scales.amplitude * (near + (1 - scales.share) * np.exp(-scales.rho * distance))
+    near = kernel.share * np.exp(-kernel.gamma * (1 - tanimoto))
+    return term.amplitude * (near + (1 - kernel.share) * np.exp(-kernel.rho * distance))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_values_are_those_of_the_formula(counted, n_jobs):
     table, weights, features = counted
-    some = select_features(features, np.arange(0, 25, 3))
-    found = MixtureKernel(weights, SCALES).matrix(some, features, n_jobs)
-    expected = [[by_formula(a, b, weights, SCALES) for b in table] for a in table[::3]]
+    some = features.select(np.arange(0, 25, 3))
+    found = TERM.matrix(some, features, n_jobs)
+    expected = [[by_formula(a, b, weights, TERM) for b in table] for a in table[::3]]
     np.testing.assert_allclose(found, expected, rtol=1e-12)

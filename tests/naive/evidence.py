@@ -9,25 +9,23 @@ def sum_of_minima(weights, counts, i, j):
     return sum(w * min(a, b) for w, a, b in zip(weights, counts[i], counts[j], strict=True))
 
 
-def mixture(scales, shared, own, other):
-    """One kernel value from three sums."""
+def mixture(term, shared, own, other):
+    """One covariance from three sums."""
+    kernel = term.kernel
     union = own + other - shared
     tanimoto = shared / union if union > 0 else 1.0
     distance = max(own + other - 2 * shared, 0.0)
-    near = math.exp(-scales.gamma * (1 - tanimoto))
-    far = math.exp(-scales.rho * distance)
-    return scales.amplitude * (scales.share * near + (1 - scales.share) * far)
+    near = math.exp(-kernel.gamma * (1 - tanimoto))
+    far = math.exp(-kernel.rho * distance)
+    return term.amplitude * (kernel.share * near + (1 - kernel.share) * far)
 
 
-def kernel_matrix(scales, weights, counts):
+def kernel_matrix(term, weights, counts):
     n = len(counts)
     own = [sum_of_minima(weights, counts, i, i) for i in range(n)]
     return np.array(
         [
-            [
-                mixture(scales, sum_of_minima(weights, counts, i, j), own[i], own[j])
-                for j in range(n)
-            ]
+            [mixture(term, sum_of_minima(weights, counts, i, j), own[i], own[j]) for j in range(n)]
             for i in range(n)
         ]
     )
@@ -65,17 +63,22 @@ def gaussian_matrix(amplitude, length, table):
     )
 
 
-def objective(problem, parameters, counts, logit_spread, scale_spread, jitter, table=None):
-    """The objective by NumPy's own determinant and solver."""
-    deviations = parameters.deviations / math.sqrt(problem.strength)
-    weights = weights_of(problem.hierarchy, parameters.level_logits, deviations)
-    scales = parameters.kernel_scales()
-    matrix = kernel_matrix(scales, weights, counts)
-    matrix += np.diag(parameters.noise * problem.noise_factors + jitter * scales.amplitude)
-    if table is not None:
-        matrix += gaussian_matrix(*np.exp(parameters.scales[5:]), table)
+def objective(problem, parameters, counts, spread, usual_noise, jitter):
+    """The objective by NumPy's own determinant and solver; all priors have the same spread."""
+    patterns, own = problem.terms[0], parameters.terms[0]
+    deviations = own.deviations / math.sqrt(patterns.strength)
+    weights = weights_of(patterns.hierarchy, own.level_logits, deviations)
+    term = patterns.term(own)
+    matrix, variance = kernel_matrix(term, weights, counts), term.amplitude
+    prior = patterns.strength * (deviations**2).sum()
+    prior += ((own.level_logits / spread) ** 2).sum()
+    prior += ((parameters.log_noise - math.log(usual_noise)) / spread) ** 2
+    for numbers, found in zip(problem.terms[1:], parameters.terms[1:], strict=True):
+        length, amplitude = np.exp(found.scales)
+        matrix += gaussian_matrix(amplitude, length, numbers.numbers)
+        variance += amplitude
+    for each, found in zip(problem.terms, parameters.terms, strict=True):
+        prior += (((found.scales - each.usual_scales) / spread) ** 2).sum()
+    matrix += np.diag(parameters.noise * problem.noise_factors + jitter * variance)
     fit = np.mean([y @ np.linalg.solve(matrix, y) for y in problem.targets.T])
-    prior = problem.strength * (deviations**2).sum()
-    prior += ((parameters.level_logits / logit_spread) ** 2).sum()
-    prior += (((parameters.scales - problem.usual_scales) / scale_spread) ** 2).sum()
     return 0.5 * (fit + np.linalg.slogdet(matrix)[1] + prior)

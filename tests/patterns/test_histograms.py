@@ -16,7 +16,6 @@ from treelens.patterns.histograms import (
     PAIR_KINDS,
     PairFeatures,
     PatternHistograms,
-    select_features,
 )
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -226,7 +225,7 @@ def test_the_diagonal_is_that_of_a_vocabulary_that_knows_all(graphs, kind, first
 def test_features_of_some_graphs_are_those_of_these_graphs_alone(graphs, kind):
     train, new = graphs
     ours, picked = extractor(train, kind), np.array([9, 2, 2, 11])
-    some = select_features(ours.refine(new).features, picked)
+    some = ours.refine(new).features.select(picked)
     alone = ours.refine(new[picked]).features
     np.testing.assert_allclose(some.diagonal, alone.diagonal)
     for part in ("rows", "lists"):

@@ -32,7 +32,7 @@ from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import known_graphs, smiles_of
-from treelens.patterns.forest import RefinedGraphs
+from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code
 
 STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
@@ -155,7 +155,7 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
     return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
 
 
-def _new_candidates(model: Any, graphs: GraphCollection, seen: RefinedGraphs) -> np.ndarray:
+def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np.ndarray:
     """Positions of graphs that are not in the training data and repeat no other."""
     measured, repeated = known_graphs(model.model_, graphs, seen)
     if measured.all():

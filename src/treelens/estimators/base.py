@@ -102,8 +102,7 @@ class FittedEstimator(GraphEstimator):
     @property
     def covariates_(self) -> list[str]:
         """Names of the covariates that the model was fitted with; an SVM has none."""
-        covariates = getattr(self._fitted_model, "covariates", None)
-        return [] if covariates is None else covariates.table.names
+        return self._fitted_model.covariate_names
 
     @property
     def _fitted_model(self) -> Any:
@@ -117,8 +116,8 @@ class FittedEstimator(GraphEstimator):
             model = self._fitted_model
             graphs = model.training.restored(model.recipe)
             if graphs is not None and self.covariates_:
-                covariates = model.covariates
-                graphs = graphs.with_data(covariates.table.decode(covariates.training))
+                numbers = model.numbers
+                graphs = graphs.with_data(numbers.table.decode(numbers.training))
             self._fitted_graphs = graphs
         return self._fitted_graphs
 

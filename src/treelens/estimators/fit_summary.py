@@ -23,7 +23,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.targets import limits_in_words
-from treelens.patterns.histograms import select_features
 from treelens.targets import positive_code
 
 _MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
@@ -127,17 +126,17 @@ def _svc_summary(model: Any) -> dict[str, Any]:
 def covariate_facts(model: Any) -> dict[str, Any] | None:
     """Return how much covariates and structure add to the fitted values; None without any."""
     fitted = model.model_
-    if fitted.covariates is None:
+    if fitted.numbers is None:
         return None
     some = np.random.default_rng(0).permutation(fitted.training.histograms.n_graphs)
-    graphs = select_features(fitted.training_graphs, some[:_MOST_GRAPHS])
+    graphs = fitted.training_graphs.select(some[:_MOST_GRAPHS])
     added = fitted.from_covariates(graphs)  # (n, n_columns)
     whole = fitted.kernel_rows(graphs, model._n_jobs()) @ fitted.coefficients.T
     return {
-        "names": fitted.covariates.table.names,
+        "names": fitted.covariate_names,
         "spread": float(added.std(axis=0).mean()),
         "spread_of_structure": float((whole - added).std(axis=0).mean()),
-        "length": fitted.covariates.scales.length,
+        "length": fitted.kernel.terms[1].kernel.length,
     }
 
 
@@ -265,15 +264,13 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
         sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
         return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
     fitted = model.model_
-    forest, scales = fitted.weighted.forest, fitted.scales
+    forest, term = fitted.weighted.forest, fitted.patterns_term
     weights = fitted.weighted.level_weights.tolist()
     levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
     return {
         "kernel": {
-            "gamma": scales.gamma,
-            "rho": scales.rho,
-            "amplitude": scales.amplitude,
-            "share": scales.share,
+            **term.kernel.values,
+            "amplitude": term.amplitude,
             "noise": fitted.noise,
             "weights": model.best_weights_,
             "depth": model.best_depth_,

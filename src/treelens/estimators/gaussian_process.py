@@ -16,8 +16,9 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
-from treelens.gp.choice import FEWEST, LearningSample, TrainingData, sample_for
+from treelens.gp.choice import FEWEST, LearningSample, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
+from treelens.gp.data import CountedView, NumbersView, TrainingData
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     Described,
@@ -30,7 +31,7 @@ from treelens.gp.fitting import (
     landmarks_for,
     learning_gain,
 )
-from treelens.gp.model import Domain, EvidenceRecord, FittedGP, feature_blocks
+from treelens.gp.model import Domain, EvidenceRecord, FittedGP, view_blocks
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
@@ -196,17 +197,17 @@ class GaussianProcessEstimator(FittedEstimator):
             y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight
         )
         known = self._training_targets(targets)
-        encoded = None
+        numbers = None
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
             table = CovariateTable.fit(graphs, names)
-            encoded = table, table.encode(graphs)
+            numbers = NumbersView(table, table.encode(graphs))
         exact_size = self.exact_size
         if self.device != "cpu" and exact_size == _EXACT_SIZE:  # as many as the GPU holds
             from treelens.gp.device import largest_on_device
 
             exact_size = max(exact_size, largest_on_device(self.device) or 0)
-        fitted = self._condition(graphs, known, exact_size, encoded)
+        fitted = self._condition(graphs, known, exact_size, numbers)
         if known.noise is not None:
             n_jobs = self._n_jobs()
             fitted, scaled = with_known_noise(fitted, known.noise, known.targets, n_jobs)
@@ -249,7 +250,7 @@ class GaussianProcessEstimator(FittedEstimator):
         graphs: GraphCollection,
         known: TrainingTargets,
         exact_size: int,
-        covariates: tuple[CovariateTable, np.ndarray] | None = None,
+        numbers: NumbersView | None = None,
         descriptors: bool = True,
     ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
@@ -262,18 +263,15 @@ class GaussianProcessEstimator(FittedEstimator):
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
         codes = None if known.classes is None else known.given
-        table, numbers = (None, None) if covariates is None else covariates
         depth = None if isinstance(self.depth, str) else self.depth
         deepest = _MAX_DEPTH if depth is None else depth
         with progress_ticks(self.progress, "Learning the weights") as tick:
             forest, colors = self._fit_patterns(graphs, deepest, n_jobs)
             data = TrainingData(
-                forest,
-                forest.count(colors),
+                CountedView(forest, forest.count(colors), self.prior_strength, n_jobs),
                 known.targets,
                 codes,
                 numbers,
-                self.prior_strength,
                 n_jobs,
                 self.device,
                 self.max_steps,
@@ -281,8 +279,7 @@ class GaussianProcessEstimator(FittedEstimator):
             )
             fitted = fit_gaussian_process(
                 data,
-                covariates=table,
-                described=self._described(graphs, table, sample) if descriptors else None,
+                described=self._described(graphs, numbers, sample) if descriptors else None,
                 descriptors=self.descriptors,
                 weights=self.weights,
                 depth=depth,
@@ -316,7 +313,7 @@ class GaussianProcessEstimator(FittedEstimator):
         return PatternForest.fit(graphs, depth, ordered, n_jobs, attributes=attributes)
 
     def _described(
-        self, graphs: GraphCollection, covariates: CovariateTable | None, sample: LearningSample
+        self, graphs: GraphCollection, given: NumbersView | None, sample: LearningSample
     ) -> Described | None:
         """Return covariates and descriptors together; None where there are no descriptors."""
         molecules = {"smiles", "mol"} & set(graphs.graph_data)
@@ -327,14 +324,17 @@ class GaussianProcessEstimator(FittedEstimator):
             return None
         positions = sample.positions
         table, described = compact_descriptors(graphs[positions])
-        if covariates is not None:
-            table = covariates.joined(table)
+        if given is not None:
+            table = given.table.joined(table)
         some = table.encode(described)
         if len(positions) == len(graphs):
-            return Described(table, some, lambda: some)
+            whole = NumbersView(table, some)
+            return Described(whole, lambda: whole)
         numbers = np.zeros((len(graphs), some.shape[1]))
         numbers[positions] = some  # all that the choice needs
-        return Described(table, numbers, lambda: table.encode(graphs))
+        return Described(
+            NumbersView(table, numbers), lambda: NumbersView(table, table.encode(graphs))
+        )
 
     @property
     def uses_descriptors_(self) -> bool:
@@ -475,9 +475,10 @@ class GaussianProcessEstimator(FittedEstimator):
             raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
         graphs, n_jobs = self._new_graphs(X), self._n_jobs()
         model, training = self.model_, self._fitted_model.training
+        trained = model.training_graphs.patterns
         parts = [
-            nearest_graphs(block, model.training_graphs, model.weights, n_neighbors, n_jobs=n_jobs)
-            for block in feature_blocks(model.refine(graphs, n_jobs).features, len(graphs))
+            nearest_graphs(block.patterns, trained, n_neighbors, n_jobs=n_jobs)
+            for block in view_blocks(model.refine(graphs, n_jobs).features, len(graphs))
         ]
         near = np.concatenate([part.positions for part in parts])  # (n_graphs, n_neighbors)
         positions = near.ravel()

@@ -190,7 +190,7 @@ class WLSubtree(GraphKernel):
         histograms = self._extractor.count(colors)
         self.weights_ = self._learn_weights(histograms, y)
         pairs = self._extractor.pairs(histograms)
-        return Features(pairs, pairs.diagonal(self._weights()))
+        return Features.of(pairs, self._weights())
 
     def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
         """Return one weight per pattern: ones, the user's, or learned."""
@@ -363,7 +363,7 @@ class WassersteinWL(WLSubtree):
         extractor = replace(self._extractor, forest=forest)
         weights = self._extended_weights(forest)
         pairs = [extractor.pairs(extractor.count(colors)) for colors in colored]
-        sides = [Features(each, each.diagonal(weights)) for each in pairs]
+        sides = [Features.of(each, weights) for each in pairs]
         # no distance is negative
         offset = max(self._offset(), *(float(side.diagonal.max()) for side in sides))
         right = None if Y is None else sides[1]

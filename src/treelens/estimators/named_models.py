@@ -59,7 +59,7 @@ def prediction_table(
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + suffix] = found.from_covariates[:, 0]
     if has_domain:
-        around = model.domain_.around(found.graphs.features, model._n_jobs())
+        around = model.domain_.around(found.graphs.patterns.features, model._n_jobs())
         expected = expected_error(np.sqrt(found.variance), around)
         columns |= {
             "in_domain": model.domain_.holds(expected, around),

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.explain.effects import effects_of_graphs, outputs_of, selected, slopes_of
+from treelens.explain.effects import effects_of_graphs, outputs_of, slopes_of
 from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.descriptors import PREFIX
@@ -182,7 +182,7 @@ def explain(
     assert training is not None
     found = model.decide(graphs) if found is None else found
     one = graphs[index : index + 1]
-    seen = selected(found.graphs, np.array([index])) if len(graphs) > 1 else found.graphs
+    seen = found.graphs.select(np.array([index])) if len(graphs) > 1 else found.graphs
     (row, sign, _), *others = outputs_of(expansion.classes, class_label)
     label = predicted = None
     if expansion.classes is not None:
@@ -192,8 +192,9 @@ def explain(
         predicted = expansion.classes[code]
     beside = found.from_covariates
     covariates = 0.0 if beside is None else sign * float(beside[index, row])
-    names = [] if beside is None else model.covariates.table.names  # type: ignore[attr-defined]
-    kinds = {"descriptors" if name.startswith(PREFIX) else "covariates" for name in names}
+    kinds = {
+        "descriptors" if name.startswith(PREFIX) else "covariates" for name in model.covariate_names
+    }
     effects = effects_of_graphs(expansion, one, row, seen=seen)
     ids, values = effects.rows.indices, sign * effects.rows.values  # (n_found,)
     by_node, by_edge = spread_over_graph(
@@ -229,7 +230,11 @@ def explain(
         values[order],
         expansion,
         partial(
-            _neighbor_table, model, seen.features, sign * expansion.coefficients[row], n_neighbors
+            _neighbor_table,
+            model,
+            seen.patterns.features,
+            sign * expansion.coefficients[row],
+            n_neighbors,
         ),
     )
 
@@ -238,7 +243,7 @@ def _neighbor_table(
     model: FittedModel, graph: Features, coefficients: np.ndarray, n_neighbors: int
 ) -> pd.DataFrame:
     assert model.training is not None
-    near = nearest_graphs(graph, model.training_graphs, model.weights, n_neighbors)
+    near = nearest_graphs(graph, model.training_graphs.patterns, n_neighbors)
     positions = near.positions[0]
     contributions = np.zeros(len(model.training.targets))
     kernel = slopes_of(model.expansion, graph).end[0]

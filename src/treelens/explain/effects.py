@@ -43,15 +43,17 @@ from scipy import sparse
 from treelens.explain import _compiled
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import MixtureKernel, interleaved, mirrored, pair_sums
+from treelens.kernels.base import Term
+from treelens.kernels.gram import interleaved, mirrored, pair_sums
+from treelens.kernels.mixture import TanimotoL1
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.forest import RefinedGraphs
+from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import (
     Features,
+    GraphViews,
     PairFeatures,
     SparseRows,
     graph_keys,
-    select_features,
 )
 from treelens.targets import positive_code
 
@@ -85,7 +87,8 @@ class PathSlopes(NamedTuple):
 
 def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> PathSlopes:
     """Kernel values of graphs with the basis and their slopes in the two sums."""
-    kernel, basis, rows = expansion.kernel, expansion.basis.pairs, graphs.pairs.rows
+    own, kernel, rows = expansion.basis.patterns, expansion.kernel, graphs.pairs.rows
+    basis = own.pairs
     if len(rows) == 1:  # looks at the patterns of this graph only
         weights = expansion.weights[rows.indices][None, :] * graphs.pairs.scale
         shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
@@ -93,9 +96,9 @@ def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> 
         shared = pair_sums(graphs.pairs, basis, expansion.weights, n_jobs=n_jobs)
     known = graphs.pairs.diagonal(expansion.weights)
     unseen = np.maximum(graphs.diagonal - known, 0.0)
-    sums = KernelSums(shared, known, unseen, expansion.basis.diagonal)
-    if isinstance(kernel, MixtureKernel):
-        return mixture_slopes(sums, *kernel.scales.as_tuple(), n_jobs=n_jobs)
+    sums = KernelSums(shared, known, unseen, own.diagonal)
+    if isinstance(kernel, Term) and isinstance(kernel.kernel, TanimotoL1):
+        return mixture_slopes(sums, kernel.kernel, kernel.amplitude, n_jobs)
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
 
 
@@ -110,14 +113,10 @@ def _shared_patterns(
 
 
 def mixture_slopes(
-    sums: KernelSums,
-    gamma: float,
-    rho: float,
-    amplitude: float = 1.0,
-    share: float = 1.0,
-    n_jobs: int = 1,
+    sums: KernelSums, kernel: TanimotoL1, amplitude: float = 1.0, n_jobs: int = 1
 ) -> PathSlopes:
     """``amplitude (share exp(-gamma (1 - T)) + (1 - share) exp(-rho (A + B - 2 S)))``."""
+    gamma, rho, share = kernel.gamma, kernel.rho, kernel.share
     n = _FEW_NODES if gamma <= _SMALL_GAMMA and len(sums.shared) > 1 else _MANY_NODES
     nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
     rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
@@ -178,9 +177,9 @@ def _cosine(sums: KernelSums) -> PathSlopes:
 
 PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {
     "wwl": _exponential,
-    "laplacian": lambda sums: mixture_slopes(sums, 0.0, 0.5 * sums.gamma, share=0.0),
+    "laplacian": lambda sums: mixture_slopes(sums, TanimotoL1(0.0, 0.5 * sums.gamma, 0.0)),
     "tanimoto": _tanimoto,
-    "tanimoto-rbf": lambda sums: mixture_slopes(sums, sums.gamma, 0.0),
+    "tanimoto-rbf": lambda sums: mixture_slopes(sums, TanimotoL1(sums.gamma, 0.0, 1.0)),
     **dict.fromkeys(("wl-oa", "wl-subtree", "wwl-linear"), _linear),
     "wl-subtree-cosine": _cosine,
 }
@@ -195,7 +194,7 @@ class GraphEffects:
 
     expansion: KernelExpansion
     graphs: GraphCollection
-    seen: RefinedGraphs
+    seen: SeenGraphs
     rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
     base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
@@ -209,7 +208,7 @@ class GraphEffects:
         graph_of_node = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
         owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
         keys = owner * n_patterns + rows.indices  # ascending
-        colors = self.seen.colors.colors[expansion.first_level :]
+        colors = self.seen.patterns.colors.colors[expansion.first_level :]
         starts = expansion.forest.level_offsets[expansion.first_level : -1]
         patterns = colors + (starts - expansion.first_pattern)[:, None]
         found = np.searchsorted(keys, graph_of_node * n_patterns + patterns)
@@ -229,15 +228,6 @@ class GraphEffects:
     def phi(self) -> np.ndarray:
         """What the patterns centred at each node add, shape (n_nodes,)."""
         return self.shares.sum(axis=0)
-
-
-def selected(seen: RefinedGraphs, positions: np.ndarray) -> RefinedGraphs:
-    """Some of the refined graphs."""
-    return RefinedGraphs(
-        seen.colors.select_graphs(positions),
-        seen.histograms.select_graphs(positions),
-        select_features(seen.features, positions),
-    )
 
 
 def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
@@ -273,7 +263,7 @@ def effects_of_graphs(
     graphs: GraphCollection,
     output: int = 0,
     n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
+    seen: SeenGraphs | None = None,
     inverse: np.ndarray | None = None,
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns.
@@ -288,7 +278,8 @@ def effects_of_graphs(
         known: dict[bytes, list[int]] = defaultdict(list)
         for index, key in enumerate(graph_keys(expansion.basis)):
             known[key].append(index)
-        keys = zip(seen.histograms.unseen.sum(axis=1), graph_keys(seen.features), strict=True)
+        n_new = seen.patterns.histograms.unseen.sum(axis=1)
+        keys = zip(n_new, graph_keys(seen.features), strict=True)
         copies = [() if n_unseen else tuple(known.get(key, ())) for n_unseen, key in keys]
     alpha = expansion.coefficients[output]
 
@@ -303,21 +294,22 @@ def effects_of_graphs(
                 row[group] = 0.0
         return found
 
-    values, ends = _divided(expansion, seen.features, coefficients, n_jobs)
-    rows = replace(seen.features.pairs.rows, values=values)
+    features = seen.patterns.features
+    values, ends = _divided(expansion, features, coefficients, n_jobs)
+    rows = replace(features.pairs.rows, values=values)
     base, decisions = (float(expansion.intercepts[output]) + ends).T
     return GraphEffects(expansion, graphs, seen, rows, base, decisions, copies)
 
 
 def effects_of_patterns(
-    expansion: KernelExpansion, graphs: Features, n_jobs: int = 1
+    expansion: KernelExpansion, views: GraphViews, n_jobs: int = 1
 ) -> sparse.csr_array:
     """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns)."""
     # Of more than two classes, to the one with the largest decision value.
-    coefficients = expansion.coefficients
+    coefficients, graphs = expansion.coefficients, views.patterns
     output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
     if len(coefficients) > 1:
-        kernel = expansion.kernel.matrix(graphs, expansion.basis, n_jobs)
+        kernel = expansion.kernel.matrix(graphs, expansion.basis.patterns, n_jobs)
         output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
     values, _ = _divided(expansion, graphs, lambda k: coefficients[output[k]], n_jobs)
     rows = replace(graphs.pairs.rows, values=values)
@@ -331,7 +323,8 @@ def _divided(
     n_jobs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
-    basis, values, ends = expansion.basis.pairs, [np.empty(0)], np.zeros((graphs.pairs.n_graphs, 2))
+    basis, values = expansion.basis.patterns.pairs, [np.empty(0)]
+    ends = np.zeros((graphs.pairs.n_graphs, 2))
     for positions, part in feature_blocks(graphs, basis.n_graphs):
         alpha, slopes = coefficients(positions), slopes_of(expansion, part, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
@@ -365,7 +358,7 @@ def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray,
     n, size = graphs.pairs.n_graphs, max(_LEAST_ROWS, _BLOCK // max(n_basis, 1))
     for start in range(0, n, size):
         positions = np.arange(start, min(start + size, n))
-        yield positions, graphs if n <= size else select_features(graphs, positions)
+        yield positions, graphs if n <= size else graphs.select(positions)
 
 
 def jackknife_errors(
@@ -395,8 +388,8 @@ def _unit_effects(
     effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
 ) -> np.ndarray:
     """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
-    expansion, rows = effects.expansion, effects.seen.features.pairs.rows
-    basis = expansion.basis.pairs
+    expansion, features = effects.expansion, effects.seen.patterns.features
+    rows, basis = features.pairs.rows, expansion.basis.patterns.pairs
     per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
     jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
     for k, (nodes, node_weights) in enumerate(regions):
@@ -411,7 +404,7 @@ def _unit_effects(
             jobs[graph].append((k, share[rows.offsets[graph] : rows.offsets[graph + 1]]))
     units = np.zeros((len(regions), basis.n_graphs))
     chosen = np.array(sorted(jobs), dtype=np.int64)
-    some = select_features(effects.seen.features, chosen)
+    some = features.select(chosen)
     for positions, part in feature_blocks(some, basis.n_graphs):
         slopes = slopes_of(expansion, part, n_jobs)
         for place, graph in enumerate(chosen[positions].tolist()):

@@ -31,7 +31,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.forest import RefinedGraphs
+from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code
 
 N_FRAGMENTS = 40
@@ -141,7 +141,7 @@ def fragment_table(
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,
     n_jobs: int = 1,
-    seen: RefinedGraphs | None = None,
+    seen: SeenGraphs | None = None,
     smarts: bool = True,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
@@ -157,7 +157,7 @@ def fragment_table(
     size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
         effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
-        explained = ExplainedGraphs(expansion.forest, graphs, seen.colors, effects.phi)
+        explained = ExplainedGraphs(expansion.forest, graphs, seen.patterns.colors, effects.phi)
         fragments = search_fragments(explained, n_fragments, min_support)
         regions = [_sampled_region(explained, fragment) for fragment in fragments]
         errors = jackknife_errors(effects, regions, inverse, output, n_jobs).tolist()

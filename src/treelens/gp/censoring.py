@@ -39,7 +39,7 @@ from treelens.gp.posterior import (
     solve_upper,
 )
 from treelens.kernels.gram import mirrored
-from treelens.patterns.histograms import replicate_numbers, select_features
+from treelens.patterns.histograms import replicate_numbers
 
 if TYPE_CHECKING:
     from treelens.gp.fitting import FittedEvidence
@@ -214,16 +214,16 @@ class CensoredEvidence(Evidence):
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         value, gradient = super().__call__(parameters, learned)
-        limits, sites = self._limits(parameters), self._sites
+        limits, sites, noise = self._limits(parameters), self._sites, self.problem.n_scales - 1
         assert sites is not None
         total = sites.cavity_variance + sites.variance
         alpha = (sites.mean - sites.cavity_mean) / total
         # The Gaussian problem took the variances of sites for multiples of the noise's.
-        gradient[3] -= 0.5 * float((sites.variance * (1.0 / total - alpha**2)).sum())
+        gradient[noise] -= 0.5 * float((sites.variance * (1.0 / total - alpha**2)).sum())
         z = limits.scaled(sites.cavity_mean, sites.cavity_variance)
         share = limits.noise / (sites.cavity_variance + limits.noise)
         ratio = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
-        gradient[3] += 0.5 * float((ratio * z * share).sum())
+        gradient[noise] += 0.5 * float((ratio * z * share).sum())
         return value, gradient
 
     def _limits(self, parameters: EvidenceParameters) -> Limits:
@@ -234,11 +234,11 @@ class CensoredEvidence(Evidence):
         assert self._sites is not None
         return value - self._sites.log_ratio(self._limits(parameters)), factor, alpha
 
-    def _covariance(self, parameters: EvidenceParameters) -> np.ndarray:
+    def _covariance(self, parameters: EvidenceParameters, learned: str) -> np.ndarray:
         """Find the sites; their variances are on the diagonal, their means among the targets."""
         problem, limited = self.problem, self._limited
         problem.noise_factors[limited] = 0.0
-        upper = super()._covariance(parameters)
+        upper = super()._covariance(parameters, learned)
         prior = _given_exact(mirrored(upper.copy()), problem.targets[:, 0], limited, problem.n_jobs)
         limits = self._limits(parameters)
         self._sites = sites = fit_sites(limits, *prior, self._sites, problem.n_jobs)
@@ -266,7 +266,7 @@ def with_known_noise(
     if targets.limits is not None:
         measured = measured[targets.limits == 0]
     some = np.sort(np.random.default_rng(0).permutation(measured)[:_MOST])
-    part = select_features(graphs, some)
+    part = graphs.select(some)
     kernel = model.kernel.matrix(part, part, n_jobs)
     learned = most_likely_noise(kernel, known[some], targets.values[some], n_jobs)
     variances, typical = known + learned, learned + float(np.median(known))
@@ -274,7 +274,7 @@ def with_known_noise(
     if isinstance(model.posterior, ExactPosterior):
         among = model.kernel.matrix(graphs, graphs, n_jobs)
         found = Conditioned.fit(targets, among, typical, n_jobs)
-        copies = replicate_numbers(graphs.pairs.rows, graphs.covariates)
+        copies = replicate_numbers(graphs)
         left_out = found.leave_one_out(n_jobs, copies)
         used = targets.weights * (found.measured / found.noise)
         model = replace(model, noise=typical, sample_weights=used, posterior=found.posterior)

@@ -13,29 +13,19 @@ compared by log probability.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from treelens.gp.evidence import (
-    STAGES,
-    EvidenceParameters,
-    EvidenceProblem,
-    Tick,
-    maximise_evidence,
-)
-from treelens.gp.levels import LevelSums, PatternHierarchy
-from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
+from treelens.gp.data import TrainingData
+from treelens.gp.evidence import EvidenceParameters
+from treelens.gp.search import STAGES, maximise_evidence
 from treelens.models.predictions import calibrated, fit_slope
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import PairFeatures, PatternHistograms, replicate_numbers
 
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
 LARGEST_PART = 800
 FEWEST, _FEW, _MANY = 20, 400, 700
-_NOISE_FACTOR = 3.0  # between noise variances that are tried
 _FEWEST_RARE = 200  # fewer graphs than this tell too little about the scales of a kernel
 _RATIO = 3  # of a commoner class, at most so many graphs for one of the rarest
 
@@ -108,97 +98,6 @@ def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> Learning
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
-    """Counts of patterns and targets of the training graphs."""
-
-    forest: PatternForest
-    histograms: PatternHistograms
-    targets: ScaledTargets
-    codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
-    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
-    strength: float = 30.0  # of the prior on the deviations
-    n_jobs: int = 1
-    device: str = "cpu"
-    max_steps: int = 100  # of each stage of the search
-    tick: Tick = lambda what: None
-    shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
-
-    @cached_property
-    def hierarchy(self) -> PatternHierarchy:
-        return PatternHierarchy.of(self.forest)
-
-    @cached_property
-    def deviating(self) -> PatternHistograms:
-        """Counts of the patterns that may deviate from the weight of their level."""
-        forest = self.forest
-        return self.histograms.select_levels(forest.level_offsets[:-1] < forest.n_deviating)
-
-    @cached_property
-    def copies(self) -> np.ndarray | None:
-        """A number per graph that replicates share; None where no graph stands twice."""
-        return replicate_numbers(self.histograms.rows, self.covariates)
-
-    @property
-    def left_out_together(self) -> np.ndarray | None:
-        """Numbers that replicates of a measurement share.
-
-        Copies of a graph with a class are observations, drawn as new graphs will be: left out
-        together, they would say that the model knows nothing of graphs that it has seen.
-        """
-        return self.copies if self.codes is None else None
-
-    def problem(
-        self, positions: np.ndarray, depth: int | None = None
-    ) -> tuple[EvidenceProblem, np.ndarray]:
-        """Return the problem of some graphs, and the mask of the patterns it is about.
-
-        Patterns that these graphs lack do not change their marginal likelihood; those beyond
-        ``depth`` have no weight.
-        """
-        levels = None if self.shared is None else self.shared.among(positions)
-        histograms = self.histograms if levels is None else self.deviating
-        histograms = histograms.select_graphs(positions)
-        present = np.ones(self.forest.n_patterns, dtype=bool)
-        present[: histograms.n_patterns] = histograms.support > 0
-        if depth is not None:
-            n_patterns = np.diff(self.forest.level_offsets)
-            present &= np.repeat(self.forest.level_depths <= depth, n_patterns)
-        some = self.targets.select(positions)
-        problem = EvidenceProblem(
-            PairFeatures.of_counts(histograms.select_patterns(present[: histograms.n_patterns])),
-            self.hierarchy.restricted(present),
-            some.values,
-            1.0 / some.weights,
-            self.strength,
-            self.n_jobs,
-            None if self.covariates is None else self.covariates[positions],
-            some.limits,
-            levels,
-        )
-        return problem, present
-
-    def leave_one_out(
-        self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
-    ) -> LeaveOneOut:
-        """Return predictions of some graphs, each from all others among them.
-
-        The noise variance is the most likely of those from the one in the parameters upwards:
-        found on part of the data, it is too small where graphs outside contradict those inside.
-        """
-        problem, present = self.problem(positions, depth)
-        some = parameters._replace(deviations=parameters.deviations[present])
-        among, targets = problem.kernel_matrix(some), self.targets.select(positions)
-        noise, kept = parameters.noise, None
-        while kept is None or noise < 1.0:
-            found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
-            if kept is not None and found.log_evidence <= kept.log_evidence:
-                break
-            noise, kept = _NOISE_FACTOR * noise, found
-        copies = None if self.copies is None else self.copies[positions]
-        return kept.leave_one_out(self.n_jobs, copies)
-
-
-@dataclass(frozen=True, eq=False)
 class Candidate:
     """One kind of weights, and how well it predicts graphs that it was not learned from."""
 
@@ -212,8 +111,7 @@ class Candidate:
     @property
     def start(self) -> EvidenceParameters:
         """The mean over parts, as a start for the search on all graphs."""
-        means = (np.mean(arrays, axis=0) for arrays in zip(*self.fits, strict=True))
-        return EvidenceParameters(*means)
+        return EvidenceParameters.mean(self.fits)
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
@@ -294,10 +192,9 @@ def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Can
 
 def with_descriptors(data: TrainingData, parts: list[Part], candidate: Candidate) -> Candidate:
     """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
-    usual = data.problem(parts[0].fitted, candidate.depth)[0].usual_scales
+    usual = data.problem(parts[0].fitted, candidate.depth)[0].start.terms
     starts = [
-        found._replace(scales=np.append(found.scales, usual[len(found.scales) :]))
-        for found in candidate.fits
+        found._replace(terms=found.terms + usual[len(found.terms) :]) for found in candidate.fits
     ]
     return _fit_parts(data, parts, "uniform", candidate.depth, starts, True)
 
@@ -333,8 +230,7 @@ def _fit_part(
 ) -> tuple[EvidenceParameters, float]:
     """Return the parameters, of all patterns, that a stage finds on one part, and its objective."""
     problem, present = data.problem(part.fitted, depth)
-    if start is not None:
-        start = start._replace(deviations=start.deviations[present])
+    start = None if start is None else start.restricted(present)
     result = maximise_evidence(
         problem, stage, start, max_steps=data.max_steps, device=data.device, tick=data.tick
     )

@@ -20,7 +20,6 @@ from treelens.graphs.descriptors import (
     rdkit_descriptors,
 )
 from treelens.kernels.fingerprints import molecules_behind
-from treelens.kernels.gram import CovariateScales
 
 DESCRIPTORS = "rdkit"
 Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0
@@ -150,11 +149,10 @@ def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphC
 
 
 @dataclass(frozen=True, eq=False)
-class FittedCovariates:
-    """Covariates of a fitted model."""
+class FittedNumbers:
+    """The table of numbers of a fitted model: covariates and descriptors."""
 
     table: CovariateTable
-    scales: CovariateScales
     training: np.ndarray  # (n_training_graphs, n_numbers)
 
     def validate(self) -> None:

@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from treelens.gp.evidence import (
-    EvidenceParameters,
-    EvidenceProblem,
-    prior_value,
-    scale_slopes,
-    weight_slopes,
-)
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.levels import own_gradient
 from treelens.gp.posterior import (
@@ -32,9 +26,17 @@ from treelens.gp.posterior import (
     NotPositiveDefiniteError,
     left_out_given,
 )
-from treelens.kernels.device import Device, device_mixture, device_sums, put_lists, put_rows
-from treelens.kernels.gram import MixtureKernel, MixtureScales, MixtureSlopes
-from treelens.patterns.histograms import Features, PairFeatures
+from treelens.gp.terms import CountedTerm, TermSlopes, weight_slopes
+from treelens.kernels.base import Term
+from treelens.kernels.device import (
+    Device,
+    device_mixture,
+    device_sums,
+    mixture_numbers,
+    put_lists,
+    put_rows,
+)
+from treelens.patterns.histograms import Features, GraphViews, PairFeatures
 
 if TYPE_CHECKING:
     from treelens.gp.model import FittedGP
@@ -143,13 +145,13 @@ class DeviceCovariance:
         self.sums = self.device.arrays.empty((n, n))
         self.matrix = self.device.arrays.empty((n, n))
 
-    def factor(self, weights: np.ndarray, scales: MixtureScales, noise: np.ndarray) -> np.ndarray:
+    def factor(self, weights: np.ndarray, term: Term, noise: np.ndarray) -> np.ndarray:
         """Fill ``sums``, and ``matrix`` with its upper factor; return graphs' own sums, (n,)."""
         own, arrays = self.features.diagonal(weights), self.device.arrays
         diagonal = self.device.put(own)
         device_sums(self.device, self.rows, self.lists, weights, self.sums)
-        device_mixture(scales, self.sums, diagonal, diagonal, out=self.matrix)
-        covariances = self.device.put(scales.amplitude * (1.0 + JITTER) + noise)
+        device_mixture(term, self.sums, diagonal, diagonal, out=self.matrix)
+        covariances = self.device.put(term.amplitude * (1.0 + JITTER) + noise)
         arrays.fill_diagonal(self.matrix, covariances)
         factor_on_device(self.matrix, arrays)
         return own
@@ -184,32 +186,35 @@ class DeviceEvidence:
 
     def __init__(self, problem: EvidenceProblem, device: str) -> None:
         self.problem = problem
-        self.covariance = DeviceCovariance(problem.features, device)
+        (term,) = problem.terms  # patterns, and nothing else
+        assert isinstance(term, CountedTerm)
+        self.term = term
+        self.covariance = DeviceCovariance(term.features, device)
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
-        problem, covariance = self.problem, self.covariance
-        weights, scales = problem.weights(parameters), parameters.kernel_scales()
-        diagonal = covariance.factor(weights, scales, parameters.noise * problem.noise_factors)
+        problem, covariance, (own,) = self.problem, self.covariance, parameters.terms
+        weights, term = self.term.weights(own), self.term.term(own)
+        diagonal = covariance.factor(weights, term, parameters.noise * problem.noise_factors)
         half_log_determinant = np.log(covariance.device.get(covariance.matrix.diagonal())).sum()
         alpha, inverse = covariance.solved_and_inverted(problem.targets)  # (n, n_columns), (n, n)
         fit = (problem.targets * covariance.device.get(alpha)).sum() / problem.targets.shape[1]
-        value = float(0.5 * fit + half_log_determinant) + prior_value(problem, parameters)
-        on_diagonal, own_slopes, totals = self._slopes(scales, diagonal, alpha, inverse)
-        gradient = scale_slopes(
-            problem, parameters, MixtureSlopes(own_slopes, totals, np.zeros(2)), on_diagonal
-        )
-        if learned == "uniform":
-            return value, gradient
-        by_weight = covariance.gather() + own_gradient(problem.features, own_slopes)
-        parts = weight_slopes(problem, parameters, weights * by_weight, learned)
-        return value, np.concatenate([gradient, *parts])
+        value = float(0.5 * fit + half_log_determinant) + problem.prior_value(parameters)
+        on_diagonal, own_slopes, scales = self._slopes(term, diagonal, alpha, inverse)
+        scales[-1] += term.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
+        by_log_noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
+        slopes = TermSlopes(scales, np.empty(0), np.empty(0))
+        if learned != "uniform":
+            by_weight = covariance.gather() + own_gradient(self.term.features, own_slopes)
+            by_log_weight = weights * by_weight
+            slopes = TermSlopes(scales, *weight_slopes(self.term, own, by_log_weight, learned))
+        return value, problem.gradient([slopes], parameters, by_log_noise)
 
     def value(self, parameters: EvidenceParameters) -> float:
         """The objective alone."""
         return self(parameters, "uniform")[0]
 
     def _slopes(
-        self, scales: MixtureScales, diagonal: np.ndarray, alpha: Any, inverse: Any
+        self, term: Term, diagonal: np.ndarray, alpha: Any, inverse: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Slopes in the diagonal, in own sums, in scales; in pairs, in the place of the inverse."""
         from treelens.kernels import _compiled_device as compiled
@@ -222,18 +227,20 @@ class DeviceEvidence:
         compiled.mixture_slopes[n, compiled.THREADS](
             covariance.sums,
             device.put(diagonal),
-            *scales.as_tuple(),
+            *mixture_numbers(term),
             device.arrays.ascontiguousarray(alpha),
             inverse,
             totals,
         )
         by_graph = device.get(totals)
-        return on_diagonal, by_graph[:, 0], 0.5 * by_graph[:, 1:].sum(axis=0)
+        gamma, rho, amplitude, share = 0.5 * by_graph[:, 1:].sum(axis=0)
+        share *= term.kernel.share * (1.0 - term.kernel.share)  # type: ignore[attr-defined]
+        return on_diagonal, by_graph[:, 0], np.array([gamma, rho, share, amplitude])
 
 
 def condition_on_device(
-    features: PairFeatures,
-    kernel: MixtureKernel,
+    graphs: Features,
+    term: Term,
     noise: np.ndarray,
     targets: np.ndarray,
     device: str,
@@ -243,8 +250,9 @@ def condition_on_device(
 
     The factor stays behind: what a CPU would do with one of a GPU's size is not worth the way.
     """
-    covariance = DeviceCovariance(features, device)
-    covariance.factor(kernel.weights, kernel.scales, noise)
+    covariance = DeviceCovariance(graphs.pairs, device)
+    assert graphs.weights is not None
+    covariance.factor(graphs.weights, term, noise)
     get, (alpha, inverse) = covariance.device.get, covariance.solved_and_inverted(targets)
     coefficients = get(alpha)
 
@@ -262,19 +270,19 @@ class DevicePredictor:
     def __init__(self, model: FittedGP, name: str) -> None:
         self.model = model
         self.device = Device.open(name)
-        basis = model.basis_graphs
+        basis = model.basis_graphs.patterns
         self.lists = put_lists(self.device, basis.pairs.lists, basis.pairs.n_graphs)
         self.support = np.diff(basis.pairs.lists.offsets)
         self.diagonal = self.device.put(basis.diagonal)
         self._factor: Any = None
 
-    def decide(self, graphs: Features, variance: bool) -> tuple[np.ndarray, np.ndarray]:
+    def decide(self, graphs: GraphViews, variance: bool) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances, the latter empty if not asked for."""
-        model, device = self.model, self.device
-        counts = put_rows(device, graphs.pairs.rows, self.support)
+        model, device, patterns = self.model, self.device, graphs.patterns
+        counts = put_rows(device, patterns.pairs.rows, self.support)
         sums = device_sums(device, counts, self.lists, model.weights)
-        own = device.put(graphs.diagonal)
-        rows = device_mixture(model.scales, sums, own, self.diagonal, out=sums)
+        own = device.put(patterns.diagonal)
+        rows = device_mixture(model.patterns_term, sums, own, self.diagonal, out=sums)
         mean = model.target_offset + device.get(rows @ device.put(model.coefficients.T))
         if not variance:
             return mean, np.empty(0)
@@ -283,8 +291,9 @@ class DevicePredictor:
         else:
             if self._factor is None:
                 assert model.sample_weights is not None
-                covariance = DeviceCovariance(model.basis_graphs.pairs, device.name)
-                covariance.factor(model.weights, model.scales, model.noise / model.sample_weights)
+                covariance = DeviceCovariance(model.basis_graphs.patterns.pairs, device.name)
+                noise = model.noise / model.sample_weights
+                covariance.factor(model.weights, model.patterns_term, noise)
                 self._factor = covariance.matrix
             half = half_solve_on_device(self._factor, rows.T, device.arrays)
             reduction = (half**2).sum(axis=0)

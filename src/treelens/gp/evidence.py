@@ -1,180 +1,179 @@
-"""The marginal likelihood of a Gaussian process, its gradient, and the search for its maximum.
+"""The marginal likelihood of a Gaussian process and its gradient.
 
-The weight of a pattern is ``w_v = beta_level(v) * exp(theta_v)``: one ``beta`` per level (a depth
-of a tree of patterns; a step and resolution of cells), a softmax of ``b`` times their number, and
-``theta_v``, the sum of the deviations ``delta_a`` of ``v`` and all its ancestors, so that a
-deviation moves a whole branch.
-With ``A`` the mixture kernel (:mod:`treelens.kernels.gram`) of these weights plus noise on the
-diagonal, and P columns of targets, the objective to minimise is
+With ``K`` the sum of the terms of the covariance (:mod:`treelens.gp.terms`), ``A`` the same plus
+noise on the diagonal, and P columns of targets, the objective to minimise is
 
     J = mean over p of [ y_p' inv(A) y_p / 2 + log|A| / 2 ] + strength |delta|² / 2 + ...
 
 that is, up to a constant, minus the log of the marginal likelihood ("evidence") times Gaussian
-priors on the deviations, on ``b`` and, wide ones, on the logarithms of the kernel's scales. The
-gradient needs one inverse, and one pass over the lists of the patterns.
-
-Weights are learned in stages, each from where the last one ended: the scales of the kernel with
-uniform weights, then also one weight per level, then also one deviation per pattern.
+priors on the deviations, on the levels' logits and, wide ones, on the coordinates of the kernels'
+parameters. The gradient needs one inverse, and one pass over the lists of the patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
-from scipy.spatial import distance
 
-from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
-from treelens.kernels.gram import (
-    Covariates,
-    CovariateScales,
-    Kept,
-    MixtureScales,
-    MixtureSlopes,
-    mirrored,
-    mixture_kernel,
-    mixture_slopes,
-)
-from treelens.parallel import one_blas_thread
-from treelens.patterns.histograms import PairFeatures
+from treelens.gp.terms import SearchedTerm, TermParameters, TermSlopes
+from treelens.kernels.base import Parameter, SumKernel
+from treelens.kernels.gram import mirrored
+from treelens.kernels.mixture import row_blocks
+from treelens.parallel import in_threads
 
-STAGES = ("uniform", "depths", "branches")
-N_SCALES = 5  # logarithms of gamma, rho, amplitude and noise, and the logit of the share
-# Lowest and highest of them; then of the logarithms of covariates' amplitude and length.
-_SCALE_BOUNDS = np.array(
-    [
-        *np.log([[1e-2, 1e2], [1e-5, 1e2], [1e-3, 1e3], [1e-5, 1e1]]),
-        [-6.0, 6.0],
-        *np.log([[1e-6, 1e3], [1e-2, 1e3]]),
-    ]
-)
-# Standard deviations of the priors on the levels' logits and on the scales, which are logarithms:
-# wide, but enough to keep the noise off zero where a few graphs repeat.
-LOGIT_SPREAD = 2.0
-SCALE_SPREAD = 2.0
-# Graphs of which slopes use again what the kernel values were made of: six numbers a pair.
-_KEPT_UP_TO = 1024
-# A stage has converged when its last iterations gained less than this, in nats per graph.
-_SMALL_GAIN = 1e-3
-_PATIENCE = 2
-_MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
-_LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
-_STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small
-
-Tick = Callable[[str], None]
+NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
+USUAL_NOISE = 0.1
 
 
 class EvidenceParameters(NamedTuple):
     """Everything that evidence decides, in the coordinates in which it is searched."""
 
-    scales: np.ndarray  # (n_scales,), see N_SCALES; then log amplitude and length of covariates
-    level_logits: np.ndarray  # (n_groups,) b
-    deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
-
-    def kernel_scales(self) -> MixtureScales:
-        gamma, rho, amplitude, _ = np.exp(self.scales[:4]).tolist()
-        return MixtureScales(gamma, rho, amplitude, float(1.0 / (1.0 + np.exp(-self.scales[4]))))
-
-    def covariate_scales(self) -> CovariateScales | None:
-        """Of the covariates, where there are any."""
-        numbers = np.exp(self.scales[N_SCALES:]).tolist()
-        return CovariateScales(*numbers) if numbers else None
+    terms: tuple[TermParameters, ...]
+    log_noise: float
 
     @property
     def noise(self) -> float:
         """The variance of the noise."""
-        return float(np.exp(self.scales[3]))
+        return NOISE.value(self.log_noise)
 
-    def spread(self, kept: np.ndarray) -> EvidenceParameters:
-        """These parameters of some patterns as those of all: the others do not deviate."""
-        deviations = np.zeros(len(kept))
-        deviations[kept] = self.deviations
-        return self._replace(deviations=deviations)
+    def spread(self, kept: list[np.ndarray]) -> EvidenceParameters:
+        """Return these parameters of some patterns, by masks for each term, as those of all."""
+        terms = (each.spread(mask) for each, mask in zip(self.terms, kept, strict=True))
+        return self._replace(terms=tuple(terms))
 
-    def vector(self, n_free: int) -> np.ndarray:
-        """The first ``n_free`` numbers, which are those that are searched."""
-        return np.concatenate(self)[:n_free]
+    def restricted(self, kept: list[np.ndarray]) -> EvidenceParameters:
+        """Return the parameters of the patterns of masks, the opposite of :meth:`spread`."""
+        terms = (
+            each._replace(deviations=each.deviations[mask])
+            for each, mask in zip(self.terms, kept, strict=True)
+        )
+        return self._replace(terms=tuple(terms))
 
-    def replaced(self, vector: np.ndarray) -> EvidenceParameters:
-        """These parameters with the first ones taken from ``vector``."""
-        full = np.concatenate(self)
-        full[: len(vector)] = vector
-        ends = np.cumsum([len(part) for part in self[:2]])
-        return EvidenceParameters(*np.split(full, ends))
+    def with_uniform_weights(self) -> EvidenceParameters:
+        """Return the same scales, with equal weights of all patterns."""
+        terms = (
+            each._replace(
+                level_logits=np.zeros_like(each.level_logits),
+                deviations=np.zeros_like(each.deviations),
+            )
+            for each in self.terms
+        )
+        return self._replace(terms=tuple(terms))
+
+    def with_scales_of(self, other: EvidenceParameters) -> EvidenceParameters:
+        """Return these weights with the scales and the noise of other parameters."""
+        terms = (
+            own._replace(scales=its.scales)
+            for own, its in zip(self.terms, other.terms, strict=True)
+        )
+        return EvidenceParameters(tuple(terms), other.log_noise)
+
+    @classmethod
+    def mean(cls, several: list[EvidenceParameters]) -> EvidenceParameters:
+        """Return the mean, coordinate by coordinate."""
+        terms = (
+            TermParameters(*(np.mean(arrays, axis=0) for arrays in zip(*each, strict=True)))
+            for each in zip(*(found.terms for found in several), strict=True)
+        )
+        return cls(tuple(terms), float(np.mean([found.log_noise for found in several])))
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceProblem:
     """Training graphs, targets and priors."""
 
-    features: PairFeatures  # of counts; with `levels` only those of patterns that may deviate
-    hierarchy: PatternHierarchy
+    terms: tuple[SearchedTerm, ...]
     targets: np.ndarray  # (n_graphs, n_columns) centred, and of about unit size
     noise_factors: np.ndarray  # (n_graphs,) relative to the common one: 1 / sample weight
-    strength: float = 30.0  # of the prior on the deviations: their variance is 1 / strength
     n_jobs: int = 1
-    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
     limits: np.ndarray | None = None  # (n_graphs,) as in ScaledTargets
-    levels: LevelSums | None = None  # of all groups, where they are known already
 
     @property
     def n_graphs(self) -> int:
         return len(self.targets)
 
-    def n_free(self, learned: str) -> int:
-        """How many parameters are searched: the scales, with the levels', with all weights."""
-        groups, patterns = self.hierarchy.n_groups, self.hierarchy.n_free
-        weights = {"uniform": 0, "depths": groups, "branches": groups + patterns}[learned]
-        return len(self.usual_scales) + weights
+    @property
+    def start(self) -> EvidenceParameters:
+        """Uniform weights, and scales at which no part of the kernels is flat."""
+        terms = tuple(term.start for term in self.terms)
+        return EvidenceParameters(terms, NOISE.coordinate(USUAL_NOISE))
 
-    def weights(self, parameters: EvidenceParameters) -> np.ndarray:
-        """The weight of every pattern, shape (n_patterns,)."""
-        deviations = parameters.deviations / np.sqrt(self.strength)
-        level = self.hierarchy.level_weights(parameters.level_logits)[self.hierarchy.level_of]
-        return level * np.exp(self.hierarchy.sum_down(deviations))
+    @property
+    def n_scales(self) -> int:
+        """How many coordinates the kernels and the noise have; the noise is the last."""
+        return sum(len(term.scale_parameters) for term in self.terms) + 1
 
-    @cached_property
-    def usual_scales(self) -> np.ndarray:
-        """Scales at which neither part of the kernel is flat: the prior's mean, and the start."""
-        counted = self.features.diagonal()
-        if self.levels is not None:
-            counted = (self.hierarchy.group_shares > 0)[self.levels.groups] @ self.levels.diagonals
-        size = float(np.mean(counted)) or 1.0
-        usual = [np.log(2.0), -np.log(size), 0.0, np.log(0.1), 0.0]
-        if self.covariates is not None:  # two graphs differ by some sqrt(2 d)
-            usual += [np.log(0.3), 0.5 * np.log(2.0 * max(1, self.covariates.shape[1]))]
-        return np.array(usual)
+    @property
+    def scale_bounds(self) -> np.ndarray:
+        """The lowest and the highest of these, shape (n_scales, 2)."""
+        every = [each for term in self.terms for each in term.scale_parameters]
+        return np.array([each.bounds for each in (*every, NOISE)])
 
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """Squared distances between covariates, shape (n_graphs, n_graphs)."""
-        assert self.covariates is not None
-        return distance.cdist(self.covariates, self.covariates, "sqeuclidean")
+    def kernel(self, parameters: EvidenceParameters) -> SumKernel:
+        """Return the covariance at some parameters."""
+        pairs = zip(self.terms, parameters.terms, strict=True)
+        return SumKernel(tuple(term.term(own) for term, own in pairs))
 
-    def covariate_distances(self, parameters: EvidenceParameters) -> Covariates | None:
-        """Scales and squared distances of the covariates, where there are any."""
-        scales = parameters.covariate_scales()
-        return None if scales is None else (scales, self.squares)
+    def vector(self, parameters: EvidenceParameters, learned: str) -> np.ndarray:
+        """Return the numbers that are searched: scales, with the levels', with all weights."""
+        parts = [*(own.scales for own in parameters.terms), np.array([parameters.log_noise])]
+        if learned != "uniform":
+            parts += [own.level_logits for own in parameters.terms]
+        if learned == "branches":
+            pairs = zip(self.terms, parameters.terms, strict=True)
+            parts += [own.deviations[: term.n_free] for term, own in pairs]
+        return np.concatenate(parts)
+
+    def replaced(
+        self, parameters: EvidenceParameters, vector: np.ndarray, learned: str
+    ) -> EvidenceParameters:
+        """Return parameters with the numbers that are searched taken from ``vector``."""
+        sizes = [len(term.scale_parameters) for term in self.terms] + [1]
+        sizes += [term.n_groups for term in self.terms] if learned != "uniform" else []
+        sizes += [term.n_free for term in self.terms] if learned == "branches" else []
+        parts = np.split(vector, np.cumsum(sizes)[:-1])
+        n, terms = len(self.terms), []
+        for k, (term, own) in enumerate(zip(self.terms, parameters.terms, strict=True)):
+            new = own._replace(scales=parts[k])
+            if learned != "uniform":
+                new = new._replace(level_logits=parts[n + 1 + k])
+            if learned == "branches":
+                fixed = own.deviations[term.n_free :]
+                new = new._replace(deviations=np.concatenate([parts[2 * n + 1 + k], fixed]))
+            terms.append(new)
+        return EvidenceParameters(tuple(terms), float(parts[n][0]))
+
+    def gradient(
+        self, slopes: list[TermSlopes], parameters: EvidenceParameters, by_log_noise: float
+    ) -> np.ndarray:
+        """Return slopes in the order of :meth:`vector`, those of the priors added."""
+        triples = zip(self.terms, slopes, parameters.terms, strict=True)
+        found = [term.with_prior(own, at) for term, own, at in triples]
+        by_log_noise += (parameters.log_noise - NOISE.coordinate(USUAL_NOISE)) / NOISE.spread**2
+        return np.concatenate(
+            [
+                *(each.scales for each in found),
+                [by_log_noise],
+                *(each.level_logits for each in found),
+                *(each.deviations for each in found),
+            ]
+        )
+
+    def prior_value(self, parameters: EvidenceParameters) -> float:
+        """Minus the log of the priors, up to a constant."""
+        pairs = zip(self.terms, parameters.terms, strict=True)
+        off = (parameters.log_noise - NOISE.coordinate(USUAL_NOISE)) / NOISE.spread
+        return 0.5 * off**2 + sum(term.prior_value(own) for term, own in pairs)
 
     def kernel_matrix(self, parameters: EvidenceParameters) -> np.ndarray:
-        """Kernel values among the graphs, shape (n_graphs, n_graphs)."""
-        sums, deviating = np.zeros((self.n_graphs, self.n_graphs)), parameters.deviations.any()
-        layout = SplitSums.of(self, bool(deviating), False)
-        layout.sum_into(sums, self.weights(parameters), parameters.level_logits)
-        own, covariates = np.diagonal(sums).copy(), self.covariate_distances(parameters)
-        return mixture_kernel(
-            parameters.kernel_scales(),
-            mirrored(sums),
-            own,
-            own,
-            covariates=covariates,
-            n_jobs=self.n_jobs,
-        )
+        """Return covariances among the graphs, without noise, shape (n_graphs, n_graphs)."""
+        matrix = np.zeros((self.n_graphs, self.n_graphs))
+        for term, own in zip(self.terms, parameters.terms, strict=True):
+            term.pairs(self.n_jobs).add_to(matrix, own, "uniform")
+        return mirrored(matrix, self.n_jobs)
 
 
 class Evidence:
@@ -182,270 +181,64 @@ class Evidence:
 
     def __init__(self, problem: EvidenceProblem) -> None:
         self.problem = problem
-        self._sums = np.zeros((problem.n_graphs, problem.n_graphs))  # upper triangle
-        self._matrix = np.empty_like(self._sums)
-        self._weights = np.empty(0)  # that sums and diagonal are made with
-        self._diagonal = np.zeros(problem.n_graphs)
-        self._layouts: dict[tuple[bool, bool], SplitSums] = {}
-        self._kept: Kept | None = {} if problem.n_graphs <= _KEPT_UP_TO else None
+        self._pairs = [term.pairs(problem.n_jobs) for term in problem.terms]
+        self._matrix = np.zeros((problem.n_graphs, problem.n_graphs))
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective ``J`` and its gradient in the parameters that are learned."""
         problem = self.problem
         value, factor, alpha = self._factored(parameters, learned)
         inverse = inverse_in_place(factor, problem.n_jobs)
-        precision = np.diagonal(inverse).copy()
-        slopes = mixture_slopes(
-            parameters.kernel_scales(),
-            self._sums,
-            self._diagonal,
-            inverse,
-            alpha,
-            covariates=problem.covariate_distances(parameters),
-            kept=self._kept,
-            n_jobs=problem.n_jobs,
-        )
-        on_diagonal = 0.5 * (precision - (alpha**2).mean(axis=1))  # (n,)
-        parts = [scale_slopes(problem, parameters, slopes, on_diagonal)]
-        if learned != "uniform":
-            by_weight, by_group = self._sums_for(learned, parameters).slopes(
-                inverse, slopes.own, self._weights, parameters.level_logits
-            )
-            parts += weight_slopes(problem, parameters, by_weight, learned, by_group)
-        return value, np.concatenate(parts)
+        on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
+        pull, slopes = pull_of(inverse, alpha, problem.n_jobs), []
+        kernel, last = problem.kernel(parameters), len(self._pairs) - 1
+        for k, (pairs, own) in enumerate(zip(self._pairs, parameters.terms, strict=True)):
+            found = pairs.slopes(own, pull, learned, overwrite=k == last)
+            amplitude = kernel.terms[k].amplitude
+            found.scales[-1] += amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
+            slopes.append(found)
+        by_log_noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
+        return value, problem.gradient(slopes, parameters, by_log_noise)
 
     def value(self, parameters: EvidenceParameters) -> float:
         """Return the objective alone, for a third of the work."""
         return self._factored(parameters, "uniform")[0]
 
-    def _sums_for(self, learned: str, parameters: EvidenceParameters) -> SplitSums:
-        deviating = learned == "branches" or bool(parameters.deviations.any())
-        key = deviating, learned != "uniform"
-        if key not in self._layouts:
-            self._layouts[key] = SplitSums.of(self.problem, *key)
-        return self._layouts[key]
-
     def _factored(
         self, parameters: EvidenceParameters, learned: str
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
-        problem, weights = self.problem, self.problem.weights(parameters)
-        if not np.array_equal(weights, self._weights):
-            layout = self._sums_for(learned, parameters)
-            layout.sum_into(self._sums, weights, parameters.level_logits)
-            self._weights, self._diagonal = weights, np.diagonal(self._sums).copy()
-        factor = cholesky_in_place(self._covariance(parameters), problem.n_jobs)
+        problem = self.problem
+        factor = cholesky_in_place(self._covariance(parameters, learned), problem.n_jobs)
         log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
         alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
         fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
-        return 0.5 * (fit + log_determinant) + prior_value(problem, parameters), factor, alpha
+        return 0.5 * (fit + log_determinant) + problem.prior_value(parameters), factor, alpha
 
-    def _covariance(self, parameters: EvidenceParameters) -> np.ndarray:
+    def _covariance(self, parameters: EvidenceParameters, learned: str) -> np.ndarray:
         """The upper triangle of the kernel matrix with noise on its diagonal."""
-        problem, scales = self.problem, parameters.kernel_scales()
-        mixture_kernel(
-            scales,
-            self._sums,
-            self._diagonal,
-            self._diagonal,
-            out=self._matrix,
-            upper=True,
-            covariates=problem.covariate_distances(parameters),
-            kept=self._kept,
-            n_jobs=problem.n_jobs,
-        )
-        own = parameters.covariate_scales()
-        amplitude = scales.amplitude * (1.0 + JITTER) + (own.amplitude if own else 0.0)
-        np.fill_diagonal(self._matrix, amplitude + parameters.noise * problem.noise_factors)
-        return self._matrix
+        problem, matrix = self.problem, self._matrix
+        matrix.fill(0.0)
+        for pairs, own in zip(self._pairs, parameters.terms, strict=True):
+            pairs.add_to(matrix, own, learned)
+        variance = problem.kernel(parameters).variance * (1.0 + JITTER)
+        np.fill_diagonal(matrix, variance + parameters.noise * problem.noise_factors)
+        return matrix
 
 
-def prior_value(problem: EvidenceProblem, parameters: EvidenceParameters) -> float:
-    """Minus the log of the Gaussian priors, up to a constant."""
-    logits, deviations = parameters.level_logits / LOGIT_SPREAD, parameters.deviations
-    off = (parameters.scales - problem.usual_scales) / SCALE_SPREAD
-    return 0.5 * float(deviations @ deviations + logits @ logits + off @ off)
+def pull_of(inverse: np.ndarray, alpha: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Overwrite the upper triangle of an inverse covariance with slopes in the covariances.
 
-
-def scale_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    slopes: MixtureSlopes,
-    on_diagonal: np.ndarray,
-) -> np.ndarray:
-    """Slopes in the scales, from those in the entries of the diagonal, (n_graphs,), and others."""
-    scales, own = parameters.kernel_scales(), parameters.covariate_scales()
-    gamma, rho, amplitude, share = slopes.scales.tolist()
-    amplitude += scales.amplitude * (1.0 + JITTER) * float(on_diagonal.sum())
-    noise = parameters.noise * float(on_diagonal @ problem.noise_factors)
-    share *= scales.share * (1.0 - scales.share)
-    found = [gamma, rho, amplitude, noise, share]
-    if own is not None:
-        found += [slopes.covariates[0] + own.amplitude * on_diagonal.sum(), slopes.covariates[1]]
-    return np.array(found) + (parameters.scales - problem.usual_scales) / SCALE_SPREAD**2
-
-
-def weight_slopes(
-    problem: EvidenceProblem,
-    parameters: EvidenceParameters,
-    by_log_weight: np.ndarray,
-    learned: str,
-    by_group: np.ndarray | float = 0.0,
-) -> list[np.ndarray]:
-    """Slopes in the groups' logits and, for branches, in the deviations.
-
-    ``by_log_weight`` are those in the logarithms of the weights of the first patterns,
-    ``by_group`` (n_groups,) those in the weights of groups through all other patterns.
+    For a pair ``i < j`` the slope of the objective, both places in the matrix counted, is
+    ``inverse_ij - mean over columns of alpha_i alpha_j``; ``alpha`` (n, n_columns) is
+    ``inverse @ targets``. Blocks of rows are zero at and below the diagonal.
     """
-    hierarchy, n = problem.hierarchy, len(by_log_weight)
-    by_group = by_group + np.bincount(hierarchy.group_of[:n], by_log_weight, hierarchy.n_groups)
-    share = special.softmax(parameters.level_logits)
-    by_logit = by_group - share * by_group.sum() + parameters.level_logits / LOGIT_SPREAD**2
-    if learned == "depths":
-        return [by_logit]
-    by_pattern = np.zeros(hierarchy.n_patterns)
-    by_pattern[: hierarchy.n_free] = by_log_weight[: hierarchy.n_free]
-    by_deviation = hierarchy.sum_up(by_pattern) / np.sqrt(problem.strength)
-    return [by_logit, (by_deviation + parameters.deviations)[: hierarchy.n_free]]
 
+    def pull(rows: slice) -> None:
+        block = inverse[rows, rows.start :]
+        block -= (alpha[rows] / alpha.shape[1]) @ alpha[rows.start :].T
+        n_rows = rows.stop - rows.start
+        np.copyto(block[:, :n_rows], 0.0, where=np.tri(n_rows, dtype=bool))
 
-@dataclass(frozen=True)
-class EvidenceStep:
-    """One iteration of the search."""
-
-    stage: str
-    objective: float  # minus the log posterior, up to a constant: what is minimised
-    gradient_norm: float  # the largest entry of its gradient, those aside that a bound stops
-    n_evaluations: int  # of objective and gradient, since the stage began
-
-
-@dataclass(frozen=True)
-class EvidenceFit:
-    """Where a stage of the search ended."""
-
-    parameters: EvidenceParameters
-    history: tuple[EvidenceStep, ...]
-    converged: bool  # whether it ended because iterations no longer gained anything
-
-    @property
-    def objective(self) -> float:
-        return self.history[-1].objective
-
-
-def starting_parameters(problem: EvidenceProblem) -> EvidenceParameters:
-    """Uniform weights, and scales at which neither part of the kernel is flat."""
-    n_groups, n_patterns = problem.hierarchy.n_groups, problem.hierarchy.n_patterns
-    return EvidenceParameters(problem.usual_scales.copy(), np.zeros(n_groups), np.zeros(n_patterns))
-
-
-def maximise_evidence(
-    problem: EvidenceProblem,
-    stage: str,
-    start: EvidenceParameters | None = None,
-    *,
-    max_steps: int = 100,
-    check_noise: bool = False,
-    device: str = "cpu",
-    tick: Tick = lambda what: None,
-) -> EvidenceFit:
-    """Run one stage; ``check_noise``: that of the start may be too small, found on fewer graphs."""
-    evaluate: Any
-    if device != "cpu":
-        from treelens.gp.device import DeviceEvidence
-
-        evaluate = DeviceEvidence(problem, device)
-    elif problem.limits is not None:
-        from treelens.gp.censoring import CensoredEvidence
-
-        evaluate = CensoredEvidence(problem)
-    else:
-        evaluate = Evidence(problem)
-    start = start or starting_parameters(problem)
-    return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
-
-
-@dataclass
-class _Stage:
-    """One run of L-BFGS over the first so many parameters."""
-
-    problem: EvidenceProblem
-    stage: str
-    start: EvidenceParameters
-    evaluate: Any  # Evidence, CensoredEvidence or DeviceEvidence
-    tick: Tick
-    history: list[EvidenceStep] = field(default_factory=list)
-    _n_evaluations: int = 0
-    _first: tuple[float, np.ndarray] | None = None
-    _norms: dict[float, float] = field(default_factory=dict)  # gradient norm by objective
-
-    def run(self, max_steps: int, check_noise: bool = False) -> EvidenceFit:
-        start = self._inside(self.start.vector(self.problem.n_free(self.stage)))
-        with one_blas_thread():  # but where large matrices are factored
-            if check_noise:
-                start = self._with_likely_noise(start)
-            result = optimize.minimize(
-                self._evaluate,
-                start,
-                jac=True,
-                method="L-BFGS-B",
-                callback=self._note,
-                options={"maxiter": max_steps, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 1e-6},
-            )
-        if not self.history:  # it began at a stationary point
-            self._record(float(result.fun))
-        converged = bool(self._has_converged() or result.success)
-        found = self.start.replaced(self._inside(result.x))
-        return EvidenceFit(found, tuple(self.history), converged)
-
-    def _inside(self, vector: np.ndarray) -> np.ndarray:
-        """The nearest parameters within the bounds of the scales."""
-        inside, n_scales = vector.copy(), len(self.start.scales)
-        inside[:n_scales] = np.clip(vector[:n_scales], *_SCALE_BOUNDS[:n_scales].T)
-        return inside
-
-    def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:
-        """Return the start, with the most likely of a few noise variances where its is too small.
-
-        Graphs that contradict each other are rarer in part of the data than in all of it; with too
-        little noise, the first step of the search ends where noise explains everything.
-        """
-        self._first = self._evaluate(start)
-        if self._first[1][3] > -_STEEP * self.problem.n_graphs:
-            return start
-        least, best = self._first[0], start
-        for log_noise in _LOG_NOISES[start[3] < _LOG_NOISES]:
-            tried = np.concatenate([start[:3], [log_noise], start[4:]])
-            value = self.evaluate.value(self.start.replaced(tried))
-            if value < least:
-                least, best, self._first = value, tried, None
-        return best
-
-    def _evaluate(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
-        if self._first is not None:  # the search begins where the noise was checked
-            first, self._first = self._first, None
-            return first
-        inside = self._inside(vector)
-        value, gradient = self.evaluate(self.start.replaced(inside), self.stage)
-        self._n_evaluations += 1
-        norm = float(np.abs(inside - self._inside(inside - gradient)).max())  # within the bounds
-        # Beyond bounds the objective goes on as a parabola: SciPy's bounds would cost 2 µs for each
-        # of many thousand parameters that have none.
-        beyond = vector - inside
-        value += float(gradient @ beyond + 0.5 * self.problem.n_graphs * beyond @ beyond)
-        self._norms[value] = norm
-        return value, gradient + self.problem.n_graphs * beyond
-
-    def _record(self, value: float) -> None:
-        norm = self._norms.get(value, np.nan)
-        self.history.append(EvidenceStep(self.stage, value, norm, self._n_evaluations))
-
-    def _note(self, intermediate_result: optimize.OptimizeResult) -> None:
-        self._record(float(intermediate_result.fun))
-        self.tick(f"{self.stage}, iteration {len(self.history)}")
-        if self._has_converged():
-            raise StopIteration
-
-    def _has_converged(self) -> bool:
-        values = [step.objective for step in self.history[-_PATIENCE - 1 :]]
-        least = _SMALL_GAIN * self.problem.n_graphs
-        return len(values) > _PATIENCE and values[0] - values[-1] < least
+    in_threads(pull, row_blocks(*inverse.shape), n_jobs)
+    return inverse

@@ -28,8 +28,8 @@ from treelens.gp.posterior import LeaveOneOut, ScaledTargets, solve_upper
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
-from treelens.kernels.gram import MixtureKernel
-from treelens.patterns.histograms import Features
+from treelens.kernels.base import SumKernel
+from treelens.patterns.histograms import GraphViews
 from treelens.targets import TargetRecord, Targets
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
@@ -132,8 +132,8 @@ class LandmarkView(NamedTuple):
     """All that a worker needs to compare graphs with the landmarks."""
 
     weighted: WeightedForest
-    kernel: MixtureKernel
-    landmarks: Features
+    kernel: SumKernel
+    landmarks: GraphViews
     factor: np.ndarray  # (m, m) of the kernel among landmarks
     noise: float
 
@@ -208,8 +208,8 @@ def _sums_of_run(
         n = len(graphs)
         for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
-            features = view.weighted.refine(graphs[where], n_jobs).features
-            rows = view.kernel.matrix(features, view.landmarks, n_jobs)
+            seen = GraphViews((view.weighted.refine(graphs[where], n_jobs).features,))
+            rows = view.kernel.matrix(seen, view.landmarks, n_jobs)
             projected = solve_upper(view.factor, rows.T, transposed=True, n_jobs=n_jobs)
             noise = view.noise / own.weights
             found = landmarks.block_sums(projected, noise, own.values, n_jobs)

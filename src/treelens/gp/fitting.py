@@ -19,7 +19,6 @@ from treelens.gp.choice import (
     Candidate,
     LearningSample,
     Part,
-    TrainingData,
     draw_by_group,
     fit_learned,
     fit_uniform,
@@ -27,17 +26,17 @@ from treelens.gp.choice import (
     preferred,
     with_descriptors,
 )
-from treelens.gp.covariates import CovariateTable, FittedCovariates
-from treelens.gp.evidence import EvidenceFit, EvidenceParameters, maximise_evidence
+from treelens.gp.covariates import FittedNumbers
+from treelens.gp.data import NumbersView, TrainingData
+from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
-from treelens.gp.levels import LevelSums, fit_in_memory
 from treelens.gp.model import FittedGP, WeightedForest
 from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, ScaledTargets
+from treelens.gp.search import EvidenceFit, maximise_evidence
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import MixtureKernel
 from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.histograms import (
-    PairFeatures,
+    GraphViews,
     PatternHistograms,
     SparseRows,
     replicate_numbers,
@@ -102,9 +101,8 @@ def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
 class Described(NamedTuple):
     """Covariates together with descriptors of molecules."""
 
-    table: CovariateTable
-    sample: np.ndarray  # (n_graphs, n_numbers), of the graphs that weights are learned from
-    everything: Callable[[], np.ndarray]  # of all graphs: computed where it is needed
+    sample: NumbersView  # in which only graphs that weights are learned from have numbers
+    everything: Callable[[], NumbersView]  # of all graphs: computed where it is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,6 @@ class FittedEvidence:
 def fit_gaussian_process(
     data: TrainingData,
     *,
-    covariates: CovariateTable | None = None,
     described: Described | None = None,
     descriptors: bool | str = False,
     weights: str,
@@ -139,23 +136,23 @@ def fit_gaussian_process(
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
     is exact, without ``depth`` that of uniform weights is chosen.
     """
-    deepest = data.forest.depth
+    deepest, given = data.patterns.forest.depth, data.numbers
     if described is not None and descriptors is True:
-        covariates, data = described.table, replace(data, covariates=described.everything())
+        data = replace(data, numbers=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
     only_depth = weights == "uniform" and (described is None or descriptors != "auto")
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        data = _sharing(data, some)
+        data = replace(data, patterns=data.patterns.sharing(some))
     depths = list(range(deepest + 1)) if depth is None else [depth]
     candidates = [uniform_candidate(data, parts, depths, only_depth)]
     chosen = candidates[0]
     if described is not None and descriptors == "auto":
-        richer = replace(data, covariates=described.sample)
+        richer = replace(data, numbers=described.sample)
         beside = with_descriptors(richer, parts, chosen)
         candidates.append(beside)
-        if data.codes is None and covariates is None:
+        if data.codes is None and given is None:
             # Of numbers a doubt speaks for descriptors: they helped on nearly all sets.
             chosen = chosen if chosen.beats(beside, 2.0) else beside
         else:  # of classes they rarely did, and they share the kernel of other covariates
@@ -167,13 +164,13 @@ def fit_gaussian_process(
     chosen = preferred([chosen, *more]) if weights == "auto" else [chosen, *more][-1]
     if chosen.descriptors:
         assert described is not None
-        covariates, data = described.table, replace(data, covariates=described.everything())
+        data = replace(data, numbers=described.everything())
     if chosen.depth < deepest:
-        data = _truncated(data, chosen.depth)
+        data = replace(data, patterns=data.patterns.truncated(chosen.depth))
     search = _refined(data, chosen, sample)
-    model, left_out = _given_all(data, search.parameters, landmarks, covariates)
+    model, left_out = _given_all(data, search.parameters, landmarks)
     return FittedEvidence(
-        model, data.histograms, search, left_out, chosen, candidates, len(sample.weights)
+        model, data.patterns.histograms, search, left_out, chosen, candidates, len(sample.weights)
     )
 
 
@@ -193,39 +190,22 @@ def uniform_candidate(
     return labels if labels.beats(deeper, 2.0) else deeper
 
 
-def _sharing(data: TrainingData, positions: np.ndarray) -> TrainingData:
-    """Return the data with sums by groups of some graphs, where memory has room for them."""
-    if not fit_in_memory(data.hierarchy.n_groups, len(positions)):
-        return data
-    features = PairFeatures.of_counts(data.histograms.select_graphs(positions))
-    sums = LevelSums.of(features, data.hierarchy.group_of, data.n_jobs, positions)
-    return replace(data, shared=sums)
-
-
-def _truncated(data: TrainingData, depth: int) -> TrainingData:
-    """Return the data without patterns beyond a depth."""
-    histograms = data.histograms.select_levels(data.forest.level_depths <= depth)
-    return replace(data, forest=data.forest.truncated(depth), histograms=histograms, shared=None)
-
-
 def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
     """A few iterations on the whole sample, from what was found on parts of it."""
     n, max_steps = len(sample.weights), data.max_steps
     steps = min(max_steps, _REFINE_FEW if n <= _MANY else REFINE_MANY)
     problem, present = data.problem(sample.weights)
-    start = EvidenceParameters(
-        chosen.start.scales, np.zeros(problem.hierarchy.n_groups), np.zeros(present.sum())
-    )
+    start = problem.start.with_scales_of(chosen.start)
     if chosen.weights != "uniform":
-        start = chosen.start._replace(deviations=chosen.start.deviations[present])
+        start = chosen.start.restricted(present)
     options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": data.tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
     found = search.parameters.spread(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
-        start = found._replace(deviations=found.deviations[present])
+        start = found.restricted(present)
         again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
-        found = found._replace(scales=again.parameters.scales)
+        found = found.with_scales_of(again.parameters)
     if max_steps < REFINE_MANY and not search.converged:
         warnings.warn(
             f"The search for weights did not converge in max_steps={max_steps} iterations; a "
@@ -240,20 +220,20 @@ def _given_all(
     data: TrainingData,
     parameters: EvidenceParameters,
     plan: LandmarkPlan | None,
-    table: CovariateTable | None,
 ) -> tuple[FittedGP, LeaveOneOut]:
     """Return the posterior given all training graphs, and leave-one-out predictions."""
-    targets, n_jobs, histograms = data.targets, data.n_jobs, data.histograms
-    level_weights = data.hierarchy.level_weights(parameters.level_logits)
-    log_weights = data.hierarchy.sum_down(parameters.deviations / np.sqrt(data.strength))
-    weighted = WeightedForest(data.forest, log_weights, level_weights)
+    targets, n_jobs, patterns, own = data.targets, data.n_jobs, data.patterns, parameters.terms[0]
+    level_weights = patterns.hierarchy.level_weights(own.level_logits)
+    log_weights = patterns.hierarchy.sum_down(own.deviations / np.sqrt(patterns.strength))
+    weighted = WeightedForest(patterns.forest, log_weights, level_weights)
     noise = used = parameters.noise / targets.weights
-    scales, beside = parameters.covariate_scales(), None
-    kernel = MixtureKernel(weighted.weights, parameters.kernel_scales(), scales)
-    everything = weighted.weighed(histograms)._replace(covariates=data.covariates)
-    if table is not None and scales is not None and data.covariates is not None:
-        beside = FittedCovariates(table, scales, data.covariates)
+    histograms, numbers = patterns.histograms, None
+    everything = GraphViews((weighted.weighed(histograms),))
+    if data.numbers is not None:
+        numbers = FittedNumbers(data.numbers.table, data.numbers.numbers)
+        everything = GraphViews((*everything, data.numbers.numbers))
     basis, positions = histograms, np.arange(histograms.n_graphs)
+    kernel = data.kernel(parameters)
     posterior: Any
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
@@ -265,8 +245,8 @@ def _given_all(
         from treelens.gp.device import condition_on_device
 
         posterior, left_out = condition_on_device(
-            everything.pairs,
-            kernel,
+            everything.patterns,
+            kernel.terms[0],
             noise,
             targets.values,
             data.device,
@@ -274,8 +254,8 @@ def _given_all(
         )
     else:
         problem, present = data.problem(positions)
-        some = parameters._replace(deviations=parameters.deviations[present])
-        found = Conditioned.fit(targets, problem.kernel_matrix(some), parameters.noise, n_jobs)
+        among = problem.kernel_matrix(parameters.restricted(present))
+        found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
         posterior, used = found.posterior, found.noise
         left_out = found.leave_one_out(n_jobs, data.left_out_together)
     n, n_kinds = len(noise), len(noise if data.copies is None else np.unique(data.copies))
@@ -291,7 +271,7 @@ def _given_all(
         )
     model = FittedGP(
         weighted,
-        kernel.scales,
+        kernel,
         parameters.noise,
         basis,
         positions,
@@ -299,7 +279,7 @@ def _given_all(
         targets.offset,
         targets.scale,
         targets.weights * (noise / used) if plan is None else None,
-        covariates=beside,
+        numbers=numbers,
     )
     return model, left_out
 
@@ -388,26 +368,25 @@ def condition(
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
     weighted, colors = model.weighted.extended(graphs, n_jobs)
     more = weighted.forest.count(colors)
-    new = model._beside(weighted.weighed(more), graphs)
-    histograms, covariates = joined_histograms(model.basis, more), model.covariates
-    if covariates is not None and new.covariates is not None:
-        both = np.vstack([covariates.training, new.covariates])
-        covariates = replace(covariates, training=both)
+    beside = model.numbers_of(graphs)
+    new = GraphViews((weighted.weighed(more), *beside))
+    histograms, numbers = joined_histograms(model.basis, more), model.numbers
+    if numbers is not None:
+        numbers = replace(numbers, training=np.vstack([numbers.training, *beside]))
     extended = replace(
         model,
         weighted=weighted,
         basis=histograms,
         basis_indices=np.arange(histograms.n_graphs),
         sample_weights=targets.weights,
-        covariates=covariates,
+        numbers=numbers,
         training=replace(training, histograms=histograms),
     )
     used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
     copies = None
     if model.classes is None:  # see TrainingData.left_out_together
-        beside = None if covariates is None else covariates.training
-        copies = replicate_numbers(histograms.rows, beside)
+        copies = replicate_numbers(extended.training_graphs)
     left_out = posterior.leave_one_out(targets.values, n_jobs, copies)
     if targets.limits is not None:
         noise = np.where(targets.limits == 0, used, model.noise)

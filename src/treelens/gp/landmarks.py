@@ -24,9 +24,10 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
-from treelens.kernels.gram import MixtureKernel, mirrored
+from treelens.kernels.base import SumKernel
+from treelens.kernels.gram import mirrored
 from treelens.parallel import blas_threads
-from treelens.patterns.histograms import Features, select_features
+from treelens.patterns.histograms import GraphViews
 
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7
@@ -110,15 +111,15 @@ def column_squares(matrix: np.ndarray) -> np.ndarray:
 class LandmarkFit:
     """Training graphs under a kernel, ready to be conditioned on through any landmarks."""
 
-    kernel: MixtureKernel
-    graphs: Features  # of all training graphs
+    kernel: SumKernel
+    graphs: GraphViews  # of all training graphs
     noise: np.ndarray  # (n,) variances
     targets: np.ndarray  # (n, n_columns)
     n_jobs: int = 1
 
     def through(self, landmarks: np.ndarray) -> tuple[LandmarkPosterior, LeaveOneOut]:
         """Return the posterior through the graphs at some positions, and each graph left out."""
-        anchors, noise, targets = select_features(self.graphs, landmarks), self.noise, self.targets
+        anchors, noise, targets = self.graphs.select(landmarks), self.noise, self.targets
         factor = factor_landmarks(self.kernel.matrix(anchors, anchors, self.n_jobs), self.n_jobs)
         blocks = (
             block_sums(half, noise[where], targets[where], self.n_jobs)
@@ -127,10 +128,10 @@ class LandmarkFit:
         sums = LandmarkSums.added(factor, blocks, targets.shape[1])
         return self.conditioned(sums, landmarks, self.projections(factor, anchors))
 
-    def projections(self, factor: np.ndarray, anchors: Features) -> Iterator[Projected]:
+    def projections(self, factor: np.ndarray, anchors: GraphViews) -> Iterator[Projected]:
         """Yield ``V`` of the graphs, block by block; ``anchors`` are the landmarks."""
         for where in gen_batches(len(self.targets), BLOCK):
-            block = select_features(self.graphs, np.arange(where.start, where.stop))
+            block = self.graphs.select(np.arange(where.start, where.stop))
             rows = self.kernel.matrix(block, anchors, self.n_jobs)
             yield where, solve_upper(factor, rows.T, transposed=True, n_jobs=self.n_jobs)
 
@@ -180,7 +181,7 @@ class LandmarkBasis:
         """Add landmarks at some positions; what was computed for those before stays as it is."""
         fit, start, stop = self.fit, len(self.landmarks), len(self.landmarks) + len(new)
         before = self._projections[:start]
-        rows = fit.kernel.matrix(fit.graphs, select_features(fit.graphs, new), fit.n_jobs)
+        rows = fit.kernel.matrix(fit.graphs, fit.graphs.select(new), fit.n_jobs)
         across = before.take(new, axis=1)  # of the factor
         with blas_threads(fit.n_jobs):
             rows -= before.T @ across
@@ -243,7 +244,7 @@ def posterior_through_landmarks(
     if n <= most:
         return choose_landmarks(fit, first, n_landmarks).posterior()
     some = np.union1d(first, np.arange(0, n, -(-n // most)))
-    graphs, noise, targets = select_features(fit.graphs, some), fit.noise[some], fit.targets[some]
+    graphs, noise, targets = fit.graphs.select(some), fit.noise[some], fit.targets[some]
     part = replace(fit, graphs=graphs, noise=noise, targets=targets)
     chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
     landmarks = np.sort(some[chosen.landmarks])

@@ -10,18 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
-from treelens.kernels.gram import PairLists, gather_pairs, pair_sums, row_blocks
+from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
+from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
-
-if TYPE_CHECKING:
-    from treelens.gp.evidence import EvidenceProblem
 
 _MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
 
@@ -206,26 +203,34 @@ class SplitSums:
     n_jobs: int
 
     @classmethod
-    def of(cls, problem: EvidenceProblem, deviating: bool, several: bool) -> SplitSums:
-        """Lay out the patterns of a problem: with ``deviating``, those that may have lists.
+    def of(
+        cls,
+        features: PairFeatures,
+        hierarchy: PatternHierarchy,
+        levels: LevelSums | None,
+        deviating: bool,
+        several: bool,
+        n_jobs: int = 1,
+    ) -> SplitSums:
+        """Lay patterns out: with ``deviating``, those that may deviate have lists.
 
         Without ``several`` weights to sum with, one matrix per group is not worth while.
         """
-        hierarchy, features = problem.hierarchy, problem.features
-        levels, n_listed = problem.levels, hierarchy.n_free if deviating else 0
-        if levels is None and not (several and fit_in_memory(hierarchy.n_groups, problem.n_graphs)):
+        n_listed = hierarchy.n_free if deviating else 0
+        room = several and fit_in_memory(hierarchy.n_groups, features.n_graphs)
+        if levels is None and not room:
             n_listed = hierarchy.n_patterns
         if n_listed == hierarchy.n_patterns:
             levels = None
         elif levels is None:
             listed = np.arange(hierarchy.n_patterns) < n_listed
             group_of = np.where(listed, -1, hierarchy.group_of)
-            levels = LevelSums.of(features, group_of, problem.n_jobs)
+            levels = LevelSums.of(features, group_of, n_jobs)
             features = features.select_patterns(listed)
         elif n_listed:
             rest = slice(np.searchsorted(levels.groups, hierarchy.group_of[n_listed]), None)
             levels = LevelSums(levels.groups[rest], levels.table[rest], levels.positions)
-        return cls(features if n_listed else None, levels, hierarchy, problem.n_jobs)
+        return cls(features if n_listed else None, levels, hierarchy, n_jobs)
 
     @cached_property
     def _lists(self) -> PairLists:

@@ -28,12 +28,13 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
-from treelens.gp.covariates import FittedCovariates
+from treelens.gp.covariates import FittedNumbers
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.kernels.gram import MixtureKernel, MixtureScales, mirrored
+from treelens.kernels.base import SumKernel, Term
+from treelens.kernels.gram import mirrored
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
     KernelExpansion,
@@ -42,8 +43,13 @@ from treelens.models.predictions import (
     TrainingGraphs,
     calibrated,
 )
-from treelens.patterns.forest import PatternForest, RefinedGraphs
-from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms, select_features
+from treelens.patterns.forest import PatternForest, RefinedGraphs, SeenGraphs
+from treelens.patterns.histograms import (
+    Features,
+    GraphViews,
+    PairFeatures,
+    PatternHistograms,
+)
 from treelens.patterns.vocabulary import NodeColors
 
 if TYPE_CHECKING:
@@ -113,7 +119,7 @@ class WeightedForest:
     ) -> Features:
         """What the kernel needs, from counts that are ready."""
         pairs = PairFeatures.of_counts(histograms)
-        return Features(pairs, pairs.diagonal(self.weights) + unseen_sums)
+        return Features.of(pairs, self.weights, unseen_sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +147,8 @@ class FittedGP:
 
     __derived__ = ("basis",)
 
-    weighted: WeightedForest
-    scales: MixtureScales
+    weighted: WeightedForest  # the view that every model has
+    kernel: SumKernel  # a term for the patterns, then one for the numbers if there are any
     noise: float  # variance, on the scale of the standardised targets
     # Graphs that predictions are sums over: all training graphs, or the landmarks.
     basis: PatternHistograms
@@ -158,7 +164,7 @@ class FittedGP:
     training: TrainingGraphs | None = None  # counts and targets of all training graphs
     recipe: GraphRecipe | None = None  # how they were made
     record: EvidenceRecord | None = None
-    covariates: FittedCovariates | None = None  # a table beside the graphs, with its own kernel
+    numbers: FittedNumbers | None = None  # a table of covariates and descriptors
 
     def validate(self) -> None:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
@@ -172,8 +178,10 @@ class FittedGP:
                 raise ValueError("the histograms must count the patterns of the forest")
         if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
             raise ValueError("there must be two training graphs or more, and some in the basis")
-        if self.covariates is not None and len(self.covariates.training) != n_graphs:
+        if self.numbers is not None and len(self.numbers.training) != n_graphs:
             raise ValueError("covariates must have one row per training graph")
+        if len(self.kernel.terms) != 1 + (self.numbers is not None):
+            raise ValueError("the kernel must have a term for each view")
         if self.classes is not None:
             check_classes_ascend(self.classes)
         n_classes = 0 if self.classes is None else len(self.classes)
@@ -227,27 +235,34 @@ class FittedGP:
         """One weight per pattern, shape (n_patterns,)."""
         return self.weighted.weights
 
-    @cached_property
-    def kernel(self) -> MixtureKernel:
-        covariates = None if self.covariates is None else self.covariates.scales
-        return MixtureKernel(self.weighted.weights, self.scales, covariates)
-
-    @cached_property
-    def basis_graphs(self) -> Features:
-        features = self.weighted.weighed(self.basis)
-        if self.covariates is None:
-            return features
-        return features._replace(covariates=self.covariates.training[self.basis_indices])
+    @property
+    def covariate_names(self) -> list[str]:
+        """Columns of the table of numbers, descriptors among them."""
+        return [] if self.numbers is None else self.numbers.table.names
 
     @property
-    def training_graphs(self) -> Features:
+    def patterns_term(self) -> Term:
+        """The kernel of the patterns, with the variance that they explain."""
+        return self.kernel.terms[0]
+
+    @cached_property
+    def basis_graphs(self) -> GraphViews:
+        patterns = self.weighted.weighed(self.basis)
+        if self.numbers is None:
+            return GraphViews((patterns,))
+        return GraphViews((patterns, self.numbers.training[self.basis_indices]))
+
+    @property
+    def training_graphs(self) -> GraphViews:
         """All training graphs, which the basis may be a part of."""
         assert self.training is not None
         histograms = self.training.histograms
         if self.basis.n_graphs == histograms.n_graphs:
             return self.basis_graphs
-        covariates = None if self.covariates is None else self.covariates.training
-        return self.weighted.weighed(histograms)._replace(covariates=covariates)
+        patterns = self.weighted.weighed(histograms)
+        if self.numbers is None:
+            return GraphViews((patterns,))
+        return GraphViews((patterns, self.numbers.training))
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -260,7 +275,7 @@ class FittedGP:
         return KernelExpansion(
             self.weighted.forest,
             0,
-            self.kernel,
+            self.patterns_term,
             self.weights,
             self.basis_graphs,
             self.basis_indices,
@@ -275,26 +290,24 @@ class FittedGP:
         posterior = self._full_posterior(n_jobs)
         return posterior.factor if isinstance(posterior, ExactPosterior) else None
 
-    def kernel_rows(self, graphs: Features, n_jobs: int = 1) -> np.ndarray:
+    def kernel_rows(self, graphs: GraphViews, n_jobs: int = 1) -> np.ndarray:
         """Kernel values with the basis graphs, shape (n_graphs, n_basis)."""
         return self.kernel.matrix(graphs, self.basis_graphs, n_jobs)
 
-    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
-        """Graphs as the model sees them."""
-        seen = self.weighted.refine(graphs, n_jobs)
-        return seen._replace(features=self._beside(seen.features, graphs))
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Return graphs as the views of the model show them."""
+        return SeenGraphs((self.weighted.refine(graphs, n_jobs), *self.numbers_of(graphs)))
 
-    def _beside(self, features: Features, graphs: GraphCollection) -> Features:
-        """Features with the covariates of their graphs, where the model has any."""
-        if self.covariates is None:
-            return features
-        return features._replace(covariates=self.covariates.table.encode(graphs))
+    def numbers_of(self, graphs: GraphCollection) -> tuple[np.ndarray, ...]:
+        """Return the numbers of graphs, where the model has a table of them."""
+        return () if self.numbers is None else (self.numbers.table.encode(graphs),)
 
-    def from_covariates(self, graphs: Features) -> np.ndarray | None:
+    def from_covariates(self, graphs: GraphViews) -> np.ndarray | None:
         """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
-        if self.covariates is None:
+        if self.numbers is None:
             return None
-        return self.kernel.covariate_matrix(graphs, self.basis_graphs) @ self.coefficients.T
+        rows = self.kernel.terms[1].matrix(graphs[1], self.basis_graphs[1])
+        return rows @ self.coefficients.T
 
     def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
         """The posterior with all that variances need."""
@@ -324,8 +337,8 @@ class FittedGP:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
-        for block in feature_blocks(seen.features, len(graphs)):
-            if device != "cpu" and self.covariates is None:
+        for block in view_blocks(seen.features, len(graphs)):
+            if device != "cpu" and self.numbers is None:
                 found.append(self._on_device(device).decide(block, variance))
                 continue
             rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
@@ -336,7 +349,7 @@ class FittedGP:
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
         return Predictions(
             mean,
-            seen.histograms.out_of_vocabulary(),
+            seen.patterns.histograms.out_of_vocabulary(),
             seen,
             mean,
             probabilities,
@@ -380,12 +393,11 @@ class FittedGP:
         if others is not None:
             weighted, colors = weighted.extended(others, n_jobs)
             sides.append((others, colors))
-        features = [
-            self._beside(weighted.weighed(weighted.forest.count(found)), some)
+        shown = [
+            GraphViews((weighted.weighed(weighted.forest.count(found)), *self.numbers_of(some)))
             for some, found in sides
         ]
-        kernel = replace(self.kernel, weights=weighted.weights)
-        return kernel.matrix(features[0], features[-1], n_jobs)
+        return self.kernel.matrix(shown[0], shown[-1], n_jobs)
 
     def _on_device(self, device: str) -> DevicePredictor:
         """What predicts on a GPU, kept for the next block and the next call."""
@@ -397,13 +409,13 @@ class FittedGP:
         return kept
 
 
-def feature_blocks(features: Features, n_graphs: int) -> Iterator[Features]:
+def view_blocks(views: GraphViews, n_graphs: int) -> Iterator[GraphViews]:
     """Yield graphs, a block at a time."""
     if n_graphs <= _BLOCK:
-        yield features
+        yield views
         return
     for where in gen_batches(n_graphs, _BLOCK):
-        yield select_features(features, np.arange(where.start, where.stop))
+        yield views.select(np.arange(where.start, where.stop))
 
 
 class Neighbourhood(NamedTuple):
@@ -424,7 +436,7 @@ class Domain:
     """Where a model may be believed, by limits of what counts as inside."""
 
     model: FittedGP
-    train: Features  # all training graphs
+    train: GraphViews  # all training graphs
     surprise: np.ndarray  # (n_train,) squared leave-one-out errors over their mean
     largest_error: float = np.inf  # to expect of a graph inside, in the units of the targets
     least_similarity: float = 0.0  # of a graph inside to the nearest training graph
@@ -441,8 +453,8 @@ class Domain:
         if model.basis.n_graphs < len(squares):
             able = np.setdiff1d(able, model.basis_indices)
         left_out = np.sort(np.random.default_rng(0).permutation(able)[:_MOST_LEFT_OUT])
-        some = select_features(domain.train, left_out)
-        around = domain._around(some, n_jobs, left_out)
+        some = domain.train.select(left_out)
+        around = domain._around(some.patterns, n_jobs, left_out)
         expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
         return replace(
             domain,
@@ -451,18 +463,16 @@ class Domain:
         )
 
     def around(self, weighed: Features, n_jobs: int = 1) -> Neighbourhood:
-        """Return the training graphs around new ones."""
-        blocks = feature_blocks(weighed, weighed.pairs.n_graphs)
-        parts = [self._around(block, n_jobs) for block in blocks]
+        """Return the training graphs around new ones, by their patterns."""
+        blocks = view_blocks(GraphViews((weighed,)), weighed.pairs.n_graphs)
+        parts = [self._around(block.patterns, n_jobs) for block in blocks]
         return Neighbourhood(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _around(
         self, some: Features, n_jobs: int, left_out: np.ndarray | None = None
     ) -> Neighbourhood:
         """``left_out``: the training graph that each one is, which is not its own neighbour."""
-        near, alike = nearest_graphs(
-            some, self.train, self.model.weights, _N_NEIGHBOURS, left_out, n_jobs
-        )
+        near, alike = nearest_graphs(some, self.train.patterns, _N_NEIGHBOURS, left_out, n_jobs)
         weight = alike**2
         hard = _DOUBT + (weight * self.surprise[near]).sum(axis=1)
         return Neighbourhood(near[:, 0], alike[:, 0], hard / (_DOUBT + weight.sum(axis=1)))
@@ -473,7 +483,7 @@ class Domain:
 
 
 def left_out_std(
-    model: FittedGP, some: Features, left_out: np.ndarray, n_jobs: int = 1
+    model: FittedGP, some: GraphViews, left_out: np.ndarray, n_jobs: int = 1
 ) -> np.ndarray:
     """Standard deviations of new measurements of some training graphs, each left out."""
     posterior = model._full_posterior(n_jobs)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from treelens.kernels.gram import MixtureScales
+from treelens.kernels.base import Term
+from treelens.kernels.mixture import TanimotoL1
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import offsets_of
 
@@ -160,15 +161,19 @@ def device_sums(
     return out
 
 
-def device_mixture(
-    scales: MixtureScales, sums: Any, left_diagonal: Any, right_diagonal: Any, out: Any
-) -> Any:
+def mixture_numbers(term: Term) -> tuple[float, float, float, float]:
+    """Return gamma, rho, amplitude and share, as the compiled loops take them."""
+    assert isinstance(term.kernel, TanimotoL1)
+    return term.kernel.gamma, term.kernel.rho, term.amplitude, term.kernel.share
+
+
+def device_mixture(term: Term, sums: Any, left_diagonal: Any, right_diagonal: Any, out: Any) -> Any:
     """Kernel values from sums; ``out`` may be ``sums``."""
     from treelens.kernels import _compiled_device as compiled
 
     if sums.size:
         compiled.mixture[len(sums), compiled.THREADS](
-            sums, left_diagonal, right_diagonal, *scales.as_tuple(), out
+            sums, left_diagonal, right_diagonal, *mixture_numbers(term), out
         )
     return out
 

@@ -94,7 +94,6 @@ class Nearest(NamedTuple):
 def nearest_graphs(
     graphs: Features,
     others: Features,
-    weights: np.ndarray,
     k: int,
     left_out: np.ndarray | None = None,
     n_jobs: int = 1,
@@ -102,7 +101,7 @@ def nearest_graphs(
     """Return the ``k`` most similar of ``others``, or all of them where there are fewer."""
     # Of others that are as similar the first comes first. `left_out` (n_graphs,) is the position of
     # each graph among the others, if it is one of them: it is not its own neighbour.
-    similarity = pair_sums(graphs.pairs, others.pairs, weights, n_jobs=n_jobs)
+    similarity = pair_sums(graphs.pairs, others.pairs, others.weights, n_jobs=n_jobs)
     k = min(k, similarity.shape[1] - (left_out is not None))
     near = np.empty((len(similarity), k), dtype=np.int64)
     for i, row in enumerate(similarity):

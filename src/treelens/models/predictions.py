@@ -26,8 +26,8 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
-from treelens.patterns.forest import PatternForest, RefinedGraphs
-from treelens.patterns.histograms import Features, PatternHistograms, graph_keys
+from treelens.patterns.forest import PatternForest, SeenGraphs
+from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
 from treelens.targets import TargetRecord, Targets
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
@@ -123,7 +123,7 @@ def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
 
 
 def known_graphs(
-    model: Any, graphs: GraphCollection, seen: RefinedGraphs
+    model: FittedModel, graphs: GraphCollection, seen: SeenGraphs
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether each graph is in the training data, and whether it repeats an earlier one.
 
@@ -131,14 +131,13 @@ def known_graphs(
     known of all of them; patterns that training never saw distinguish other graphs.
     """
     training, own = model.training, smiles_of(graphs)
-    unseen = seen.histograms.unseen.sum(axis=1).tolist()
-    covariates = getattr(model, "covariates", None)
-    named = [] if covariates is None else covariates.table.names
-    plain = all(name.startswith(PREFIX) for name in named)  # nothing but descriptors
+    assert training is not None
+    unseen = seen.patterns.histograms.unseen.sum(axis=1).tolist()
     same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
-    for side, features in ((-1, model.training_graphs), (1, seen.features)):
-        features = features._replace(covariates=None) if plain else features
-        for k, key in enumerate(graph_keys(features)):
+    described = all(name.startswith(PREFIX) for name in model.covariate_names)
+    n_views = 1 if described else None  # graphs alone decide where there are no covariates
+    for side, views in ((-1, model.training_graphs), (1, seen.features)):
+        for k, key in enumerate(graph_keys(views[:n_views])):
             apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
             same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
     stereo = stereo_matters(graphs)
@@ -153,8 +152,8 @@ def known_graphs(
 
     measured, repeated = np.zeros((2, len(graphs)), dtype=bool)
     for members in same.values():
-        by_smiles = own and (members[0] >= 0 or training.smiles)
-        by_smiles = by_smiles and len(set(map(as_read, members))) > 1  # else all are equal
+        known = bool(own and (members[0] >= 0 or training.smiles))
+        by_smiles = known and len(set(map(as_read, members))) > 1  # else all are equal
         trained, taken = set(), set()
         for k in members if members[-1] >= 0 else ():
             text = written(as_read(k)) if by_smiles else ""
@@ -175,14 +174,14 @@ class KernelExpansion:
 
     forest: PatternForest
     first_level: int  # of the forest that the kernel uses; its first pattern is number 0 here
-    kernel: Any  # WeightedKernel or MixtureKernel
+    kernel: Any  # WeightedKernel, or the Term of the patterns
     weights: np.ndarray  # (n_patterns,) of the patterns from first_level on
-    basis: Features  # of the n training graphs that have a coefficient
+    basis: GraphViews  # the n training graphs that have a coefficient
     basis_indices: np.ndarray  # (n,) their positions in the training set
     coefficients: np.ndarray  # (n_outputs, n)
     intercepts: np.ndarray  # (n_outputs,)
     classes: np.ndarray | None  # None for regression
-    refine: Callable[..., RefinedGraphs]  # from graphs and n_jobs
+    refine: Callable[..., SeenGraphs]  # from graphs and n_jobs
     # Of n_jobs: the upper Cholesky factor of the covariance of the targets; None where predictions
     # without a training graph have no closed form.
     factor: Callable[[int], np.ndarray | None] = lambda n_jobs: None
@@ -203,7 +202,9 @@ class FittedModel(Protocol):
     @property
     def training(self) -> TrainingGraphs | None: ...  # their counts and targets
     @property
-    def training_graphs(self) -> Features: ...  # of all of them
+    def training_graphs(self) -> GraphViews: ...  # all of them, in every view
+    @property
+    def covariate_names(self) -> list[str]: ...  # descriptors among them; often none
     @property
     def weights(self) -> np.ndarray: ...  # (n_patterns,) one per pattern in use
     @property
@@ -225,7 +226,7 @@ class Predictions:
 
     decisions: np.ndarray  # (.., n_columns) decision values, one column for two classes; or numbers
     out_of_vocabulary: np.ndarray  # (..,) fraction of patterns that training never saw
-    graphs: RefinedGraphs  # as the model sees them, for contributions on demand
+    graphs: SeenGraphs  # as the model sees them, for contributions on demand
     # What is linear in the kernel: ``decisions``, but of an SVM with several classes, whose
     # decision values count votes, the mean margin of every class.
     margins: np.ndarray  # (.., n_columns)

@@ -17,7 +17,12 @@ from treelens.array_checks import check_array
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection, check_attributes
 from treelens.patterns.cells import AttributeCells
-from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
+from treelens.patterns.histograms import (
+    Features,
+    GraphViews,
+    PairFeatures,
+    PatternHistograms,
+)
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
 
 # Labels that a tree uses: (which node labels, whether edge labels).
@@ -392,6 +397,34 @@ class RefinedGraphs(NamedTuple):
     histograms: PatternHistograms  # the depths in use
     features: Features
 
+    def select(self, positions: np.ndarray) -> RefinedGraphs:
+        """Return some of the graphs."""
+        return RefinedGraphs(
+            self.colors.select_graphs(positions),
+            self.histograms.select_graphs(positions),
+            self.features.select(positions),
+        )
+
+
+class SeenGraphs(NamedTuple):
+    """Graphs as the views of a model show them: patterns first, then numbers if there are any."""
+
+    views: tuple[Any, ...]  # RefinedGraphs, then arrays (n_graphs, n_numbers)
+
+    @property
+    def patterns(self) -> RefinedGraphs:
+        return self.views[0]
+
+    @property
+    def features(self) -> GraphViews:
+        """What kernels compare."""
+        return GraphViews((self.patterns.features, *self.views[1:]))
+
+    def select(self, positions: np.ndarray) -> SeenGraphs:
+        """Return some of the graphs."""
+        numbers = (data[positions] for data in self.views[1:])
+        return SeenGraphs((self.patterns.select(positions), *numbers))
+
 
 @dataclass(frozen=True)
 class PatternExtractor:
@@ -436,7 +469,7 @@ class PatternExtractor:
         histograms = self.count(colors)
         pairs = self.pairs(histograms)
         unseen = self._unseen_sums(graphs, histograms)
-        return RefinedGraphs(colors, histograms, Features(pairs, pairs.diagonal(weights) + unseen))
+        return RefinedGraphs(colors, histograms, Features.of(pairs, weights, unseen))
 
     def _unseen_sums(self, graphs: GraphCollection, histograms: PatternHistograms) -> np.ndarray:
         """Return the part of ``<W, Z(G, G)>`` from unseen patterns, at weight one."""

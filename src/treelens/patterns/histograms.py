@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -354,32 +354,63 @@ class Features(NamedTuple):
 
     pairs: PairFeatures
     diagonal: np.ndarray  # (n_graphs,), unseen patterns included
-    covariates: np.ndarray | None = None  # (n_graphs, n_covariates), standardised
+    weights: np.ndarray | None = None  # (n_patterns,) W; None: all ones
+
+    @classmethod
+    def of(
+        cls,
+        pairs: PairFeatures,
+        weights: np.ndarray | None = None,
+        unseen_sums: np.ndarray | float = 0.0,
+    ) -> Features:
+        """Return weighted features; ``unseen_sums`` are what unseen patterns add to diagonals."""
+        return cls(pairs, pairs.diagonal(weights) + unseen_sums, weights)
+
+    def select(self, positions: np.ndarray) -> Features:
+        """Return the features of some graphs."""
+        pairs = self.pairs
+        table = pairs.rows.to_sparse(pairs.n_patterns)[positions]
+        scale = pairs.scale[positions]
+        chosen = PairFeatures.of_rows(table, pairs.level_offsets, pairs.minimum, scale)
+        return Features(chosen, self.diagonal[positions], self.weights)
 
 
-def select_features(features: Features, positions: np.ndarray) -> Features:
-    """Return the features of some graphs."""
-    pairs = features.pairs
-    table = pairs.rows.to_sparse(pairs.n_patterns)[positions]
-    scale = pairs.scale[positions]
-    chosen = PairFeatures.of_rows(table, pairs.level_offsets, pairs.minimum, scale)
-    covariates = None if features.covariates is None else features.covariates[positions]
-    return Features(chosen, features.diagonal[positions], covariates)
+# What a view shows of graphs: counts of patterns, or numbers (n_graphs, n_numbers).
+ViewData = Features | np.ndarray
 
 
-def graph_keys(features: Features) -> Iterator[bytes]:
-    """Yield the patterns of each graph, their counts and its covariates: equal for replicates."""
-    return _keys(features.pairs.rows, features.covariates)
+class GraphViews(tuple[ViewData, ...]):
+    """The same graphs, view by view: counts of patterns, then other views if there are any."""
+
+    __slots__ = ()
+
+    @property
+    def patterns(self) -> Features:
+        """The first view."""
+        return self[0]  # type: ignore[return-value]
+
+    def select(self, positions: np.ndarray) -> GraphViews:
+        """Return all views of some graphs."""
+        return GraphViews(
+            data.select(positions) if isinstance(data, Features) else data[positions]
+            for data in self
+        )
 
 
-def _keys(rows: SparseRows, covariates: np.ndarray | None) -> Iterator[bytes]:
-    for k, (a, b) in enumerate(pairwise(rows.offsets.tolist())):
-        key = rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
-        yield key if covariates is None else key + covariates[k].tobytes()
+def graph_keys(views: Iterable[ViewData]) -> Iterator[bytes]:
+    """Yield what the views show of each graph, counts and numbers: equal for replicates."""
+    columns = [_keys(each.pairs.rows) if isinstance(each, Features) else each for each in views]
+    for parts in zip(*columns, strict=True):
+        yield b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
 
 
-def replicate_numbers(rows: SparseRows, covariates: np.ndarray | None = None) -> np.ndarray | None:
+def _keys(rows: SparseRows) -> Iterator[bytes]:
+    for a, b in pairwise(rows.offsets.tolist()):
+        yield rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+
+
+def replicate_numbers(views: Iterable[ViewData]) -> np.ndarray | None:
     """Return a number per graph that replicates share; None where no graph stands twice."""
     first: dict[bytes, int] = {}
-    numbers = [first.setdefault(key, k) for k, key in enumerate(_keys(rows, covariates))]
-    return None if len(first) == len(rows) else np.array(numbers)
+    numbers = [first.setdefault(key, k) for k, key in enumerate(graph_keys(views))]
+    return None if len(first) == len(numbers) else np.array(numbers)

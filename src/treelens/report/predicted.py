@@ -15,7 +15,7 @@ from scipy.stats import binomtest, norm
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.smarts import is_molecule
-from treelens.gp.model import Domain, FittedGP, expected_error, feature_blocks
+from treelens.gp.model import Domain, FittedGP, expected_error, view_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.weighted import nearest_graphs
@@ -183,15 +183,16 @@ def predict_graphs(
     found: Any
     if isinstance(model, FittedGP):
         found, domain = model.decide(graphs, variance=True, n_jobs=n_jobs), estimator.domain_
-        around = domain.around(found.graphs.features, n_jobs)
+        around = domain.around(found.graphs.patterns.features, n_jobs)
         nearest, similarity = around.nearest, around.similarity
         expected = expected_error(np.sqrt(found.variance), around)
         inside = domain.holds(expected, around)
     else:
         found = model.decide(graphs, n_jobs=n_jobs)
+        trained = model.training_graphs.patterns
         parts = [
-            nearest_graphs(block, model.training_graphs, model.weights, 1, n_jobs=n_jobs)
-            for block in feature_blocks(found.graphs.features, len(graphs))
+            nearest_graphs(block.patterns, trained, 1, n_jobs=n_jobs)
+            for block in view_blocks(found.graphs.features, len(graphs))
         ]
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])

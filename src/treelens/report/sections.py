@@ -9,7 +9,7 @@ import numpy as np
 
 from treelens.explain.contributions import attribute_table, explain
 from treelens.explain.draw import TreeNode, coordinates, unfold_within
-from treelens.explain.effects import effects_of_patterns, selected
+from treelens.explain.effects import effects_of_patterns
 from treelens.explain.fragment_search import Occurrence, pattern_texts
 from treelens.explain.fragments import (
     FragmentTable,
@@ -27,7 +27,6 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import select_features
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
 from treelens.report.render import Drawings, Units
@@ -109,8 +108,8 @@ def card_section(
 ) -> Iterator[dict[str, Any]]:
     """Yield the graphs to draw, each explained and with its nearest training graphs."""
     model, train = estimator.model_, estimator._train_graphs
-    features = select_features(given.predictions.graphs.features, np.array(list(chosen)))
-    near = nearest_graphs(features, model.training_graphs, model.weights, _N_NEAREST)
+    features = given.predictions.graphs.patterns.features.select(np.array(list(chosen)))
+    near = nearest_graphs(features, model.training_graphs.patterns, _N_NEAREST)
     trained = f"A training {given.noun} has the same patterns."
     if given.by_smiles:
         trained = "The model was fitted to this molecule."
@@ -192,10 +191,10 @@ def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
     Of classes: different ones, the most similar first. Of numbers: by the difference of the values
     over one minus the similarity (the structure-activity landscape index).
     """
-    features, targets = model.training_graphs, model.training.targets
+    features, targets = model.training_graphs.patterns, model.training.targets
     measured = np.arange(len(targets))[model.training.exact]
     chosen = np.random.default_rng(0).permutation(measured)[:_MOST_COMPARED]
-    part, targets = select_features(features, chosen), targets[chosen]
+    part, targets = features.select(chosen), targets[chosen]
     shared = pair_sums(part.pairs, None, model.weights)
     union = part.diagonal[:, None] + part.diagonal - shared
     similarity = np.divide(shared, union, out=np.ones_like(union), where=union > 0)
@@ -257,7 +256,7 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
             truth,
             n_fragments=_MOST_OF_GIVEN,
             min_support=max(_FEWEST, round(_RAREST_SHARE * len(kept))),
-            seen=selected(given.predictions.graphs, kept),
+            seen=given.predictions.graphs.select(kept),
             n_jobs=n_jobs,
         )
     if (table is None or not len(table)) and train is not None:
@@ -336,8 +335,8 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
     """Return the patterns that change predictions most, of the report's or the training graphs."""
     expansion, forest = model.expansion, model.expansion.forest
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
-    chosen = _sample(graphs.pairs.n_graphs, _MOST_EXPLAINED)
-    effects = effects_of_patterns(expansion, select_features(graphs, chosen))  # (n, n_patterns)
+    chosen = _sample(graphs.patterns.pairs.n_graphs, _MOST_EXPLAINED)
+    effects = effects_of_patterns(expansion, graphs.select(chosen))  # (n, n_patterns)
     holders = np.bincount(effects.indices, minlength=effects.shape[1])
     size = np.asarray(abs(effects).sum(axis=0)).ravel() / len(chosen)
     sign = -1.0 if positive_code(expansion.classes) == 0 else 1.0

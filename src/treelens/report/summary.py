@@ -18,7 +18,7 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
-from treelens.patterns.histograms import graph_keys, select_features
+from treelens.patterns.histograms import graph_keys
 from treelens.report.predicted import (
     PredictedGraphs,
     predict_graphs,
@@ -164,10 +164,8 @@ def _gp(model: FittedGP) -> dict[str, Any]:
     assert record is not None
     return {
         "noise": float(model.target_scale * np.sqrt(model.noise)),
-        "amplitude": float(model.target_scale * np.sqrt(model.scales.amplitude)),
-        "gamma": model.scales.gamma,
-        "rho": model.scales.rho,
-        "share": model.scales.share,
+        "amplitude": float(model.target_scale * np.sqrt(model.patterns_term.amplitude)),
+        **model.patterns_term.kernel.values,
         "log_marginal_likelihood": record.evidence,
         "converged": bool(record.converged),
         "n_iterations": len(record.history),
@@ -381,9 +379,9 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
             f"{noun}, or with a larger expected error, than nearly all training {noun}s.",
         )
     else:
-        train = model.training_graphs
+        train = model.training_graphs.patterns
         chosen = np.random.default_rng(0).permutation(train.pairs.n_graphs)[:_MOST_COMPARED]
-        near = nearest_graphs(select_features(train, chosen), train, model.weights, 1, chosen)
+        near = nearest_graphs(train.select(chosen), train, 1, chosen)
         limit = float(np.quantile(near.similarity[:, 0], _UNUSUAL))
         yield unusual(
             given.similarity < limit,

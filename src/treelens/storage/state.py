@@ -31,13 +31,15 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 import numpy as np
 
 from treelens.array_checks import LARGEST
-from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedCovariates
+from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedNumbers
 from treelens.gp.fitting import LearningGain
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.kernels.gram import CovariateScales, MixtureScales
+from treelens.kernels.base import SumKernel, Term
+from treelens.kernels.mixture import TanimotoL1
+from treelens.kernels.rbf import Rbf
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Threshold, TrainingGraphs
 from treelens.pairwise.learn import LearnedWeights
@@ -342,10 +344,9 @@ MODEL_CLASSES: tuple[type, ...] = (
     Candidate,
     Choice,
     CovariateColumn,
-    CovariateScales,
     CovariateTable,
     EvidenceRecord,
-    FittedCovariates,
+    FittedNumbers,
     FittedGP,
     FittedSVM,
     GraphRecipe,
@@ -357,16 +358,19 @@ MODEL_CLASSES: tuple[type, ...] = (
     LinearOnKernel,
     Margins,
     MeanPosterior,
-    MixtureScales,
+    Rbf,
     PatternExtractor,
     PatternForest,
     PatternHistograms,
     PatternLevel,
     PatternVocabulary,
     SearchResult,
+    SumKernel,
     SVM,
     TableRecord,
+    TanimotoL1,
     TargetRecord,
+    Term,
     Threshold,
     TrainingGraphs,
     WeightedForest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -35,8 +35,8 @@ from treelens.models.predictions import (
 from treelens.pairwise.bounds import fitted_bound
 from treelens.pairwise.learn import LearnedWeights, PairwiseWeights
 from treelens.parallel import progress_ticks
-from treelens.patterns.forest import PatternExtractor
-from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
+from treelens.patterns.forest import PatternExtractor, SeenGraphs
+from treelens.patterns.histograms import Features, GraphViews, PairFeatures, PatternHistograms
 from treelens.svm.search import (
     SCORES,
     BestParams,
@@ -158,6 +158,10 @@ class FittedSVM:
             raise ValueError("moved must have one entry per depth")
 
     @property
+    def covariate_names(self) -> list[str]:
+        return []
+
+    @property
     def kernel(self) -> WeightedKernel:
         return self.decision.kernel
 
@@ -170,9 +174,9 @@ class FittedSVM:
         return np.ones(int(offsets[-1] - offsets[self.patterns.first_depth]))
 
     @cached_property
-    def training_graphs(self) -> Features:
-        """Features of all training graphs, of which the support vectors are a part."""
-        return self._features(self.training.histograms)
+    def training_graphs(self) -> GraphViews:
+        """All training graphs, of which the support vectors are a part."""
+        return GraphViews((self._features(self.training.histograms),))
 
     @cached_property
     def basis(self) -> Features:
@@ -181,7 +185,7 @@ class FittedSVM:
 
     def _features(self, histograms: PatternHistograms) -> Features:
         pairs = self.patterns.pairs(histograms)
-        return Features(pairs, pairs.diagonal(self.kernel.weights))
+        return Features.of(pairs, self.kernel.weights)
 
     @cached_property
     def expansion(self) -> KernelExpansion:
@@ -191,21 +195,26 @@ class FittedSVM:
             self.patterns.first_depth,
             self.kernel,
             self.weights,
-            self.basis,
+            GraphViews((self.basis,)),
             self.decision.basis_indices,
             *self.decision.svm.per_class,
             self.classes,
-            partial(self.patterns.refine, weights=self.kernel.weights),
+            self.refine,
         )
+
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Return graphs as the model sees them."""
+        return SeenGraphs((self.patterns.refine(graphs, self.kernel.weights, n_jobs),))
 
     def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
         """Decision values and probabilities of graphs, each of which is refined once."""
-        seen = self.patterns.refine(graphs, self.kernel.weights, n_jobs)
-        outputs = self.decision.svm.outputs(self.kernel.matrix(seen.features, self.basis, n_jobs))
+        seen = self.refine(graphs, n_jobs)
+        rows = self.kernel.matrix(seen.patterns.features, self.basis, n_jobs)
+        outputs = self.decision.svm.outputs(rows)
         margins = margins_of(outputs)
         return Predictions(
             decisions_of(outputs),
-            seen.histograms.out_of_vocabulary(),
+            seen.patterns.histograms.out_of_vocabulary(),
             seen,
             margins,
             calibrated_probabilities(margins, *self.calibration),
@@ -371,7 +380,7 @@ def fit_chosen(
     warn_if_one_class(predicted_codes(result.decisions[chosen][known]), classes)
     weights = None if fitted is None else fitted.weights_
     pairs = patterns.pairs(histograms)
-    features = Features(pairs, pairs.diagonal(weights))
+    features = Features.of(pairs, weights)
     kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
     matrix = kernel.matrix(features, n_jobs=n_jobs)
     svm = fit_svm_path(matrix, codes, len(classes), [chosen.C], sample_weight)[0]

@@ -1,0 +1,186 @@
+"""Views and targets of the training graphs, as the choice and the fit of a model take them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from treelens.gp.covariates import CovariateTable
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
+from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
+from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
+from treelens.gp.search import Tick
+from treelens.gp.terms import CountedTerm, NumbersTerm, SearchedTerm
+from treelens.kernels.base import SumKernel
+from treelens.patterns.forest import PatternForest
+from treelens.patterns.histograms import (
+    Features,
+    PairFeatures,
+    PatternHistograms,
+    ViewData,
+    replicate_numbers,
+)
+
+_NOISE_FACTOR = 3.0  # between noise variances that are tried
+
+
+class TrainingView(ABC):
+    """One view of the training graphs."""
+
+    TERM: ClassVar[type[SearchedTerm]]
+
+    @abstractmethod
+    def term(self, positions: np.ndarray, depth: int | None) -> tuple[SearchedTerm, np.ndarray]:
+        """Return the term of some graphs, and the mask of the patterns it is about.
+
+        Patterns that these graphs lack do not change their marginal likelihood; those beyond
+        ``depth`` have no weight.
+        """
+
+    @property
+    @abstractmethod
+    def data(self) -> ViewData:
+        """What the view shows of all training graphs; of patterns their counts, without weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedView(TrainingView):
+    """Patterns of a forest, and how often each training graph has them."""
+
+    forest: PatternForest
+    histograms: PatternHistograms
+    strength: float = 30.0  # of the prior on the deviations
+    n_jobs: int = 1
+    shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
+
+    TERM: ClassVar = CountedTerm
+
+    @cached_property
+    def hierarchy(self) -> PatternHierarchy:
+        return PatternHierarchy.of(self.forest)
+
+    @cached_property
+    def data(self) -> Features:
+        return Features.of(PairFeatures.of_counts(self.histograms))
+
+    @cached_property
+    def _deviating(self) -> PatternHistograms:
+        """Counts of the patterns that may deviate from the weight of their level."""
+        forest = self.forest
+        return self.histograms.select_levels(forest.level_offsets[:-1] < forest.n_deviating)
+
+    def term(self, positions: np.ndarray, depth: int | None) -> tuple[CountedTerm, np.ndarray]:
+        levels = None if self.shared is None else self.shared.among(positions)
+        histograms = self.histograms if levels is None else self._deviating
+        histograms = histograms.select_graphs(positions)
+        present = np.ones(self.forest.n_patterns, dtype=bool)
+        present[: histograms.n_patterns] = histograms.support > 0
+        if depth is not None:
+            n_patterns = np.diff(self.forest.level_offsets)
+            present &= np.repeat(self.forest.level_depths <= depth, n_patterns)
+        chosen = histograms.select_patterns(present[: histograms.n_patterns])
+        features, hierarchy = PairFeatures.of_counts(chosen), self.hierarchy.restricted(present)
+        return CountedTerm(features, hierarchy, self.strength, levels), present
+
+    def sharing(self, positions: np.ndarray) -> CountedView:
+        """Return the view with sums by groups of some graphs, where memory has room for them."""
+        if not fit_in_memory(self.hierarchy.n_groups, len(positions)):
+            return self
+        features = PairFeatures.of_counts(self.histograms.select_graphs(positions))
+        sums = LevelSums.of(features, self.hierarchy.group_of, self.n_jobs, positions)
+        return replace(self, shared=sums)
+
+    def truncated(self, depth: int) -> CountedView:
+        """Return the view without patterns beyond a depth."""
+        histograms = self.histograms.select_levels(self.forest.level_depths <= depth)
+        return replace(
+            self, forest=self.forest.truncated(depth), histograms=histograms, shared=None
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersView(TrainingView):
+    """A table of numbers."""
+
+    table: CovariateTable
+    numbers: np.ndarray  # (n_graphs, n_numbers), standardised
+
+    TERM: ClassVar = NumbersTerm
+
+    @property
+    def data(self) -> np.ndarray:
+        return self.numbers
+
+    def term(self, positions: np.ndarray, depth: int | None) -> tuple[NumbersTerm, np.ndarray]:
+        return NumbersTerm(self.numbers[positions]), np.empty(0, dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Views and targets of the training graphs."""
+
+    patterns: CountedView
+    targets: ScaledTargets
+    codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
+    numbers: NumbersView | None = None
+    n_jobs: int = 1
+    device: str = "cpu"
+    max_steps: int = 100  # of each stage of the search
+    tick: Tick = lambda what: None
+
+    @property
+    def views(self) -> tuple[TrainingView, ...]:
+        return (self.patterns,) if self.numbers is None else (self.patterns, self.numbers)
+
+    @cached_property
+    def copies(self) -> np.ndarray | None:
+        """A number per graph that replicates share; None where no graph stands twice."""
+        return replicate_numbers(view.data for view in self.views)
+
+    @property
+    def left_out_together(self) -> np.ndarray | None:
+        """Numbers that replicates of a measurement share.
+
+        Copies of a graph with a class are observations, drawn as new graphs will be: left out
+        together, they would say that the model knows nothing of graphs that it has seen.
+        """
+        return self.copies if self.codes is None else None
+
+    def problem(
+        self, positions: np.ndarray, depth: int | None = None
+    ) -> tuple[EvidenceProblem, list[np.ndarray]]:
+        """Return the problem of some graphs, and masks of the patterns it is about."""
+        found = [view.term(positions, depth) for view in self.views]
+        some = self.targets.select(positions)
+        terms = tuple(term for term, _ in found)
+        problem = EvidenceProblem(terms, some.values, 1.0 / some.weights, self.n_jobs, some.limits)
+        return problem, [present for _, present in found]
+
+    def kernel(self, parameters: EvidenceParameters) -> SumKernel:
+        """Return the covariance at some parameters."""
+        pairs = zip(self.views, parameters.terms, strict=True)
+        return SumKernel(tuple(view.TERM.term(own) for view, own in pairs))
+
+    def leave_one_out(
+        self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
+    ) -> LeaveOneOut:
+        """Return predictions of some graphs, each from all others among them.
+
+        The noise variance is the most likely of those from the one in the parameters upwards:
+        found on part of the data, it is too small where graphs outside contradict those inside.
+        """
+        problem, present = self.problem(positions, depth)
+        among = problem.kernel_matrix(parameters.restricted(present))
+        targets = self.targets.select(positions)
+        noise, kept = parameters.noise, None
+        while kept is None or noise < 1.0:
+            found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
+            if kept is not None and found.log_evidence <= kept.log_evidence:
+                break
+            noise, kept = _NOISE_FACTOR * noise, found
+        copies = None if self.copies is None else self.copies[positions]
+        return kept.leave_one_out(self.n_jobs, copies)
