@@ -1,12 +1,18 @@
-"""Long work: our own threads, a limit on those of BLAS, and a progress bar."""
+"""Long work: our own threads, processes that end with this one, BLAS threads, a progress bar."""
 
 from __future__ import annotations
 
+import ctypes
+import inspect
+import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Lock, local
+from functools import lru_cache
+from threading import Lock, Thread, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -31,6 +37,51 @@ def run_in_shares(work: Callable[[int, int], Any], n_items: int, n_jobs: int) ->
         return [work(0, n_items)]
     bounds = [n_items * k // n_jobs for k in range(n_jobs + 1)]
     return in_threads(lambda k: work(bounds[k], bounds[k + 1]), range(n_jobs), n_jobs)
+
+
+# --- processes, which end with the one that started them ------------------------------------------
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_PR_SET_PDEATHSIG = 1  # of Linux, see prctl(2)
+
+
+def in_processes(work: Callable[..., Any], calls: Iterable[Any], n_jobs: int) -> Iterator[Any]:
+    """Yield ``work(*given)`` for each of the calls, in their order, from ``n_jobs`` processes.
+
+    They end when this process does, even when it is killed.
+    """
+    from joblib import Parallel, delayed
+
+    settings: dict[str, Any] = {"return_as": "generator", "pre_dispatch": "2*n_jobs"}
+    if "backend_kwargs" in inspect.signature(Parallel).parameters:  # from joblib 1.5 on
+        # so that also a process that waits for its first call ends
+        settings |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
+    parallel = Parallel(n_jobs, "loky", **settings)
+    yield from parallel(delayed(_worked)(os.getpid(), work, given) for given in calls)
+
+
+def _worked(parent: int, work: Callable[..., Any], given: Any) -> Any:
+    end_with_parent(parent)
+    return work(*given)
+
+
+@lru_cache(maxsize=1)
+def end_with_parent(parent: int) -> None:
+    """Let this process end when its parent has ended, in whatever way."""
+    if parent == os.getpid():  # joblib works in the process itself where it has one job only
+        return
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    if sys.platform == "linux":  # at once, and also while compiled code keeps all threads waiting
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    Thread(target=watch, daemon=True).start()
+
+
+# --- threads of BLAS and OpenMP ------------------------------------------------------------------
 
 
 class _BlasLimits:

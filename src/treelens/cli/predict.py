@@ -18,6 +18,8 @@ from treelens import __version__
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, visible
 from treelens.errors import first_few
+from treelens.parallel import in_processes
+from treelens.storage.partial import PartialOutput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,10 +159,9 @@ def _predict_table(
 ) -> tuple[pd.DataFrame, list[Any], bool]:
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
-    from joblib import Parallel, delayed
 
     from treelens.estimators.named_models import read_predictions, read_truth
-    from treelens.storage.files import PartialOutput, csv_text
+    from treelens.storage.files import csv_text
 
     targets = _targets_for(models, target)
     texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
@@ -193,8 +194,8 @@ def _predict_table(
 
         if len(first) == _CHUNKS_IN_PROCESSES and jobs != 1 and job.kind != "sdf":
             warnings.filterwarnings("ignore", ".*have been cancelled")  # by Ctrl-C
-            work = (delayed(_predict_chunk)(job, *chunk) for chunk in waiting())
-            done = Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="2*n_jobs")(work)
+            calls = ((job, *chunk) for chunk in waiting())
+            done = in_processes(_predict_chunk, calls, jobs)
         else:
             done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
         for chunk in _with_progress(output, done, n_done):

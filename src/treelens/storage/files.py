@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: model files and tables as CSV; or in chunks."""
+"""Files that are written whole or not at all: model files and tables as CSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -279,77 +279,3 @@ def _array(data: bytes, place: str) -> np.ndarray:
             f"{place} is not an array of numbers ({', '.join(ARRAY_TYPES)}) in the .npy format, "
             f"version 1.0: {error}."
         ) from error
-
-
-# --- a file that is continued after an interruption -----------------------------------------------
-
-
-class PartialOutput:
-    """A file written chunk by chunk, which the next run continues where this one was stopped.
-
-    Chunks are appended to ``OUT.partial``; ``OUT.partial.json`` records how many rows and bytes are
-    done, and of which models and table. When all rows are done, ``OUT.partial`` becomes ``OUT``.
-    What was appended after the last record is cut off by the next run. A run over other contents
-    of ``reads`` (models, table) or with other settings is refused.
-    """
-
-    def __init__(self, out: Path, reads: Sequence[Path], settings: Mapping[str, Any]) -> None:
-        from pooch import file_hash
-
-        self.out, self.reads = out, list(reads)
-        self.path = out.with_name(out.name + ".partial")
-        self.record = out.with_name(out.name + ".partial.json")
-        self.stamps = self._stamps()
-        self.key = {**settings, "files": [file_hash(str(path)) for path in self.reads]}
-        self.n_rows = self._n_bytes = 0
-        with suppress(FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
-            done = json.loads(self.record.read_text())
-            if self.path.stat().st_size < done["bytes"]:
-                return
-            if done["key"] != self.key:
-                raise ValueError(
-                    f"{self.path} was left by a run with another model, table or options. Remove "
-                    "it to begin again, or choose another --out."
-                )
-            self.n_rows, self._n_bytes = done["rows"], done["bytes"]
-
-    def __enter__(self) -> PartialOutput:
-        self._file = open(self.path, "a+b")
-        self._file.truncate(self._n_bytes)
-        return self
-
-    def append(self, data: bytes, n_rows: int) -> None:
-        """Append a chunk and record that it is done."""
-        if os.fstat(self._file.fileno()).st_size != self._n_bytes:
-            raise ValueError(f"{self.path} is written by another run. Choose another --out.")
-        if self._stamps() != self.stamps:
-            raise ValueError(
-                "A model or the table was changed while its rows were predicted. Remove "
-                f"{self.path} and begin again."
-            )
-        self._file.write(data)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self.n_rows += n_rows
-        self._n_bytes += len(data)
-        done = {"rows": self.n_rows, "bytes": self._n_bytes, "key": self.key}
-        new = self.record.with_name(self.record.name + ".new")
-        new.write_text(json.dumps(done))
-        os.replace(new, self.record)
-
-    def finish(self) -> None:
-        """Give the file its name, in one step."""
-        if os.name == "nt":  # no open file can be renamed
-            self._file.close()
-        os.replace(self.path, self.out)
-        self.record.unlink(missing_ok=True)
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        """Keep what was recorded, where there is something to continue."""
-        self._file.close()
-        if kind is not None and not self.n_rows:
-            self.path.unlink(missing_ok=True)
-            self.record.unlink(missing_ok=True)
-
-    def _stamps(self) -> list[tuple[int, int]]:
-        return [(stat.st_size, stat.st_mtime_ns) for stat in map(Path.stat, self.reads)]
