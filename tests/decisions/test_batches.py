@@ -153,9 +153,32 @@ def test_rows_are_those_that_pandas_keeps(condition):
     assert rows_where(condition, COLUMNS.get).tolist() == expected.tolist()
 
 
-def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
-    assert rows_where("MW != 120", COLUMNS.get).tolist() == [False, True, True, False]
-    assert rows_where("not MW < 500", COLUMNS.get).tolist() == [False, False, True, False]
+@pytest.mark.parametrize(
+    ("condition", "expected", "unknown"),
+    [
+        ("MW != 120", [False, True, True, False], 1),
+        ("not MW < 500", [False, False, True, False], 1),
+        ("MW / 0 > 1", [False] * 4, 4),
+        ("not MW / 0 > 1", [False] * 4, 4),
+        ("MW / (logP - 2) > 1", [False, True, False, False], 2),
+        ("(logP - 2) / (logP - 2) != 3", [True, True, False, True], 1),
+        ("MW * 1e306 * 100 > 1", [False] * 4, 4),
+        ("MW / 0 > 1 or logP < 3", [True, False, True, False], 2),
+    ],
+)
+def test_rows_where_a_condition_cannot_be_computed_are_left_out(condition, expected, unknown):
+    with pytest.warns(UserWarning, match=f"{unknown} of 4 candidates left out"):
+        assert rows_where(condition, COLUMNS.get).tolist() == expected
+
+
+def test_names_and_texts_that_look_like_a_name_in_backticks():
+    columns = {"quoted_0_": np.arange(4), "two words": np.array(["x", "`y z`", "", "y z"])}
+    known = "quoted_0_ > 0 and `two words` == '`y z`'"
+    assert rows_where(known, columns.get).tolist() == [False, True, False, False]
+    with pytest.raises(GraphDataError, match="no column or descriptor '_quoted_0'"):
+        rows_where("_quoted_0 < 5", COLUMNS.get)
+    with pytest.raises(GraphDataError, match="the parts of '-`two words`'"):
+        rows_where("-`two words` < 5", columns.get)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +210,8 @@ def test_a_row_with_a_missing_number_does_not_meet_a_condition_on_it():
         "True",
         "1 < 2j",
         "MW < 1 / 0",
+        "MW < 5 < 6",
+        "_quoted_0 < 5",
         "-" * 900 + "MW < 5",
     ],
 )

@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import chain, zip_longest
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -389,23 +390,23 @@ _LONGEST = 1000  # characters: deeper nesting would exhaust the parser
 
 
 def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np.ndarray:
-    """Return which rows meet a condition, shape (n_rows,); unknown because of a missing number: no.
+    """Return which rows meet a condition, shape (n_rows,).
 
-    ``column`` returns the numbers or texts of a column, or None where there is none of this name.
-    Backticks stand around a name with blanks in it.
+    Rows where it cannot be computed, as a number is missing or divided by 0, do not meet it: a
+    warning counts them. ``column`` returns the numbers or texts of a column, or None where there is
+    none of this name. Backticks stand around a name with blanks in it.
     """
-    quoted: list[str] = _QUOTED.findall(condition)
-    text = _QUOTED.sub(lambda found: f"_quoted_{quoted.index(found[1])}", condition).strip()
+    text, quoted = _as_python(condition)
 
-    def kind(value: Any) -> str:
-        letter = getattr(value, "dtype", np.asarray(value).dtype).kind
-        return "truth" if letter == "b" else "text" if letter in "OU" else "number"
+    def given(part: str) -> str:
+        """Return a part of the text as it was in the condition."""
+        return reduce(lambda x, name: x.replace(name, f"`{quoted[name]}`"), quoted, part)
 
     def computed(node: Any) -> Any:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
-            return node.value
+            return given(node.value) if isinstance(node.value, str) else node.value
         if isinstance(node, ast.Name):
-            name = quoted[int(node.id[8:])] if node.id.startswith("_quoted_") else node.id
+            name = quoted.get(node.id, node.id)
             if (values := column(name)) is None:
                 known = ", ".join(SHORT_NAMES)
                 raise ValueError(f"there is no column or descriptor {name!r}; some are {known}")
@@ -417,29 +418,59 @@ def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np
                 "not, + - * / only"
             )
         sides = [computed(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
-        kinds, operators = {kind(side) for side in sides}, [_OPERATORS[type(x)] for x in marks]
+        kinds, operators = set(map(_kind, sides)), [_OPERATORS[type(x)] for x in marks]
         if isinstance(node, ast.Compare):
-            if len(kinds) > 1 or all(np.isscalar(side) for side in sides):
+            steps = list(zip(operators, sides[:-1], sides[1:], strict=True))
+            if len(kinds) > 1 or any(np.isscalar(a) and np.isscalar(b) for _, a, b in steps):
                 raise ValueError("compare a column with numbers, or with a text in quotes")
-            steps = zip(operators, sides[:-1], sides[1:], strict=True)
             compared = [pd.array(compare(a, b), dtype="boolean") for compare, a, b in steps]
             return reduce(operator.and_, compared)
         logical = isinstance(marks[0], (ast.And, ast.Or, ast.Not))
         if kinds != {"truth" if logical else "number"}:
-            raise ValueError(f"the parts of {ast.unparse(node)!r} do not fit together")
-        return reduce(operators[0], sides) if len(sides) > 1 else operators[0](sides[0])
+            raise ValueError(f"the parts of {given(ast.unparse(node))!r} do not fit together")
+        result = reduce(operators[0], sides) if len(sides) > 1 else operators[0](sides[0])
+        return result if logical or np.isscalar(result) else _finite(result)
 
     try:
         if len(text) > _LONGEST:
             raise ValueError("it is too long")
         found = computed(ast.parse(text, mode="eval").body)
-        if kind(found) != "truth":
+        if _kind(found) != "truth":
             raise ValueError("compare something, as in 'MW < 500 and logP <= 5'")
     except (ValueError, SyntaxError, TypeError, ArithmeticError, RecursionError) as error:
-        wrong = isinstance(error, SyntaxError)
-        why = "write it like 'MW < 500 and logP <= 5'" if wrong else error
+        words = {
+            SyntaxError: "write it like 'MW < 500 and logP <= 5'",
+            RecursionError: "it is nested too deeply",
+        }
+        why = words.get(type(error), error)
         raise GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.") from None
+    if unknown := int(found.isna().sum()):
+        warnings.warn(
+            f"{unknown} of {len(found)} candidates left out: the condition {condition!r} cannot be "
+            "computed for them, as a number is missing or divided by 0."
+        )
     return found.to_numpy(dtype=bool, na_value=False)
+
+
+def _as_python(condition: str) -> tuple[str, dict[str, str]]:
+    """Return a condition with plain names for those in backticks, and what they stand for."""
+    stand_in = "quoted_"
+    while stand_in in condition:
+        stand_in += "_"
+    pieces = _QUOTED.split(condition)  # every second one stood in backticks
+    quoted = {f"{stand_in}{k}_": name for k, name in enumerate(pieces[1::2])}
+    return "".join(chain(*zip_longest(pieces[::2], quoted, fillvalue=""))).strip(), quoted
+
+
+def _kind(value: Any) -> str:
+    letter = getattr(value, "dtype", np.asarray(value).dtype).kind
+    return "truth" if letter == "b" else "text" if letter in "OU" else "number"
+
+
+def _finite(numbers: pd.api.extensions.ExtensionArray) -> pd.api.extensions.ExtensionArray:
+    """Return computed numbers; those that cannot be computed count as missing."""
+    known = numbers.to_numpy(dtype=float, na_value=np.nan)
+    return pd.array(np.where(np.isfinite(known), known, np.nan), dtype="Float64")
 
 
 def column_of_cells(cells: Sequence[str]) -> np.ndarray:
