@@ -13,9 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from treelens import GraphCollection, as_graph_collection, read_smiles, read_tudataset
+from treelens import GraphCollection, as_graph_collection, read_smiles, read_table, read_tudataset
 from treelens.errors import GraphDataError
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.targets import is_integer
@@ -33,6 +34,7 @@ TU_FILES = {
     "edge_labels": b"0\n0\n9\n9\n3\n",
 }
 TABLE = b'smiles,label,note\nCCO,1,"a, b"\nc1ccccc1,0,\nC[N+](=O)[O-],1,"two\nlines"\n[2H]C#N,0,x\n'
+PACKED = pd.DataFrame({"smiles": ["CCO", "CN", "CCC"] * 10, "label": range(30), "note": "a, b"})
 SMILES = ["CCO", "c1ccccc1O", "C[N+](=O)[O-]", "F/C=C/F", "[13CH4]", "C%12CC%12", "[NH3]->[Cu]"]
 
 # What parsers have stumbled over, or might.
@@ -136,6 +138,17 @@ def _read_archive(folder: Path, damaged: bytes) -> list[GraphCollection]:
     return [found]
 
 
+def try_packed(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    """A byte of what is packed in an archive, by any method."""
+    methods = [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    data = bytearray(zipped(TU_FILES, rng.choice(methods)))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        member = rng.choice(archive.infolist())
+    start = member.header_offset + 30 + len(member.filename)
+    data[start + rng.randrange(member.compress_size)] ^= rng.randint(1, 255)
+    return _read_archive(folder, bytes(data))
+
+
 def try_headers(folder: Path, rng: random.Random) -> list[GraphCollection]:
     """Damage where zips keep sizes, flags, methods and offsets."""
     data = bytearray(zipped(TU_FILES))
@@ -180,7 +193,35 @@ def try_smiles(folder: Path, rng: random.Random) -> list[GraphCollection]:
     ]
 
 
-ATTEMPTS = [try_text_files, try_archive, try_headers, try_table, try_sdf, try_smiles]
+def try_excel(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    """Bytes of the workbook are changed, or of what is packed in it."""
+    book, path = io.BytesIO(), folder / "x.xlsx"
+    PACKED.to_excel(book, index=False)
+    if rng.random() < 0.3:
+        path.write_bytes(changed(book.getvalue(), rng))
+    else:
+        with zipfile.ZipFile(book) as packed, zipfile.ZipFile(path, "w") as archive:
+            damaged = rng.choice(packed.namelist())
+            for name in packed.namelist():
+                data = packed.read(name)
+                archive.writestr(name, changed(data, rng) if name == damaged else data)
+    return [read_table(path).graphs]
+
+
+def try_parquet(folder: Path, rng: random.Random) -> list[GraphCollection]:
+    """A bit or two are flipped, also in what pandas says about the columns and the index."""
+    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install pyarrow")
+    path = folder / "x.parquet"
+    PACKED.set_index("label").to_parquet(path)
+    data = bytearray(path.read_bytes())
+    for _ in range(rng.randint(1, 2)):
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+    return [read_table(path).graphs]
+
+
+ATTEMPTS = [try_text_files, try_archive, try_packed, try_headers, try_table, try_excel, try_parquet]
+ATTEMPTS += [try_sdf, try_smiles]
 
 
 def check_valid(graphs: GraphCollection) -> None:

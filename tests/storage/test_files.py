@@ -186,6 +186,21 @@ def test_other_versions(path, version):
     refuse(path, lambda r: r.manifest.update(format_version=version), "format version .*this tree")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_in_what_another_method_has_packed(path, method):
+    """A model file is packed by one method, and a forged one may be packed by any."""
+    forged = path.with_name("bad.treelens")
+    with zipfile.ZipFile(path) as file, zipfile.ZipFile(forged, "w", method) as other:
+        for name in file.namelist():
+            other.writestr(name, file.read(name))
+    data = forged.read_bytes()
+    load(forged)
+    for place in range(60, 110):  # in the first member
+        forged.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        with pytest.raises(ModelFileError, match="cannot be read as a model file"):
+            load(forged)
+
+
 def test_members_that_should_not_be_there(path):
     def add(name: str):
         return lambda r: r.extra.append((zipfile.ZipInfo(name), b"x"))

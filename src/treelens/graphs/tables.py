@@ -19,7 +19,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -35,8 +35,8 @@ _EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
 TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
-# Raised by openpyxl and zipfile on damaged files; XML errors are SyntaxErrors.
-DAMAGES = (
+# Raised by zipfile, openpyxl and pyarrow on damaged files; XML errors are SyntaxErrors.
+DAMAGES: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -51,6 +51,16 @@ DAMAGES = (
     RuntimeError,
     OverflowError,
 )
+with suppress(ImportError):  # some Pythons are built without it
+    from lzma import LZMAError
+
+    DAMAGES = (*DAMAGES, LZMAError)
+
+
+def reason(error: Exception) -> str:
+    """Return what was wrong with a damaged file, on one line."""
+    first_line = str(error).partition("\n")[0][:200]
+    return f"{type(error).__name__}: {first_line}" if isinstance(error, KeyError) else first_line
 
 
 # --- files: regular ones only, unpacked within bounds ---------------------------------------------
@@ -280,7 +290,9 @@ def _read_excel(path: Path) -> Table:
     except GraphDataError:
         raise
     except DAMAGES as error:
-        raise GraphDataError(f"{path} cannot be read as an Excel workbook ({error}).") from error
+        raise GraphDataError(
+            f"{path} cannot be read as an Excel workbook ({reason(error)})."
+        ) from error
     if not named:
         raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
     if len(sheets) > 1:
@@ -303,16 +315,18 @@ def _read_parquet(path: Path) -> Table:
 
     check_regular(path)
     try:
-        # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
-        frame = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
+        from pyarrow import ArrowException
     except ImportError as error:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
-    except (ValueError, OSError, NotImplementedError, TypeError) as error:  # on bad files
-        raise GraphDataError(f"{path} cannot be read as Parquet ({error}).") from error
-    kept = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    frame = frame.reset_index(level=kept) if kept else frame
-    columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]
-    rows = [list(map(_cell_text, row)) for row in zip(*columns, strict=True)]
+    try:
+        # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
+        frame = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
+        kept = [name for name in frame.index.names if name not in (None, *frame.columns)]
+        frame = frame.reset_index(level=kept) if kept else frame
+        columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]
+        rows = [list(map(_cell_text, row)) for row in zip(*columns, strict=True)]
+    except (*DAMAGES, ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
+        raise GraphDataError(f"{path} cannot be read as Parquet ({reason(error)}).") from error
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
 
 

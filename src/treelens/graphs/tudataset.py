@@ -25,7 +25,7 @@ from treelens.errors import (
 from treelens.graphs.build import build_collection, listed_one_way, numbered_names
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes
+from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes, reason
 from treelens.graphs.targets import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
@@ -250,8 +250,8 @@ def _opened(path: Path) -> Iterator[tuple[list[PurePosixPath], Callable[[Any], b
             raise
         except DAMAGES as error:
             raise GraphDataError(
-                f"{path} cannot be read as a zip ({error}): it is damaged, cut off, or no zip at "
-                "all. Fetch it again, or unpack it yourself and give the folder."
+                f"{path} cannot be read as a zip ({reason(error)}): it is damaged, cut off, or no "
+                "zip at all. Fetch it again, or unpack it yourself and give the folder."
             ) from error
 
 

@@ -9,16 +9,16 @@ import math
 import os
 import re
 import secrets
-import struct
 import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+
+from treelens.graphs.tables import DAMAGES, reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,15 +120,6 @@ SMALL_BYTES = 16 * 2**20  # the ratio does not matter below this
 MAX_JSON_BYTES = 512 * 2**20
 _MAX_HEADER_BYTES = 1000
 _DATE = (1980, 1, 1, 0, 0, 0)  # no clock in the file: the same model gives the same bytes
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
 _HEADER_ERRORS = (
     ValueError,
     SyntaxError,
@@ -196,10 +187,11 @@ def read_archive(path: str | Path) -> Contents:
             members = _checked_members(file, path)
         except ModelFileError:
             raise
-        except _ZIP_ERRORS as error:  # a bad offset ends in a ValueError or an OSError
+        except DAMAGES as error:
             raise ModelFileError(
-                f"{path} cannot be read as a model file ({error}): it is cut off, damaged, or not "
-                "written by 'treelens fit' or the save method of a model. Save or copy it again."
+                f"{path} cannot be read as a model file ({reason(error)}): it is cut off, damaged, or "
+                "not written by 'treelens fit' or the save method of a model. Save or copy it "
+                "again."
             ) from error
     data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")
     arrays = {
