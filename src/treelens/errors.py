@@ -1,7 +1,10 @@
 """The error that bad graph data raises, the warnings beside it, and helpers for messages."""
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 
 class GraphDataError(ValueError):
@@ -44,6 +47,23 @@ def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         known = ", ".join(map(repr, choices))
         raise ValueError(f"{parameter} must be one of {known}; got {value!r}.")
+
+
+def check_truth(parameter: str, value: object) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{parameter} must be True or False; got {value!r}.")
+
+
+def check_whole(parameter: str, value: object, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{parameter} must be a whole number from {least} on; got {value!r}.")
+
+
+def check_number(parameter: str, value: object, least: float, most: float) -> None:
+    """Raise ``ValueError`` unless ``value`` is a number in this range, which NaN never is."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not least <= number <= most:
+        raise ValueError(f"{parameter} must be a number from {least:g} to {most:g}; got {value!r}.")
 
 
 def first_few(texts: Sequence[str], n: int = 5, separator: str = ", ") -> str:

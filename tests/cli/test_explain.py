@@ -224,6 +224,12 @@ def test_a_bad_condition_is_one_error(files):
     refused(run("suggest", model, pool, "--out", pool), "same file")
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-1"])
+def test_a_bad_exploration_is_one_error(files, number):
+    done = run("suggest", files / "m.treelens", files / "pool.csv", "--exploration", number)
+    refused(done, "exploration")
+
+
 def test_advice_is_that_of_the_library(files):
     model, out, page = files / "m.treelens", files / "advice.csv", files / "advice.html"
     lead = files / "lead.smi"

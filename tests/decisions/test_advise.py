@@ -109,6 +109,25 @@ def test_what_cannot_be_changed_is_an_error(model):
         tl.advise(tl.GraphSVC(), LEAD)
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"n": 0},
+        {"n": -1},
+        {"n": 2.5},
+        {"min_pairs": 0},
+        {"min_pairs": None},
+        {"largest_change": float("nan")},
+        {"largest_change": -3},
+        {"maximize": "no"},
+    ],
+)
+def test_bad_settings_are_refused(model, bad):
+    ((name, _),) = bad.items()
+    with pytest.raises(ValueError, match=f"{name} must be "):
+        tl.advise(model, LEAD, **bad)
+
+
 def test_the_page_escapes_what_it_shows(advice, tmp_path):
     some = advice.head(2).assign(change="<script>alert(1)</script>")
     page = write_advice(some, LEAD, tmp_path / "page.html").read_text()

@@ -208,7 +208,17 @@ def test_several_classes_need_a_wanted_one(molecules, pool):
     [
         ({"n": 0}, "whole number"),
         ({"n": 2.5}, "whole number"),
+        ({"n": True}, "n must be a whole number"),
         ({"n_best": 0}, "whole number"),
+        ({"random_state": -1}, "random_state must be a whole number"),
+        ({"exploration": float("nan")}, "exploration must be a number"),
+        ({"exploration": float("inf")}, "exploration must be a number"),
+        ({"exploration": -float("inf")}, "exploration must be a number"),
+        ({"exploration": -0.5}, "exploration must be a number from 0"),
+        ({"exploration": "2"}, "exploration must be a number"),
+        ({"maximize": "no"}, "maximize must be True or False"),
+        ({"maximize": None}, "maximize must be True or False"),
+        ({"where": 500}, "where must be a condition"),
         ({"strategy": "best"}, "strategy"),
         ({"wanted": "active"}, "wanted"),
         ({"where": "MW > 5000"}, "No candidate of"),
@@ -218,7 +228,12 @@ def test_several_classes_need_a_wanted_one(molecules, pool):
 )
 def test_bad_settings_are_refused(model, pool, bad, message):
     with pytest.raises(ValueError, match=message):
-        tl.suggest(**{"model": model, "pool": pool, **bad})
+        tl.suggest(**{"model": model, "pool": pool, "strategy": "ucb", **bad})
+
+
+def test_a_class_and_the_opposite_direction_contradict_each_other(classifier, pool):
+    with pytest.raises(ValueError, match="leave maximize=False"):
+        tl.suggest(classifier, pool, maximize=False, wanted="high")
 
 
 def test_a_limit_is_at_least_as_good_as_it_says():

@@ -46,6 +46,8 @@ def test_serve_answers_until_it_is_stopped_or_refuses(tmp_path):
     refused(run("serve", model, "--port", 0, "--host", "192.0.2.1"), "--host")
     refused(run("serve", table), "model")
     refused(run("serve", model, model), "both predict")
+    for seconds in ("nan", "inf", "1e9"):
+        refused(run("serve", model, "--seconds", seconds), "seconds")
 
 
 def test_two_hundred_requests(address, models):

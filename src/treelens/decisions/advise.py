@@ -19,6 +19,7 @@ from markupsafe import Markup
 from sklearn.base import is_regressor
 
 from treelens.decisions.suggest import direction
+from treelens.errors import check_truth, check_whole
 from treelens.estimators.named_models import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
@@ -97,6 +98,10 @@ def advise(
     ('Cl >> F', True)
     """
     numbers = is_regressor(model)  # whose differences keep their sign
+    check_truth("maximize", maximize)
+    for name, number in (("n", n), ("min_pairs", min_pairs), ("largest_change", largest_change)):
+        if number is not None or name != "n":
+            check_whole(name, number, 1)
     code, column, sign = direction(model, wanted, maximize or numbers)
     with quiet():
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import chain, zip_longest
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,14 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import is_regressor
 
-from treelens.errors import GraphDataError, check_choice
+from treelens.array_checks import LARGEST
+from treelens.errors import (
+    GraphDataError,
+    check_choice,
+    check_number,
+    check_truth,
+    check_whole,
+)
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
@@ -84,7 +90,7 @@ def suggest(
         first if the second negates it, as "inactive" does (with ``maximize=False`` the other). A
         batch is chosen by decision values; the value to improve on is the boundary.
     exploration : float, default=1.0
-        Standard deviations that ``"ucb"`` adds.
+        Standard deviations that ``"ucb"`` adds, 0 or more.
     n_best : int, optional
         Of ``"expected_improvement"``: how many good candidates are looked for. A new value improves
         the best ``n_best`` by what it exceeds the last of them. By default ``n``; 1 is the usual
@@ -114,9 +120,12 @@ def suggest(
     [1]
     """
     check_choice("strategy", strategy, STRATEGIES)
-    for name, number in (("n", n), ("n_best", 1 if n_best is None else n_best)):
-        if not isinstance(number, Integral) or number < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
+    check_whole("n", n, 1)
+    check_whole("n_best", 1 if n_best is None else n_best, 1)
+    check_whole("random_state", 0 if random_state is None else random_state, 0)
+    check_number("exploration", exploration, 0.0, LARGEST)
+    if not isinstance(where, (str, type(None))):
+        raise ValueError(f"where must be a condition in a string; got {where!r}.")
     code, column, sign = direction(model, wanted, maximize)
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     kept = np.arange(len(graphs))
@@ -208,12 +217,17 @@ def _likely_values(model: Any) -> np.ndarray:
 
 def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int, float]:
     """The code of the class that is looked for; the column that is about it, and its sign."""
+    check_truth("maximize", maximize)
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
     if is_regressor(model):
         if wanted is not None:
             raise ValueError(f"wanted={wanted!r} names a class, and this model predicts numbers.")
         return None, 0, 1.0 if maximize else -1.0
+    if wanted is not None and not maximize:
+        raise ValueError(
+            f"wanted={wanted!r} names the class to look for: leave maximize=False (--minimize) out."
+        )
     classes = getattr(model, "classes_", np.empty(0))
     if wanted is None and (code := positive_code(classes)) is not None:
         wanted = classes[code if maximize else 1 - code]

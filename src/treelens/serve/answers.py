@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import is_regressor
 
+from treelens.errors import check_number, check_whole
 from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
 from treelens.graphs.chem import why_unreadable
 from treelens.graphs.descriptors import PREFIX
@@ -21,6 +22,7 @@ from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence
 from treelens.targets import positive_code
 
+_A_DAY = 86_400.0
 _CHUNK = 250  # rows between two looks at the clock
 
 
@@ -36,6 +38,11 @@ class Limits:
     smiles: int = 1000  # characters, and atoms of a record of an SDF
     bytes: int = 8_000_000
     seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("molecules", "smiles", "bytes"):
+            check_whole(name, getattr(self, name), 1)
+        check_number("seconds", self.seconds, 1e-3, _A_DAY)
 
 
 class Workbench:
