@@ -51,7 +51,7 @@ _ONE_CLASS = 0.9  # of the graphs with a fragment
 class FragmentPicture:
     """A fragment where it occurs in a small graph: a cell of the column ``drawing``."""
 
-    graph: Graph
+    graph: Graph = field(compare=False)  # a model file keeps fewer facts about it
     place: Occurrence
     title: str
     holders: np.ndarray = field(compare=False)  # positions of all graphs that have the fragment
