@@ -2,8 +2,8 @@
 Molecules from SMILES
 =====================
 
-Carboxylic acids against esters and alcohols of the same carbon chains: fit a list of SMILES, print
-the fragments, and draw which atoms contribute to a prediction.
+Carboxylic acids against esters and alcohols of the same carbon chains and rings: fit a list of
+SMILES, print the fragments, and draw which atoms contribute to a prediction.
 """
 
 import io
@@ -12,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import treelens as tl
-from treelens.explain.draw import draw_graph
 
 chains = ["C" * n for n in range(1, 9)] + [f"CC(C){'C' * n}" for n in range(1, 8)]
 rings = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "c1ccsc1"]
@@ -21,9 +20,17 @@ others = [f"{x}C(=O)OC" for x in chains] + [f"OC{x}" for x in rings]
 smiles, y = acids + others, np.repeat(["acid", "other"], [len(acids), len(others)])
 
 # %%
-# Atoms become nodes labelled with the element, bonds edges. The table has the fragments with the
-# largest effects, positive ones favour the second class.
-model = tl.GraphClassifier(depth=2).fit(smiles, y)
+# By default a model of molecules also has RDKit's descriptors where they predict better. Here they
+# tell the classes apart by themselves: nothing is left for the atoms to explain, which the
+# explanation says.
+by_default = tl.GraphClassifier(depth=2).fit(smiles, y)
+print(by_default.explain("OC(=O)CCc1ccccc1").structure_note)
+
+# %%
+# With ``descriptors=False`` structure has to carry the prediction. Atoms become nodes labelled with
+# the element, bonds edges. The table has the fragments with the largest effects, positive ones
+# favour the second class.
+model = tl.GraphClassifier(depth=2, descriptors=False).fit(smiles, y)
 print(model.fragments_[["name", "effect", "support"]].head(5))
 
 # %%
@@ -39,8 +46,7 @@ print(dict(zip(new, model.predict(list(new.values())).tolist(), strict=True)))
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for (name, text), place in zip(new.items(), axes, strict=True):
     explanation = model.explain(text, class_label="acid")
-    png = draw_graph(explanation.graph, explanation.node_contributions, format="png")
-    place.imshow(plt.imread(io.BytesIO(png)))
+    place.imshow(plt.imread(io.BytesIO(explanation.draw(format="png"))))
     place.set_title(f"{name}: {explanation.decision:+.2f} for acid")
     place.axis("off")
 plt.show()

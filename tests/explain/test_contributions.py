@@ -15,7 +15,13 @@ from sklearn.metrics import roc_auc_score
 import treelens as tl
 from naive import explain as naive
 from strategies import make_random_graphs, random_collection
-from treelens.explain.contributions import explain, pattern_table, spread_over_graph
+from treelens.explain.contributions import (
+    color_limit,
+    explain,
+    pattern_table,
+    spread_over_graph,
+)
+from treelens.explain.scene import FOR, NEUTRAL
 from treelens.graphs.build import build_collection
 from treelens.graphs.datasets import TEST_SUBSTRUCTURES, TRAINING_SUBSTRUCTURES
 from treelens.kernels.gram import pair_sums
@@ -260,3 +266,68 @@ def test_content_by_hand_and_order(first_depth):
         assert row["mean_with"] == pytest.approx(values[inside].mean())
         expected = np.nan if inside.all() else values[~inside].mean()
         assert row["mean_without"] == pytest.approx(expected, nan_ok=True)
+
+
+# --- where structure carries almost nothing -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """Values that follow from a covariate, alone or together with the size of the graph."""
+    graphs = make_random_graphs(60, n_nodes=(6, 14), n_labels=4, random_state=1)
+    number = np.random.default_rng(0).normal(size=60)
+    covariates, one = {"x": number}, graphs[:1].with_data({"x": number[:1]})
+    alone = tl.GraphRegressor(depth=1).fit(graphs, 3.0 * number, covariates=covariates)
+    both = tl.GraphRegressor(depth=1).fit(
+        graphs, 3.0 * number + 0.8 * graphs.sizes, covariates=covariates
+    )
+    return alone, both, one
+
+
+def strongest_color(svg: str) -> float:
+    """How far the most coloured node is from the neutral colour, 0 to 1."""
+    fills = re.findall(r'<circle [^>]*fill="#(\w{6})"', svg)
+    colors = np.array([[int(fill[k : k + 2], 16) for k in (0, 2, 4)] for fill in fills])
+    return float(np.abs(colors - NEUTRAL).max() / np.abs(np.subtract(FOR, NEUTRAL)).max())
+
+
+def test_small_effects_look_pale_and_are_said_to_be_small(beside):
+    alone, both, one = beside
+    found = alone.explain(one)
+    assert found.structure_share < 0.01
+    assert "covariates add" in found.structure_note
+    assert found.structure_note in repr(found)
+    assert found.structure_note in found._repr_html_()
+    drawing = found.draw()
+    assert strongest_color(drawing) < 0.05
+    assert "almost nothing" in drawing
+    assert "descriptors=False" not in found.structure_note
+    found = both.explain(one)
+    nodes = np.abs(found.node_contributions).sum()
+    assert found.structure_share == pytest.approx(nodes / (nodes + abs(found.covariates)))
+    assert found.structure_note is None
+    assert strongest_color(found.draw()) > 0.9
+    assert "almost nothing" not in found.draw() + repr(found) + found._repr_html_()
+
+
+def test_the_full_colour_is_the_largest_contribution_but_never_a_tiny_one(beside, training):
+    values = np.array([0.2, -0.5, 0.1, 0.0])
+    assert color_limit([values], 1.0) == 0.5  # 1 / 4 nodes is less
+    assert color_limit([values / 100], 1.0) == 0.25
+    assert color_limit([values / 100, np.full(10, 1e-9), np.zeros(5)], 1.0) == 0.2  # median: 5
+    assert color_limit([], 1.0) == 0.0
+    alone, _, one = beside
+    targets = alone.model_.training.targets
+    assert alone.explain(one).spread == pytest.approx(targets.std())
+    graphs, y = training
+    assert tl.GraphClassifier(depth=1).fit(graphs, y).explain(graphs[:1]).spread == 1.0
+
+
+def test_the_report_says_where_structure_carries_almost_nothing(beside):
+    alone, both, one = beside
+    for model, expected in ((alone, True), (both, False)):
+        summary = model.summary(one)
+        checks = [row["text"] for row in summary["checks"] if row["level"] == "notice"]
+        assert any(text.startswith("Structure carries") for text in checks) == expected
+        (card,) = summary["cards"]["rows"]
+        assert card["structure"] == model.explain(one).structure_note

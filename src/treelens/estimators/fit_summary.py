@@ -25,7 +25,6 @@ from treelens.graphs.recipe import noun_of
 from treelens.graphs.targets import limits_in_words
 from treelens.targets import positive_code
 
-_MOST_GRAPHS = 1000  # training graphs from which the part of covariates is computed
 _N_PATTERNS = 5  # that a notebook shows
 _N_FRAGMENTS = 5  # that a fit shows
 # Beyond these, finding fragments takes longer than fitting.
@@ -128,14 +127,11 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
     fitted = model.model_
     if fitted.numbers is None:
         return None
-    some = np.random.default_rng(0).permutation(fitted.training.histograms.n_graphs)
-    graphs = fitted.training_graphs.select(some[:_MOST_GRAPHS])
-    added = fitted.from_covariates(graphs)  # (n, n_columns)
-    whole = fitted.kernel_rows(graphs, model._n_jobs()) @ fitted.coefficients.T
+    structure, added = fitted.spreads_of_parts(model._n_jobs())
     return {
         "names": fitted.covariate_names,
-        "spread": float(added.std(axis=0).mean()),
-        "spread_of_structure": float((whole - added).std(axis=0).mean()),
+        "spread": added,
+        "spread_of_structure": structure,
         "length": fitted.kernel.terms[1].kernel.length,
     }
 

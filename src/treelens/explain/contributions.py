@@ -21,7 +21,7 @@ contributions of all patterns, those of the edges to those of all patterns that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
@@ -41,6 +41,7 @@ from treelens.patterns.histograms import Features, PatternHistograms
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
+_ALMOST_NOTHING = 0.05  # of the usual spread, or of what covariates add
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,9 @@ class Explanation:
         What the covariates of the graph add to the decision, descriptors that the model chose among
         them; 0 where the model has none. ``beside`` says which: ``"descriptors"``,
         ``"covariates"``, or both.
+    spread : float
+        What contributions are compared with: the standard deviation of the training values, or 1
+        for classes, which lie at -1 and +1.
     graph : Graph
     """
 
@@ -98,6 +102,7 @@ class Explanation:
     warning: str | None
     covariates: float
     beside: str
+    spread: float
     graph: Graph
     pattern_ids: np.ndarray  # (n_found,) in the forest, in the order of pattern_contributions
     pattern_counts: np.ndarray
@@ -135,6 +140,61 @@ class Explanation:
         covariates = f", {self.beside} {self.covariates:+.3f}" if self.covariates else ""
         return f"{predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
 
+    @property
+    def structure_share(self) -> float:
+        """How much of the explanation is structure, from 0 to 1; the rest are covariates.
+
+        The sum of the absolute contributions of the nodes, over that and what covariates add.
+        """
+        structure = float(np.abs(self.node_contributions).sum())
+        return structure / max(structure + abs(self.covariates), np.finfo(float).tiny)
+
+    @property
+    def structure_note(self) -> str | None:
+        """A sentence where structure carries almost nothing of the prediction, else None."""
+        structure = float(np.abs(self.node_contributions).sum())
+        if structure >= _ALMOST_NOTHING * max(self.spread, abs(self.covariates)):
+            return None
+        usual = f"training values have a standard deviation of {self.spread:.2g}"
+        if self.class_label is not None:
+            usual = "the classes lie at -1 and +1"
+        note = "Structure carries almost nothing of this prediction: the contributions of all "
+        note += f"nodes are {structure:.1g} together, where {usual}"
+        if self.covariates:
+            note += f", and {self.beside} add {self.covariates:+.3g}"
+        if "descriptors" in self.beside:
+            note += "; fit with descriptors=False to see what structure says"
+        return f"{note}."
+
+    def draw(
+        self, *, edges: bool = False, width: int = 320, height: int = 240, format: Any = "svg"
+    ) -> Any:
+        """Draw the graph coloured by contribution, as SVG text or PNG bytes.
+
+        The full colour stands for the largest contribution, but for no less than what would, at
+        every node, move the prediction by the usual spread: small effects look pale.
+
+        Parameters
+        ----------
+        edges : bool, default=False
+            Whether edges are coloured as well.
+        width, height : int
+            In pixels, without the legend.
+        format : {"svg", "png"}
+        """
+        from treelens.explain.draw import Style, draw_graph
+
+        by_edge = self.edge_contributions if edges else None
+        style = Style(
+            width,
+            height,
+            toward=None if self.class_label is None else str(self.class_label),
+            title=self.sentence,
+            limit=color_limit([self.node_contributions], self.spread),
+            note=self.structure_note and "Structure adds almost nothing to this prediction.",
+        )
+        return draw_graph(self.graph, self.node_contributions, by_edge, format=format, style=style)
+
     def __repr__(self) -> str:
         unseen = f"{self.out_of_vocabulary:.0%} of the patterns unseen"
         lines = [f"Explanation({self.sentence[:-1]}; {unseen})"]
@@ -144,22 +204,35 @@ class Explanation:
             nodes = "1 node" if row["count"] == 1 else f"{row['count']} nodes"
             where = f"({tree}depth {row['depth']}, at {nodes})"
             lines.append(f"  {row['contribution']:+.3f}  {row['pattern']}  {where}")
-        return "\n".join(lines if self.warning is None else [*lines, f"  {self.warning}"])
+        lines += [f"  {text}" for text in (self.structure_note, self.warning) if text]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The graph coloured by contribution, and the strongest patterns; all text is escaped."""
-        from treelens.explain.draw import Style, draw_graph
-
-        drawing = ""
-        if 0 < self.graph.n_nodes <= _LARGEST_DRAWN:
-            toward = None if self.class_label is None else str(self.class_label)
-            style = Style(title=self.sentence, toward=toward)
-            drawing = draw_graph(self.graph, self.node_contributions, style=style)
+        drawing = self.draw() if 0 < self.graph.n_nodes <= _LARGEST_DRAWN else ""
         table = self.pattern_contributions.head(_MOST_PATTERNS)
         shown = table[["contribution", "pattern", "depth", "count"]].to_html(
             index=False, float_format="{:+.3f}".format
         )
-        return f"<div>{drawing}<p>{escape(self.sentence)}</p>{shown}</div>"
+        notes = "".join(f"<p>{escape(x)}</p>" for x in (self.sentence, self.structure_note) if x)
+        return f"<div>{drawing}{notes}{shown}</div>"
+
+
+def usual_spread(model: FittedModel) -> float:
+    """Return the standard deviation of the training values; 1 for classes, at -1 and +1."""
+    assert model.training is not None
+    return 1.0 if model.classes is not None else float(np.std(model.training.targets))
+
+
+def color_limit(contributions: Sequence[Any], spread: float) -> float:
+    """Return the contribution that gets the full colour in drawings of some graphs.
+
+    That is the largest contribution of a node, but no less than what would move the prediction by
+    the usual spread if every node (of a graph with the median number of them) added as much.
+    """
+    largest = max((float(np.abs(values).max(initial=0.0)) for values in contributions), default=0.0)
+    sizes = [len(values) for values in contributions if len(values)]
+    return max(largest, spread / float(np.median(sizes))) if sizes else largest
 
 
 def explain(
@@ -224,6 +297,7 @@ def explain(
         warning,
         covariates,
         " and ".join(sorted(kinds)),
+        usual_spread(model),
         one[0],
         ids[order] + expansion.first_pattern,
         effects.counts[order],

@@ -40,6 +40,7 @@ from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 Format = Literal["svg", "png"]
 
 LEGEND_HEIGHT, _LEGEND_STEPS = 34, 11
+_NOTE_HEIGHT, _NOTE_SIZE, _LONGEST_NOTE = 16, 10, 60
 _PLAIN_FILL = (0.91, 0.93, 0.95)
 _LARGEST_RADIUS = 12.0
 _LARGEST_SCALE = 46.0  # pixels per edge
@@ -75,6 +76,7 @@ class Style:
     # The contribution that gets the full colour; None: the largest of the graph. Set it to make
     # several drawings comparable.
     limit: float | None = None
+    note: str | None = None  # a sentence below the drawing
 
     def legend_at(self, top: float, limit: float) -> list[Mark]:
         """A bar of colours from against to for, with numbers below and words at its two ends."""
@@ -143,13 +145,17 @@ def draw_graph(
     has_legend, marks, drawing = style.legend and bool(given), list[Mark](), None
     if is_molecule(graph):
         drawing = _molecule_drawing(*parts, format)
-        if format == "png" and not has_legend:  # matplotlib need not be there
+        if format == "png" and not (has_legend or style.note):  # matplotlib need not be there
             return drawing
     else:
         marks = _graph_marks(*parts)
     if has_legend:
         marks += style.legend_at(style.height, limit)
     height = style.height + (LEGEND_HEIGHT if has_legend else 0)
+    if style.note:
+        middle = (style.width / 2, height + _NOTE_HEIGHT / 2)
+        marks.append(Words(middle, _NOTE_SIZE, style.note, longest=_LONGEST_NOTE))
+        height += _NOTE_HEIGHT
     scene = Scene(style.width, height, style.title, marks, drawing)
     return scene.to_svg() if format == "svg" else scene.to_png()
 

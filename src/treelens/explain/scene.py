@@ -53,6 +53,7 @@ class Words(NamedTuple):
     size: float
     text: str
     color: str | None = None
+    longest: int = _LONGEST_TEXT  # characters
 
 
 Mark = Lines | Disc | Words
@@ -131,7 +132,7 @@ def _styled(mark: Mark) -> tuple[str, str]:
     if isinstance(mark, Words):
         # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.
         x, y = _short(mark.center[0]), _short(mark.center[1] + 0.35 * mark.size)
-        text = escape(shortened(mark.text, _LONGEST_TEXT))
+        text = escape(shortened(mark.text, mark.longest))
         style = f'font-size="{_short(mark.size)}" fill="{color}"'
         return style, f'<text x="{x}" y="{y}">{text}</text>'
     ends = ((*map(_short, a), *map(_short, b)) for a, b in mark.segments)
@@ -170,7 +171,7 @@ def _paint(axes: Any, mark: Mark) -> None:
     else:
         axes.text(
             *mark.center,
-            shortened(mark.text, _LONGEST_TEXT),
+            shortened(mark.text, mark.longest),
             fontsize=points * mark.size,
             color=mark.color or INK,
             ha="center",

@@ -64,6 +64,7 @@ _LEAST = np.finfo(float).tiny
 _LARGEST_LOG = 200.0  # of a weight
 _N_NEIGHBOURS = 20
 _DOUBT = 3.0  # so many neighbours' worth of trust in the standard deviation as it is
+_MOST_COMPARED = 1000  # training graphs from which the part of covariates is computed
 _MOST_LEFT_OUT = 500  # training graphs that limits are set by
 _INSIDE = 0.975  # of them, by each of the two limits
 
@@ -308,6 +309,17 @@ class FittedGP:
             return None
         rows = self.kernel.terms[1].matrix(graphs[1], self.basis_graphs[1])
         return rows @ self.coefficients.T
+
+    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
+        """Standard deviations, over training graphs, of what structure and covariates add."""
+        assert self.training is not None
+        some = np.random.default_rng(0).permutation(self.training.histograms.n_graphs)
+        graphs = self.training_graphs.select(some[:_MOST_COMPARED])
+        added = self.from_covariates(graphs)  # (n, n_columns)
+        if added is None:
+            return None
+        structure = self.kernel_rows(graphs, n_jobs) @ self.coefficients.T - added
+        return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 
     def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
         """The posterior with all that variances need."""

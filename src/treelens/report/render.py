@@ -16,6 +16,7 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from treelens.explain.contributions import color_limit
 from treelens.explain.draw import LEGEND_HEIGHT, Style, TreeNode, draw_graph, tree_scene
 from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import Scene
@@ -53,7 +54,7 @@ def render(summary: Mapping[str, Any]) -> str:
     # The page's security policy allows this script and no other.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     cards = summary["cards"]["rows"] if summary["cards"] else []
-    limit = max((abs(x) for row in cards for x in row["contributions"]), default=0.0)
+    limit = color_limit([row["contributions"] for row in cards], summary["model"]["spread"])
     scores = summary["scores"] or summary["validation"] or {}
     listed = islice(zip(*(predictions or {}).values(), strict=True), MOST_LISTED)
     template = templates("report").get_template("report.html")

@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from treelens.explain.contributions import attribute_table, explain
+from treelens.explain.contributions import (
+    attribute_table,
+    color_limit,
+    explain,
+    usual_spread,
+)
 from treelens.explain.draw import TreeNode, coordinates, unfold_within
 from treelens.explain.effects import effects_of_patterns
 from treelens.explain.fragment_search import Occurrence, pattern_texts
@@ -133,6 +138,7 @@ def card_section(
             "base": _short(found.base),
             "covariates": _short(found.covariates),
             "warning": found.warning,
+            "structure": found.structure_note,
             "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
             "neighbors": neighbors,
             "domain": domain_sentence(given, index),
@@ -403,9 +409,9 @@ def compound_card(
     with one_blas_thread():
         (row,) = card_section(estimator, given, {0: "all"})
     values = np.array(row["contributions"])
-    targets = estimator.model_.training.targets
-    units = Units.of({"std": float(targets.std())} if given.classes is None else None)
-    draw = Drawings(units, "molecule", float(np.abs(values).max(initial=0.0)))
+    spread = usual_spread(estimator.model_)
+    units = Units.of({"std": spread} if given.classes is None else None)
+    draw = Drawings(units, "molecule", color_limit([values], spread))
     groups: list[dict[str, Any]] = []
     for name, places in groups_of(molecule_of(given.graphs[0])):
         atoms = sorted({atom for place in places for atom in place})

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import treelens
+from treelens.explain.contributions import usual_spread
 from treelens.explain.scene import shortened
 from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
@@ -49,6 +50,7 @@ _KINDS_OF_WEIGHTS = {
     "branches": "a weight per pattern",
 }
 _MOST_COMPARED = 400
+_ALMOST_NOTHING = 0.05  # of the spread of what covariates add
 _UNUSUAL = 0.05  # of the training graphs
 _NOMINAL, _MARGIN = 0.9, 0.02
 _SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
@@ -145,6 +147,7 @@ def _model(estimator: Any) -> dict[str, Any]:
         "positive": None if (code := positive_code(classes)) is None else str(classes[code]),
         "training_classes": shares,
         "training_values": values,
+        "spread": usual_spread(model),
         "target": model.training.record.in_words,
         "n_training_graphs": len(targets),
         "n_limits": 0 if model.training.limits is None else int((model.training.limits != 0).sum()),
@@ -330,6 +333,14 @@ def checks_of(
 
 def _model_checks(model: Any, noun: str) -> Iterator[tuple[str, str]]:
     is_gp = isinstance(model, FittedGP)
+    spreads = model.spreads_of_parts() if is_gp else None
+    if spreads is not None and spreads[0] < _ALMOST_NOTHING * spreads[1]:
+        yield (
+            "notice",
+            "Structure carries almost nothing of the predictions: its part has a standard "
+            f"deviation of {spreads[0]:.2g}, that of covariates and descriptors {spreads[1]:.2g}. "
+            "Fragments, patterns and colours explain the former only.",
+        )
     search = model.record if is_gp else model.choice.learned
     if search is not None and search.converged:
         yield "fine", "The search for the weights converged."

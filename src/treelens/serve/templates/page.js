@@ -200,6 +200,7 @@ function cardElement(card) {
   }
   if (card.training) right.append(element("p", card.training, { class: "muted" }));
   right.append(element("p", card.domain, { class: card.in_domain === false ? "warning" : "domain" }));
+  if (card.structure) left.append(element("p", card.structure, { class: "muted" }));
   if (card.svg) left.append(drawing(card.svg));
   left.append(element("p", numbers ? "Orange atoms raise the prediction, blue ones lower it." : `Orange atoms speak for ${card.toward}, blue ones against it.`, { class: "muted" }));
   parts.append(left, right);
