@@ -336,8 +336,9 @@ def _difference_text(rows: Rows, sets: list[str]) -> str:
         apart = [mean_differences(rows, others, m) for m in ("greedy", "ecfp_gp")]
         shown = [signed(mean, 1) + ("" if e is None else f" ± {e:.1f}") for mean, e in apart]
         text += (
-            f" On {listed(others)} alone, which nothing was chosen on: {shown[0]} to greedy, "
-            f"{shown[1]} to the ECFP GP."
+            f" On {listed(others)} alone, which the strategy was not chosen on: {shown[0]} to "
+            f"greedy, {shown[1]} to the ECFP GP. Settings of the model itself were chosen on some "
+            "of these, too: see [defaults](defaults.md)."
         )
     return text
 

@@ -104,6 +104,13 @@ def test_where_the_readme_says_not_to_use_it():
     assert areas["ECFP4 forest by SHAP"] >= areas["treelens"]
 
 
+def test_what_the_guide_says_of_advice():
+    covered = [r["coverage_joint"] for r in rows_of(RESULTS, "advice") if r["method"] == "default"]
+    assert len(covered) == 3
+    found = quoted("docs/guide/next-compounds.md", "# to # % of the measured ones lie in the 90 %")
+    assert found == (f"{100 * min(covered):.0f}", f"{100 * max(covered):.0f}")
+
+
 def test_fragments_in_the_guide():
     counts = fragment_counts(rows_of(RESULTS, "fragments"))
     halves = [counts["met"][half, "fragments"] for half in ("half 1", "half 2")]

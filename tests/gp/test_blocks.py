@@ -10,6 +10,7 @@ import pytest
 
 import treelens as tl
 from treelens.errors import InvalidMoleculesWarning
+from treelens.gp import executors
 from treelens.gp.executors import (
     DaskExecutor,
     JoblibExecutor,
@@ -193,6 +194,19 @@ def doubled(part: int, weight: int) -> int:
 def test_results_come_in_the_order_of_the_parts(executor) -> None:
     with joblib.parallel_config(backend="threading"):
         assert list(executor.map(doubled, [(3,), (1,), (2,)], 2)) == [6, 2, 4]
+
+
+def test_executors_give_the_same_model_and_none_the_same_up_to_rounding(data, monkeypatch) -> None:
+    monkeypatch.setattr(executors, "_TASK_SIZE", 30)  # several tasks
+    graphs, _, values = data
+    blocks = CollectionBlocks(graphs, values, 20)
+    one, two, alone = (
+        tl.GraphRegressor(**SETTINGS).fit(blocks, executor=executor).model_.posterior
+        for executor in (SerialExecutor(), JoblibExecutor(2), None)
+    )
+    np.testing.assert_array_equal(one.coefficients, two.coefficients)
+    np.testing.assert_array_equal(one.precision_gain, two.precision_gain)
+    np.testing.assert_allclose(one.coefficients, alone.coefficients, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("executor", [3, "dask", SerialExecutor, DaskExecutor])

@@ -160,10 +160,10 @@ class GaussianProcessEstimator(FittedEstimator):
             RDKit's descriptors. Numbers are standardised, texts are classes. They have a kernel of
             their own, added to that of the graphs. As ``limits`` and ``noise``, on a CPU only.
         executor : executor, optional
-            With blocks: where they are read and worked on, such as
+            With blocks: where they are parsed and worked on, such as
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
-            :class:`treelens.gp.executors.DaskExecutor` (a cluster). The model is the same,
-            bit for bit.
+            :class:`treelens.gp.executors.DaskExecutor` (a cluster). The model is the same up to
+            rounding: an executor adds sums over several blocks at a time.
         limits : array-like, shape (n_graphs,), optional
             Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
             (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value.

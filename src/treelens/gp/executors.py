@@ -58,7 +58,7 @@ def sample_of_blocks(
 ) -> BlockSample:
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
-    Blocks are read by the executor, unless they are in memory here; all graphs come by here once,
+    Blocks are parsed by the executor, unless they are in memory here; all graphs come by here once,
     as which of them are drawn depends on how many came before.
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
@@ -312,7 +312,7 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
 
     Returns
     -------
-    model, fitted: that of ``model.fit(blocks)``, to the last bit.
+    model, fitted: that of ``model.fit(blocks)``, up to rounding.
     """
     parameters = inspect.signature(model.fit).parameters if hasattr(model, "fit") else {}
     if isinstance(model, type) or "executor" not in parameters:
