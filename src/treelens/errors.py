@@ -35,6 +35,10 @@ class MissingTargetsWarning(UserWarning):
     """Rows of a file had no target and were left out, as asked."""
 
 
+class RepeatedMoleculesWarning(UserWarning):
+    """Rows of a file repeat a molecule, and were kept."""
+
+
 class IgnoredDataWarning(UserWarning):
     """Graphs came with something that is not used: weights or attributes."""
 

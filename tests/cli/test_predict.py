@@ -22,6 +22,7 @@ from cli.conftest import (
     tiny_tu,
     write_csv,
 )
+from treelens.cli import predict
 from treelens.cli.main import app
 
 ROWS = [
@@ -150,6 +151,30 @@ def test_truths_of_another_kind(models, model, folder, tmp_path):
     assert done.code == 0
     assert "2 of 2 rows could not be read" in done.err
     refused(run("predict", model, write_csv(tmp_path / "e.csv", [])), "no rows")
+
+
+def test_truths_in_another_unit(models, folder, tmp_path):
+    """Scores are those in the unit of the model, whatever that of the table."""
+    expected = run(
+        "predict", models[1], folder / "train.csv", "--target", "IC50 (nM)", "--json"
+    ).data
+    rows = [(row[1], row[3] / 1e3, "uM") for row in ROWS]
+    data = write_csv(tmp_path / "other.csv", [*rows, ("CCO", 5, "%")], "smiles,value,unit")
+    done = run("predict", models[1], data, "--target", "value", "--json")
+    assert done.data["rmse"] == pytest.approx(expected["rmse"], rel=1e-9)
+    assert "1 rows cannot be converted to nM" in done.err
+    assert f"uM ({len(ROWS)}), % (1): values were converted to nM" in done.err
+
+
+def test_salts_are_noted_once(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "CHUNK_ROWS", 2)
+    rows = [("CCO",), ("CCN.Cl",), ("CCCO",), ("CCO.[Na+]",), ("CCC",)]
+    data = write_csv(tmp_path / "salts.csv", rows, "smiles")
+    done = run("predict", model, data, "--out", tmp_path / "p.csv", "--jobs", 1)
+    assert done.err.count("several fragments") == 1
+    assert (
+        "2 of 5 molecules have several fragments (salts, solvents), the first in row 2" in done.err
+    )
 
 
 def test_columns_that_name_the_rows(model, folder, tmp_path):

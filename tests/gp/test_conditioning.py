@@ -9,7 +9,7 @@ import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
 from treelens.gp.censoring import most_likely_noise
-from treelens.graphs.molecule_table import noise_of_means
+from treelens.graphs.repeats import noise_of_means
 
 
 @pytest.fixture(scope="module")

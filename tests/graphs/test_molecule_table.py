@@ -192,6 +192,40 @@ def test_commas_in_numbers(first, more, expected, kind, tmp_path):
         numbers_in(tmp_path, [f"{i},240" for i in range(1, 21)])
 
 
+@pytest.mark.parametrize(
+    ("first", "more", "expected"),
+    [
+        (["1.500", "2.750", "5.900,3"], "{}", [1500.0, 2750.0, 5900.3]),
+        (["1.500", "2.750", "5.900,3"], "{}.110", [1500.0, 2750.0, 5900.3]),
+        (["1.500.000", "2.750", "7"], "{}", [1.5e6, 2750.0, 7.0]),
+        (["1,5E-03", "2,5", "7"], "{}", [0.0015, 2.5, 7.0]),
+    ],
+)
+def test_points_between_thousands(first, more, expected, tmp_path):
+    table = numbers_in(tmp_path, [*first, *(more.format(i) for i in range(10, 40))])
+    assert table.targets.values[:3].tolist() == expected
+    assert f"such as {next(x for x in first if ',' in x or x.count('.') > 1)!r}" in notes_of(table)
+
+
+def test_points_that_may_separate_thousands_are_named(tmp_path):
+    cells = ["1.500", "2.750", *(str(200 + i) for i in range(38))]
+    assert "'1.500', read with a decimal point" in notes_of(numbers_in(tmp_path, cells))
+    decimals = ["0.500", *cells[1:]]  # no thousands begin with a zero
+    assert "decimal point" not in notes_of(numbers_in(tmp_path, decimals))
+    rows = [(s, x, "0,5") for s, x in zip(ALCOHOLS + AMINES, cells, strict=True)]
+    data = write(tmp_path / "x.csv", rows, "smiles;value;degrees", ";")
+    with pytest.raises(GraphDataError, match="column 'degrees' has decimal commas"):
+        tl.read_table(data, target="value")
+
+
+def test_what_is_no_number_is_named_once(tmp_path):
+    odd = ["BLQ", "12 ± 3", "7,2 %"]
+    table = numbers_in(tmp_path, [*odd, *(f"{i}.5" for i in range(36)), ""])
+    for text in odd:
+        assert notes_of(table).count(repr(text)) == 1
+    assert "missing in 1 of 40 rows: row 40" in notes_of(table)
+
+
 @pytest.mark.parametrize("cell", ["{} nM", "{}nM", ">{} nM", "{}±0.1", "{} +/- 2"])
 def test_units_and_errors_beside_numbers_are_named(cell, tmp_path):
     words = "a unit or an error beside the number"
@@ -391,6 +425,8 @@ def test_salts_and_shared_names_are_noted(tmp_path):
     assert "'m1' (rows 2, 42)" in notes
     assert "'m0'" not in notes
     assert "several fragments" not in notes_of(tl.read_table(data, standardize=True))
+    model = tl.GraphClassifier(depth=1).fit(*tl.read_table(data, target="label"))
+    assert "2 of 45 molecules have several fragments" in notes_of(tl.read_table(data, model=model))
 
 
 def test_a_model_reads_new_molecules_its_own_way(tmp_path):

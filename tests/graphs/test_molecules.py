@@ -5,13 +5,18 @@ import pickle
 import random
 import sys
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
-from treelens.errors import GraphDataError, InvalidMoleculesWarning
+from treelens.errors import (
+    GraphDataError,
+    InvalidMoleculesWarning,
+    RepeatedMoleculesWarning,
+)
 from treelens.graphs import molecules
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.molecules import (
@@ -95,6 +100,19 @@ def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
     by_matrix = list(smiles_to_collection(MOLECULES))
     monkeypatch.setattr(molecules, "MOST_ATOMS_IN_A_MATRIX", 0)
     assert list(smiles_to_collection(MOLECULES)) == by_matrix
+
+
+def test_repeats_and_contradictions_are_named(tmp_path) -> None:
+    text = "smiles,label\nCCO,1\nCCN,0\nOCC,0\nNCC,0\nCCC,1\n"
+    with pytest.warns(RepeatedMoleculesWarning) as told:
+        graphs, y = read_smiles(write(tmp_path / "x.csv", text))
+    message = str(told[0].message)
+    assert "2 rows repeat the molecule of another row (rows 1, 3; 2, 4)" in message
+    assert "different classes in rows 1, 3." in message
+    assert len(graphs) == len(y) == 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_smiles(write(tmp_path / "x.csv", "smiles,label\nCCO,1\nCCN,0\n"))
 
 
 def test_rdkit_missing_says_what_to_install(monkeypatch) -> None:

@@ -42,6 +42,7 @@ _SAME_NAME = (
     "transform",
     "covariates",
     "qualifier",
+    "unit",
     "duplicates",
     "wanted",
     "training",
@@ -52,6 +53,7 @@ _SAME_NAME = (
 _PARAMETERS = {
     "names": "--id",
     "max_invalid": "--max-invalid",
+    "unit_column": "--unit-column",
     "on_missing": "--missing",
     **{name: f"--{name}" for name in _SAME_NAME},
 }

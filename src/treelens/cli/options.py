@@ -132,6 +132,21 @@ class Training:
             default="none",
         ),
     ] = None
+    unit: Annotated[
+        Text,
+        option(
+            "Unit to learn in, such as nM; values in other units are converted.",
+            metavar="UNIT",
+            default="that of all rows",
+        ),
+    ] = None
+    unit_column: Annotated[
+        Text,
+        column(
+            "Column with the unit of each value, or none.",
+            default="the one called units or so",
+        ),
+    ] = None
     qualifier: Annotated[
         Text,
         column(
@@ -218,6 +233,8 @@ class Training:
                 name,
                 task=None if svc and self.task == "auto" else self.task,
                 transform=self.transform,
+                unit=self.unit,
+                unit_column=self.unit_column,
                 duplicates=self.duplicates,
                 qualifier=self.qualifier,
                 on_missing="raise" if self.missing == "error" else "skip",
@@ -438,6 +455,8 @@ def read_for_model(
             target or known.name,
             task="regression" if is_regressor(model) else "classification",
             transform=known.transform,
+            unit=known.unit,
+            unit_column=None if known.unit else "none",
             learn=learn,
         )
     elif is_regressor(model):

@@ -164,7 +164,7 @@ def _predict_table(
     from treelens.storage.files import csv_text
 
     targets = _targets_for(models, target)
-    texts: list[list[str]] = [[] for _ in targets]  # the truths of each model
+    seen = _Seen(job, models, targets)
     chunks = _chunks(job, any(getattr(each.model.recipe_, "hydrogens", None) for each in models))
     first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
     if not first:
@@ -186,9 +186,7 @@ def _predict_table(
 
         def waiting() -> Iterator[tuple[Table, Sequence[Any] | None]]:
             for table, molecules in chain(first, chunks):
-                for column, cells in zip(targets, texts, strict=True):
-                    if column is not None:
-                        cells.extend(table.column(column, "target"))
+                seen.add(table, molecules)
                 if table.first_row >= n_done:  # not done by an earlier run
                     yield table, molecules
 
@@ -208,13 +206,53 @@ def _predict_table(
         if sink is not None:
             frames = [read_predictions(models, sink.path)]
             sink.finish()
-    notes: list[str] = []
+    notes = seen.notes()
     truths = [
-        None if name is None else read_truth(each.model, job.data, name, cells, notes)
-        for each, name, cells in zip(models, targets, texts, strict=True)
+        None if name is None else read_truth(each, seen.table, name, job.smiles, notes)
+        for each, name in zip(models, targets, strict=True)
     ]
     output.note(*notes)
     return pd.concat(frames, ignore_index=True), truths, sink is not None
+
+
+class _Seen:
+    """What is kept of a table that is read in chunks: its rows, for the truth, and its salts."""
+
+    def __init__(
+        self, job: _Job, models: Sequence[NamedModel], targets: Sequence[str | None]
+    ) -> None:
+        from treelens.graphs.tables import Table
+
+        self.table = Table(job.data, [], [], None)
+        self.n_rows, self.salts = 0, list[int]()
+        self._smiles, self._models = job.smiles, models
+        self._targets = [name for name in targets if name is not None]
+
+    def add(self, table: Table, molecules: Sequence[Any] | None) -> None:
+        from treelens.graphs.chem import in_fragments
+        from treelens.graphs.tables import smiles_column
+
+        for name in self._targets:
+            table.column(name, "target")  # raises where there is none, before the work
+        if self._targets:
+            self.table.columns[:] = table.columns
+            self.table.rows.extend(table.rows)
+        if molecules is None:
+            records = (each.record for each in self._models)
+            known = [r.smiles for r in records if r is not None and r.smiles in table.columns]
+            column = smiles_column(table, self._smiles, next(iter(known), None), [])
+            molecules = table.column(column, "smiles")
+        self.n_rows += len(table.rows)
+        self.salts += [table.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
+
+    def notes(self) -> list[str]:
+        """Return that there are salts, unless all models take the largest fragment."""
+        from treelens.graphs.table_reader import about_fragments
+
+        recipes = [each.model.recipe_ for each in self._models]
+        if all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes):
+            return []
+        return about_fragments(self.salts, self.n_rows, chosen=True)
 
 
 def _with_progress(

@@ -14,14 +14,15 @@ from sklearn.base import is_regressor
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.model import FittedGP, expected_error
-from treelens.graphs.chem import quiet, rdkit, reasons
+from treelens.graphs.chem import molar_mass, quiet, rdkit, reasons, smiles_parser
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.table_reader import covariate_names, rows_of_table
-from treelens.graphs.tables import Table
+from treelens.graphs.tables import Table, smiles_column
 from treelens.graphs.targets import as_numbers, read_target
+from treelens.graphs.units import factors_to_unit
 from treelens.storage.files import harmless
 from treelens.targets import Transform, positive_code
 
@@ -332,20 +333,51 @@ def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
 
 
 def read_truth(
-    model: Any, source: str, column: str, cells: Sequence[str], notes: list[str]
+    named: NamedModel, table: Table, column: str, smiles: str | None, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of a column that have a measured value or class, and these."""
-    table = Table(source, [column], [[cell] for cell in cells], None)
-    task = "classification" if hasattr(model, "classes_") else "regression"
-    y, labelled, limits = read_target(table, column, np.arange(len(cells)), task, notes)
+    """Return the rows that have a measured value or class, and these, in the unit of the model."""
+    classes = hasattr(named.model, "classes_")
+    every = np.arange(len(table.rows))
+    task = "classification" if classes else "regression"
+    y, labelled, limits = read_target(table, column, every, task, notes)
     rows = np.flatnonzero(labelled)
-    n_without = len(cells) - len(rows)
+    n_without = len(every) - len(rows)
     if limits is not None:  # the last note says that limits are learned from
         notes[-1] = f"{int((limits != 0).sum())} rows have limits: predicted, not scored."
         rows, y = rows[limits == 0], y[limits == 0]
     if n_without:
         several = "s" if n_without > 1 else ""
         notes.append(f"{n_without} row{several} without {column!r}: predicted, not scored.")
-    if task == "regression":
-        y = as_numbers(y, column, lambda k: table.place(int(rows[k])), learn=False)
-    return rows, y
+    if classes:
+        return rows, y
+    y = as_numbers(y, column, lambda k: table.place(int(rows[k])), learn=False)
+    return _in_unit_of(named, table, column, rows, y, smiles, notes)
+
+
+def _in_unit_of(
+    named: NamedModel,
+    table: Table,
+    column: str,
+    rows: np.ndarray,
+    y: np.ndarray,
+    smiles: str | None,
+    notes: list[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and values in the unit of a model, without those that cannot be converted."""
+    unit = named.model.model_.training.record.unit
+    if unit is None:
+        return rows, y
+
+    def mass(k: int) -> float:
+        known = None if named.record is None else named.record.smiles
+        texts = table.column(smiles_column(table, smiles, known, []), "smiles")
+        molecule = smiles_parser()(texts[rows[k]])
+        return np.nan if molecule is None else molar_mass(molecule)
+
+    _, factors = factors_to_unit(table, column, rows, unit, None, mass, notes)
+    if factors is None:
+        return rows, y
+    clear = np.isfinite(factors)
+    if not clear.all():
+        notes.append(f"{(~clear).sum()} rows cannot be converted to {unit}: predicted, not scored.")
+    return rows[clear], (y * factors)[clear]

@@ -43,6 +43,20 @@ def parsed_smiles(smiles: Iterable[str], stereo: bool = True) -> list[Any]:
     return found
 
 
+def in_fragments(molecule: Any) -> bool:
+    """Whether a molecule, or a SMILES, has several parts without a bond between them."""
+    if isinstance(molecule, str):
+        return "." in molecule.partition(" ")[0]
+    return molecule is not None and len(rdkit().GetMolFrags(molecule)) > 1
+
+
+def molar_mass(molecule: Any) -> float:
+    """Return the mass of a mole in grams, hydrogens and all fragments included."""
+    from rdkit.Chem.rdMolDescriptors import _CalcMolWt
+
+    return float(_CalcMolWt(molecule))
+
+
 def smiles_parser(keep: bool = False, stereo: bool = True) -> Callable[[str], Any]:
     """Return a function from a SMILES to a molecule or None; ``keep``: for ``parsed_smiles``."""
     chem, bare = rdkit(), rdkit().SmilesParserParams()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -18,17 +18,23 @@ from treelens.errors import (
     first_few,
 )
 from treelens.graphs import targets as target_cells
-from treelens.graphs.chem import changes_in_words, unreadable_rows
+from treelens.graphs.chem import changes_in_words, molar_mass, smiles_parser, unreadable_rows
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecules import leave_out, same_molecules
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.graphs.tables import Table, default_target, find_column, unit_in
+from treelens.graphs.repeats import (
+    members,
+    merged_classes,
+    merged_measurements,
+    same_measurements,
+)
+from treelens.graphs.tables import Table, default_target, find_column
+from treelens.graphs.units import factors_to_unit, note_kinds
 from treelens.targets import Targets, standard_deviations, transform_named
 
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
-_FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,7 @@ class MoleculeTable:
         task: str | None = "auto",
         transform: str | None = None,
         unit: str | None = None,
+        unit_column: str | None = None,
         duplicates: str = "merge",
         on_missing: str = "skip",
         learn: bool = True,
@@ -211,7 +218,11 @@ class MoleculeTable:
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
             data = data._rows_with_target(target, task, on_missing, qualifier)
-        data = data._for_task(task, transform, unit, noise, learn)._without_repeats(duplicates)
+        data = data._for_task(task, transform, noise, learn)
+        if data.task == "regression":
+            data = data._in_one_unit(unit, unit_column, on_missing)
+            data._note_wide_range(learn)
+        data = data._without_repeats(duplicates)
         y = data._known
         if learn:
             sure = task == "classification"
@@ -249,8 +260,12 @@ class MoleculeTable:
             target_cells.note_qualifier_columns(table, self.notes)
         kept, counts = self, self.counts
         if not has.all():
-            found = self._about_missing(column, has)
-            leave_out(found, "on_missing", on_missing, not has.any(), self.notes)
+            empty = np.array([target_cells.is_missing(text) for text in self.column(column)])
+            # of what else there is between numbers, there is a note already
+            told = has | ~empty if on_missing == "skip" and has.any() else has
+            if not told.all():
+                found = self._about_missing(column, told)
+                leave_out(found, "on_missing", on_missing, not has.any(), self.notes)
             kept = self.pick(np.flatnonzero(has))
             counts = {**counts, "rows without a label, left out": int((~has).sum())}
         ids = {name: values for name, values in self.ids.items() if name != column}
@@ -261,7 +276,6 @@ class MoleculeTable:
         self,
         task: str | None,
         transform: str | None,
-        unit: str | None,
         noise: str | None,
         learn: bool,
     ) -> MoleculeTable:
@@ -293,12 +307,6 @@ class MoleculeTable:
         y = target_cells.as_numbers(y, target, self.place, learn)
         if scale is not None:
             scale.checked(y, lambda k: f"{target!r} in {self.place(k)}")
-        elif learn:
-            low, middle, high = np.quantile(y, [0.0, 0.5, 1.0])
-            if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
-                self.notes.append(
-                    f"{target!r} runs from {low:g} to {high:g}: transform=log10 may serve better."
-                )
         std = None
         if noise is not None:
             std = standard_deviations(self.column(noise, parameter="noise"), len(y), self.place)
@@ -306,15 +314,53 @@ class MoleculeTable:
                 self.notes.append(
                     f"{n_empty} rows have no standard deviation in {noise!r}: they get the median."
                 )
-        known = Targets(
-            y,
-            limits=limits,
-            noise=std,
-            transform=transform,
-            name=self.target,
-            unit=unit or unit_in(self.target),
-        )
+        known = Targets(y, limits=limits, noise=std, transform=transform, name=self.target)
         return replace(self, targets=known, task="regression")
+
+    def _in_one_unit(
+        self, unit: str | None, unit_column: str | None, on_missing: str
+    ) -> MoleculeTable:
+        """Numbers in the unit that is asked for, or in that of all rows."""
+        if self.target is None:
+            return self
+        name, known, texts = self.target, self._known, self.texts
+
+        def mass(graph: int) -> float:  # of the substance that was weighed, salts included
+            if texts is not None:
+                return molar_mass(smiles_parser()(texts[self.rows[graph]]))
+            return molar_mass(self.graphs.graph_data["mol"][graph])
+
+        unit, factors = factors_to_unit(
+            self._text, name, self.rows, unit, unit_column, mass, self.notes
+        )
+        note_kinds(self._text, name, self.rows, self.covariates, self.notes)
+        data, times = self, np.ones(len(known)) if factors is None else factors
+        if not (clear := np.isfinite(times)).all():
+            shown = first_few([self.place(k) for k in np.flatnonzero(~clear).tolist()])
+            found = f"{name!r} cannot be converted to {unit} in {(~clear).sum()} rows: {shown}."
+            leave_out(found, "on_missing", on_missing, not clear.any(), self.notes)
+            data, known, times = self.pick(np.flatnonzero(clear)), known[clear], times[clear]
+        y = Targets(
+            known.values * times,
+            limits=known.limits,
+            noise=None if known.noise is None else known.noise * times,
+            transform=known.record.transform,
+            name=name,
+            unit=unit,
+        )
+        return replace(data, targets=y)
+
+    def _note_wide_range(self, learn: bool) -> None:
+        """Note that logarithms may serve better."""
+        known = self._known
+        if not learn or known.record.transform is not None or not len(known):
+            return
+        low, middle, high = np.quantile(known.values, [0.0, 0.5, 1.0])
+        if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
+            self.notes.append(
+                f"{self.target_name!r} runs from {low:g} to {high:g}: transform=log10 may serve "
+                "better."
+            )
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -332,7 +378,7 @@ class MoleculeTable:
         if how == "error":
             raise GraphDataError(f"{found}. Merge them, or choose how with duplicates=HOW.")
         columns = [c for c in self.covariates if c in self.graphs.graph_data]
-        measured = _same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
+        measured = same_measurements(groups, [self.graphs.graph_data[c] for c in columns])
         data._note_contradictions(measured)
         if how == "keep":
             self.notes.append(f"{found}. They were kept, and flatter scores across splits.")
@@ -347,13 +393,13 @@ class MoleculeTable:
         self, measured: np.ndarray, n_repeats: int, found: str, columns: list[str]
     ) -> MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
-        known, parts = self._known, _members(measured)
+        known, parts = self._known, members(measured)
         numbers = self.task == "regression"
         clear = np.ones(len(parts), dtype=bool)
         if numbers:
-            merged = _merged_measurements(known, measured)
+            merged = merged_measurements(known, measured)
         else:
-            values, clear = _merged_classes(known.values, measured)
+            values, clear = merged_classes(known.values, measured)
             merged = Targets(values, name=known.record.name)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
@@ -379,7 +425,7 @@ class MoleculeTable:
         """Note groups of different classes, or of numbers far apart, the furthest first."""
         numbers = self.task == "regression"
         y = self._known.learned() if numbers else self._known.values
-        parts = [part for part in _members(measured) if len(part) > 1]
+        parts = [part for part in members(measured) if len(part) > 1]
         if numbers:
             limits = self._known.limits
             signs = np.zeros(len(y)) if limits is None else limits
@@ -397,93 +443,3 @@ class MoleculeTable:
         self.notes.append(
             f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, 5, '; ')}."
         )
-
-
-# --- merging: groups are given by the first row of each -------------------------------------------
-
-
-def _same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
-    """Return groups of the same molecule under the same covariates."""
-
-    def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
-        cell = str(text).strip()
-        return float(cell) if target_cells.is_number(cell) else cell
-
-    first_of: dict[tuple[Any, ...], int] = {}
-    keys = zip(groups.tolist(), *(map(value, column) for column in columns), strict=True)
-    return np.array([first_of.setdefault(key, k) for k, key in enumerate(keys)], dtype=np.int64)
-
-
-def _members(groups: np.ndarray) -> list[np.ndarray]:
-    """Return the positions of each group, in the order of their first members."""
-    _, which = np.unique(groups, return_inverse=True)
-    return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-
-
-def _merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent class of each group, and which groups have no tie."""
-    classes, codes = np.unique(y, return_inverse=True)
-    votes = np.array([np.bincount(codes[p], minlength=len(classes)) for p in _members(groups)])
-    clear = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    return classes[votes.argmax(axis=1)], clear
-
-
-def _merged_measurements(known: Targets, groups: np.ndarray) -> Targets:
-    """Return the mean or tightest limit of each group on the learned scale, and its noise."""
-    y, scale, record = known.learned(), known.record.scale, known.record
-    signs = np.zeros(len(y), dtype=np.int64) if known.limits is None else known.limits
-    values, merged_signs, counted = _merged_numbers(y, signs, groups)
-    # limits beside measured values are no replicates
-    alone = np.where(counted, groups, len(groups) + np.arange(len(groups)))
-    std = noise_of_means(y, alone, known.learned_noise())
-    std = None if std is None else std[: len(values)]
-    if scale is not None:
-        values = scale.inverse(values)
-        std = None if std is None else std / scale.forward_std(values, np.ones(len(values)))
-    return Targets(
-        values,
-        limits=merged_signs,
-        noise=std,
-        transform=record.transform,
-        name=record.name,
-        unit=record.unit,
-    )
-
-
-def _merged_numbers(
-    y: np.ndarray, limits: np.ndarray, groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean or tightest limit of each group, its sign, and which rows (n,) made it."""
-    parts = _members(groups)
-    values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
-    for k, part in enumerate(parts):
-        exact, lower, upper = (y[part][limits[part] == sign] for sign in (0, 1, -1))
-        if len(exact):
-            values[k] = exact.mean()
-            continue
-        counted[part[np.argmax(limits[part] * y[part])]] = True
-        ends = [f(some) for f, some in ((np.max, lower), (np.min, upper)) if len(some)]
-        values[k], signs[k] = np.mean(ends), bool(len(lower)) - bool(len(upper))
-    return values, signs, counted
-
-
-def noise_of_means(
-    y: np.ndarray, groups: np.ndarray, known: np.ndarray | None = None
-) -> np.ndarray | None:
-    """Return the standard deviation of the mean of each group; None where it is not known.
-
-    From those ``known`` of the values, else from the spread of replicates, pooled over all groups
-    by a median, in which single mistakes do not count. Equal values are one that was copied.
-    """
-    parts = _members(groups)
-    if known is not None:
-        return np.array([np.sqrt((known[part] ** 2).sum()) / len(part) for part in parts])
-    from scipy.stats import chi2
-
-    counts = np.array([len(np.unique(y[part])) for part in parts])
-    if (counts - 1).sum() < _FEWEST_REPLICATES:
-        return None
-    several = np.flatnonzero(counts > 1)
-    squares = [((u := np.unique(y[parts[k]])) - u.mean()) @ (u - u.mean()) for k in several]
-    pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
-    return np.sqrt(pooled / counts)

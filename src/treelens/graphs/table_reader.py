@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from treelens.errors import GraphDataError, check_choice, first_few
-from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words
+from treelens.errors import (
+    GraphDataError,
+    RepeatedMoleculesWarning,
+    check_choice,
+    first_few,
+)
+from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, in_fragments
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import Molecules, leave_out, same_molecules, smiles_by_recipe
 from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.graphs.repeats import members
 from treelens.graphs.tables import (
     Table,
     id_columns,
@@ -24,6 +31,7 @@ from treelens.graphs.tables import (
     read_text_table,
     smiles_column,
 )
+from treelens.graphs.targets import looks_measured
 
 DESCRIPTORS = ("rdkit",)
 
@@ -44,9 +52,9 @@ def read_smiles(
 ) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
     """Read molecules and their classes from a file, row by row.
 
-    :func:`read_table` also finds columns, merges repeated molecules and knows units. Atoms become
-    nodes, in RDKit's order, and bonds become edges labelled ``-``, ``=``, ``#`` and ``:``
-    (aromatic).
+    :func:`read_table` also finds columns, merges repeated molecules, of which there is a warning
+    here, and knows units. Atoms become nodes, in RDKit's order, and bonds become edges labelled
+    ``-``, ``=``, ``#`` and ``:`` (aromatic).
 
     Parameters
     ----------
@@ -112,7 +120,30 @@ def read_smiles(
         atom_attributes,
     )
     read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names, target=target)
-    return read.labelled(target, on_invalid, on_missing)
+    graphs, y = read.labelled(target, on_invalid, on_missing)
+    _warn_of_repeats(read.source, graphs, y)
+    return graphs, y
+
+
+def _warn_of_repeats(source: str, graphs: GraphCollection, y: np.ndarray | None) -> None:
+    """Warn of rows that repeat a molecule, and of those with another class."""
+    parts = [part for part in members(same_molecules(graphs).groups) if len(part) > 1]
+    if not parts:
+        return
+    rows = np.array(graphs.graph_data["row"]) + 1
+    named = [first_few(list(map(str, rows[part].tolist())), 4) for part in parts]
+    torn = list[str]()
+    if y is not None and not looks_measured(y):
+        torn = [text for part, text in zip(parts, named, strict=True) if len(set(y[part])) > 1]
+    n = sum(map(len, parts)) - len(parts)
+    repeat = f"{n} rows repeat" if n > 1 else "1 row repeats"
+    classes = f", with different classes in rows {first_few(torn, 5, '; ')}" if torn else ""
+    warnings.warn(
+        f"{source}: {repeat} the molecule of another row (rows {first_few(named, 5, '; ')})"
+        f"{classes}. All were kept; read_table merges them.",
+        RepeatedMoleculesWarning,
+        stacklevel=3,
+    )
 
 
 def read_table(
@@ -127,6 +158,7 @@ def read_table(
     task: str = "auto",
     transform: str | None = None,
     unit: str | None = None,
+    unit_column: str | None = None,
     duplicates: str = "merge",
     on_invalid: str = "skip",
     max_invalid: float = 0.1,
@@ -165,7 +197,12 @@ def read_table(
     transform : {"log10", "ln"}, optional
         The scale to learn numbers on; ``y`` and predictions are in the units of the table.
     unit : str, optional
-        Of the target; by default what the name of its column has in brackets.
+        The unit to learn numbers in, such as ``"nM"``. Values in another one, as the name of their
+        column has it in brackets or a column of units says, are converted, also between amounts
+        and masses (``"ug/mL"``). None: they must all have the same.
+    unit_column : str, optional
+        The column with the unit of each value, or ``"none"``; by default the one that is called so
+        (``Units``, or ``Standard Units`` for ``Standard Value``) or holds units only.
     duplicates : {"merge", "first", "keep", "error"}, default="merge"
         Rows of the same molecule (and covariates): one row with the mean of the numbers (on the
         scale of ``transform``) or the most frequent class; the first row; all; or an error. Limits
@@ -228,6 +265,7 @@ def read_table(
         task=task,
         transform=transform,
         unit=unit,
+        unit_column=unit_column,
         duplicates=duplicates,
         on_missing=on_missing,
         qualifier=qualifier,
@@ -358,22 +396,30 @@ def covariate_names(
 
 
 def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
-    """What standardising changed; unless that was ``chosen``, that salts and solvates are whole."""
+    """What standardising changed, and that salts are whole; ``chosen``: as a model reads them."""
     recipe, data, notes = graphs.recipe, graphs.graph_data, list[str]()
     if "standardized" in data:
         changes = data["standardized"]
         words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
         n_changed = sum(map(bool, changes))
         notes.append(f"standardising changed {n_changed} of {len(graphs)} molecules: {words}.")
-    if chosen or recipe is None or "fragment" in recipe.standardize or "smiles" not in data:
+    if recipe is None or "fragment" in recipe.standardize:
         return notes
-    rows = [row for row, text in zip(data["row"], data["smiles"], strict=True) if "." in text]
-    if rows:
-        notes.append(
-            f"{len(rows)} of {len(graphs)} molecules have several fragments (salts, solvents), the "
-            f"first in row {rows[0] + 1}: standardising (--standardize) keeps the largest."
-        )
-    return notes
+    whole = map(in_fragments, data.get("smiles", data.get("mol", ())))
+    rows = list(compress(data.get("row", ()), whole))
+    return notes + about_fragments(rows, len(graphs), chosen)
+
+
+def about_fragments(rows: Sequence[int], n_all: int, chosen: bool) -> list[str]:
+    """That the molecules in ``rows`` are salts or solvates; ``chosen``: a model reads them so."""
+    what = "standardising (--standardize) keeps the largest"
+    if chosen:
+        what = "they are read whole, as the molecules that the model was fitted to"
+    return [
+        f"{len(rows)} of {n_all} molecules have several fragments (salts, solvents), the first in "
+        f"row {row + 1}: {what}."
+        for row in rows[:1]
+    ]
 
 
 def about_shared_names(table: MoleculeTable) -> list[str]:

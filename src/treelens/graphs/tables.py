@@ -130,6 +130,7 @@ class Table(NamedTuple):
     rows: list[list[str]]  # each as long as columns
     lines: list[int] | None  # file line of each row, where the file has lines
     first_row: int = 0  # where these rows begin, if they are a part of the table
+    separator: str | None = None  # of the fields in a text file
 
     def column(self, name: str, parameter: str) -> list[str]:
         """Return the stripped values of a column; ``parameter`` is the argument that named it."""
@@ -172,17 +173,17 @@ def read_text_table(path: Path) -> Table:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
-    columns, rows = _rows(path, _text(io.BytesIO(data), path))
-    return _as_table(path, columns, list(rows))
+    columns, rows, separator = _rows(path, _text(io.BytesIO(data), path))
+    return _as_table(path, columns, list(rows))._replace(separator=separator)
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; the file is first read for its encoding."""
     with open_unpacked(path) as file:
-        columns, rows = _rows(path, _text(file, path))
+        columns, rows, separator = _rows(path, _text(file, path))
         first_row = 0
         while block := list(islice(rows, block_size)):
-            yield _as_table(path, columns, block, first_row)
+            yield _as_table(path, columns, block, first_row)._replace(separator=separator)
             first_row += len(block)
 
 
@@ -218,27 +219,28 @@ def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 
     return Table(str(path), columns, fields, lines, first_row)
 
 
-def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row]]:
-    """Return column names, and the rows one by one, each with the line that it begins on."""
+def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], str | None]:
+    """Return column names, the rows one by one with their lines, and the separator."""
     if inner_suffix(path) in _SMI_ENDINGS:  # without a header: a SMILES, then perhaps a name
         parts = ((n, line.strip().replace("\t", " ")) for n, line in enumerate(lines, 1))
         split = ((n, text.partition(" ")) for n, text in parts if text)
-        return ["smiles", "name"], ((n, [smiles, name.strip()]) for n, (smiles, _, name) in split)
-    rows = _csv_rows(path, lines)
-    header = next(rows, None)
-    if header is None:
-        raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
-    return [name.strip() for name in header[1]], rows
-
-
-def _csv_rows(path: Path, lines: Iterable[str]) -> Iterator[Row]:
-    """Yield the column names and then the rows, each with the line that it begins on."""
+        named = ((n, [smiles, name.strip()]) for n, (smiles, _, name) in split)
+        return ["smiles", "name"], named, None
     lines, start = iter(lines), [""]
     while not start[-1].strip() and (line := next(lines, None)) is not None:
         start.append(line)
     separator = max(_SEPARATORS, key=start[-1].count)
+    rows = _csv_rows(path, chain(start[1:], lines), separator)
+    header = next(rows, None)
+    if header is None:
+        raise GraphDataError(f"{path} is empty: expected a line of column names, then the rows.")
+    return [name.strip() for name in header[1]], rows, separator
+
+
+def _csv_rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[Row]:
+    """Yield the column names and then the rows, each with the line that it begins on."""
     # strict: a quote that is never closed would take the rows after it for text
-    reader = csv.reader(chain(start[1:], lines), delimiter=separator, strict=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     columns, last_line = None, 0
     try:
         for fields in reader:

@@ -18,9 +18,10 @@ MOST_CLASSES = 100
 FEWEST_MEASURED = 20
 # A column with so large a share of numbers holds numbers, and remarks in between.
 _MOSTLY = 0.8
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")  # 1,240 or 1,240,000.5
-_WITH_POINT = re.compile(r"[+-]?\d*\.\d+")
+_EUROPEAN = re.compile(  # 900 or 0,25 or 1.240 or 1.240,5
+    r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
+)
 _DIGITS = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _UNITS = r"(?:[pnuµμmk]?(?:M|g|L|l|mol|s)|min|h|d|%|°C|K|eV|Da)"
 _WITH_UNIT_OR_ERROR = re.compile(
@@ -90,13 +91,13 @@ def read_target(
     if task in ("classification", None):
         if qualifier is not None:
             raise GraphDataError(f"qualifier={qualifier}: limits are of numbers, not of classes.")
-        texts = _without_commas(texts, column, notes) if task is None else texts
+        texts = _in_plain_style(texts, column, notes) if task is None else texts
         return as_target(list(compress(texts, labelled))), labelled, None
     given = texts
     texts, qualifiers = _without_qualifiers(texts)
     if qualifier is not None:
         qualifiers = _read_qualifiers(table, qualifier, rows, qualifiers)
-    texts = _without_commas(texts, column, notes)
+    texts = _in_plain_style(texts, column, notes, table)
     known = as_target(list(compress(texts, labelled)))
     if known.dtype.kind == "U":
         labelled &= _without_remarks(texts, labelled, column, table, rows, notes)
@@ -176,26 +177,63 @@ def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] 
     return words + (f" {n_approximate} marked ~ count as exact." if n_approximate else "")
 
 
-def _without_commas(texts: list[str], column: str, notes: list[str]) -> list[str]:
-    """Return numbers with decimal commas or thousands separators as plain numbers."""
-    commas = [x for x in texts if _GROUPED.fullmatch(x) or _DECIMAL_COMMA.fullmatch(x)]
-    n_numbers = len(commas) + sum(map(is_number, texts))
-    if not commas or n_numbers < _MOSTLY * sum(not is_missing(text) for text in texts):
+def _in_plain_style(
+    texts: list[str], column: str, notes: list[str], table: Table | None = None
+) -> list[str]:
+    """Return numbers with decimal commas or thousands separators as plain numbers.
+
+    A column is written in one of two styles: 1,240.5 or 1.240,5. ``table`` may tell which.
+    """
+    numbers = [x for x in texts if is_number(x) or _GROUPED.fullmatch(x) or _EUROPEAN.fullmatch(x)]
+    others = [x for x in numbers if not is_number(x)]
+    if len(numbers) < _MOSTLY * sum(not is_missing(text) for text in texts):
         return texts
-    points = any(map(_WITH_POINT.fullmatch, texts))
-    grouped = all(map(_GROUPED.fullmatch, commas))
-    decimal = all(map(_DECIMAL_COMMA.fullmatch, commas)) and not points
-    if grouped and decimal:
+    english = all(is_number(x) or _GROUPED.fullmatch(x) for x in numbers)
+    european = all(map(_EUROPEAN.fullmatch, numbers))
+    if not others:
+        if european and table is not None:
+            _check_points(numbers, column, table, notes)
+        return texts
+    if english and european:
         raise GraphDataError(
-            f"column {column!r} has numbers such as {commas[0]!r}, whose comma may separate "
+            f"column {column!r} has numbers such as {others[0]!r}, whose comma may separate "
             "thousands or decimals. Write them without thousands separators, with a decimal point."
         )
-    if not grouped and not decimal:
-        return texts
-    kind, new = ("thousands separators", "") if grouped else ("decimal commas", ".")
-    notes.append(f"column {column!r} has {kind} (such as {commas[0]!r}).")
-    changed = set(commas)
-    return [text.replace(",", new) if text in changed else text for text in texts]
+    if english:
+        notes.append(f"column {column!r} has thousands separators (such as {others[0]!r}).")
+        return [x.replace(",", "") if _GROUPED.fullmatch(x) else x for x in texts]
+    if european:
+        examples = {
+            "decimal commas": next((x for x in numbers if "," in x), None),
+            "points between thousands": next((x for x in numbers if "." in x), None),
+        }
+        found = [f"{kind} (such as {x!r})" for kind, x in examples.items() if x is not None]
+        notes.append(f"column {column!r} has {' and '.join(found)}.")
+        plain = str.maketrans(",", ".", ".")
+        return [x.translate(plain) if _EUROPEAN.fullmatch(x) else x for x in texts]
+    return texts
+
+
+def _check_points(numbers: list[str], column: str, table: Table, notes: list[str]) -> None:
+    """Say that points before three digits are read as decimal ones; raise if others are commas."""
+    pointed = next((x for x in numbers if "." in x), None)
+    if pointed is None:
+        return
+    for name in dict.fromkeys(table.columns):
+        cells = [row[table.columns.index(name)].strip() for row in table.rows]
+        known = [text for text in cells if not is_missing(text)]
+        comma = next((x for x in known if "," in x), None)
+        if comma is not None and all(map(_EUROPEAN.fullmatch, known)):
+            raise GraphDataError(
+                f"column {column!r} has numbers such as {pointed!r}, whose point may separate "
+                f"thousands or decimals: column {name!r} has decimal commas ({comma!r}). Write "
+                "them without thousands separators, and all decimals in one way."
+            )
+    if table.separator == ";":
+        notes.append(
+            f"column {column!r} has numbers such as {pointed!r}, read with a decimal point: where "
+            "it separates thousands, write them without."
+        )
 
 
 def _without_remarks(
@@ -221,7 +259,9 @@ def _without_remarks(
         raise GraphDataError(
             f"{found}: {shown}. Write the number alone, or learn texts: task='classification'."
         )
-    notes.append(f"{found}: {shown}. These count as missing.")
+    notes.append(
+        f"{found}: {shown}. These count as missing: write the number alone, and limits as <0.5."
+    )
     return numeric
 
 
