@@ -284,3 +284,36 @@ def test_grakel_graphs() -> None:
     assert_is_path(as_graph_collection([named])[0])
     with pytest.raises(NotGraphsError, match="a GraKeL graph by itself"):
         as_graph_collection(named)
+
+
+# --- edges that are listed in one direction only ------------------------------------------------
+
+LOPSIDED = np.array([[0, 1, 1], [1, 0, 0], [0, 1, 1]])  # 0 - 2 and 1 - 2 one way, and a loop
+
+
+@pytest.mark.parametrize(
+    ("graph", "words", "directed"),
+    [
+        ((LOPSIDED, [1, 2, 3]), "Graph 1: 2 of 4 edges", False),
+        ((np.triu(PATH_MATRIX), [1, 2, 3]), "Graph 1: 2 of 2 edges", False),
+        (([(0, 1), (1, 0), (1, 2), (2, 2)], {0: 1, 1: 2, 2: 3}), "Graph 1: 1 of 3 edges", False),
+        (
+            SimpleNamespace(edge_index=np.argwhere(LOPSIDED).T, num_nodes=3, x=np.ones(3)),
+            r"edge_index \(first of graph 1\): 2 of 8 edges",
+            True,
+        ),
+    ],
+)
+def test_directions_that_are_not_unanimous_are_counted(graph, words, directed) -> None:
+    if isinstance(graph, SimpleNamespace):
+        even = data(x=np.ones(3))
+    else:
+        even = (PATH_MATRIX, [1, 2, 3]) if hasattr(graph[0], "shape") else ([(0, 1)], {0: 1, 1: 2})
+    with pytest.warns(UserWarning, match=f"{words} .* directed={not directed} if") as told:
+        graphs = as_graph_collection([even, graph])
+    assert (graphs.directed, len(told)) == (directed, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for settled in (True, False):
+            assert as_graph_collection([even, graph], directed=settled).directed == settled
+        assert as_graph_collection([even], recipe=graphs.recipe).directed == directed

@@ -144,8 +144,8 @@ def long_with(part: str, old: str, new: str) -> dict[str, str | None]:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (long_with("A", "\n100, 101\n", "\n100, 102\n"), r"_A.txt, line \d+: .* 100 - 102 is"),
-        (long_with("A", "\n100, 101\n", "\n"), "edge 101 - 100 is listed in this direction"),
+        (long_with("A", "\n100, 101\n", "\n100, 102\n"), r"_A.txt: 2 of 400 .* 100 - 102 in line"),
+        (long_with("A", "\n100, 101\n", "\n"), r"1 of 399 edges.* directed=True .* 101 - 100 in"),
         (LONG | {"graph_labels": "1\n" * 101}, "graph_labels.txt has 101 lines, .* is 100"),
         (LONG | {"node_labels": "12\n" * 299 + "1"}, "node_labels.txt ends within a line"),
     ],
@@ -156,6 +156,23 @@ def test_what_is_rare_in_sound_files_is_a_warning(tmp_path, files, words) -> Non
         graphs, _ = read_tudataset(write_set(tmp_path, **files))
     assert len(caught) == 1
     assert len(graphs) >= 100
+
+
+@pytest.mark.parametrize(("share", "directed"), [(0.01, False), (0.02, False), (0.2, True)])
+def test_lines_that_are_missing_are_counted(tmp_path, share, directed) -> None:
+    lines = LONG["A"].splitlines()
+    keep = np.random.default_rng(0).permutation(len(lines))[round(share * len(lines)) :]
+    some = [lines[k] for k in sorted(keep)]
+    n_one_way = sum(", ".join(line.split(", ")[::-1]) not in some for line in some)
+    folder = write_set(tmp_path / "TINY", **LONG | {"A": "\n".join(some) + "\n"})
+    words = f"{n_one_way} of {len(some)} edges are listed in one direction only"
+    with pytest.warns(UserWarning, match=f"{words}.* directed={not directed} if") as told:
+        assert read_tudataset(folder)[0].directed == directed
+    assert issubclass(told[0].category, DamagedFileWarning) != directed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for settled in (True, False):
+            assert read_tudataset(folder, directed=settled)[0].directed == settled
 
 
 @pytest.mark.parametrize(

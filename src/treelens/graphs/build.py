@@ -162,6 +162,27 @@ def listed_one_way(edges: np.ndarray) -> np.ndarray:
     return np.flatnonzero(~np.isin(back, there))
 
 
+def count_one_way(edges: np.ndarray) -> tuple[int, int]:
+    """Return how many edges (n_edges, 2) are listed in one direction only, of how many: no loops.
+
+    Examples
+    --------
+    >>> count_one_way(np.array([[0, 1], [1, 0], [1, 2], [2, 2]]))
+    (1, 3)
+    """
+    return len(listed_one_way(edges)), int((edges[:, 0] != edges[:, 1]).sum())
+
+
+def about_directions(place: str, one_way: int, n_edges: int, directed: bool) -> str:
+    """Return that some edges are listed in one direction only, and how the graphs are read."""
+    kind, other = ("", "un") if directed else ("un", "")
+    return (
+        f"{place}: {one_way} of {n_edges} edges are listed in one direction only, and the graphs "
+        f"are read as {kind}directed. Pass directed={not directed} if they are {other}directed, or "
+        f"directed={directed} to say that this is right."
+    )
+
+
 def _place(ends: Any, node_offsets: np.ndarray) -> str:
     """Return the name of a node, or of the edge between two, in messages."""
     graph = int(np.searchsorted(node_offsets, np.ravel(ends)[0], side="right")) - 1

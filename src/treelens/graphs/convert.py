@@ -68,7 +68,8 @@ def as_graph_collection(
     directed : bool, optional
         Whether edges have a direction, from the first node to the second; an edge of an undirected
         graph leads both ways. None: where one of the NetworkX or igraph graphs is directed (with a
-        warning, unless all are), or ``edge_index`` of one graph is not symmetric.
+        warning, unless all are), or ``edge_index`` of one graph is not symmetric. A warning counts
+        edges that are listed in one direction only where others are in both.
     recipe : GraphRecipe, optional
         ``recipe_`` of a fitted model or ``recipe`` of another collection: molecules are read in
         the same way, and labels taken from the same attributes. A collection whose labels mean

@@ -5,6 +5,7 @@ None of the libraries that the graphs are of is imported.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treelens.errors import GraphDataError, NotGraphsError
-from treelens.graphs.build import PlainGraph, edge_array, join, listed_one_way, to_array
+from treelens.graphs.build import (
+    PlainGraph,
+    about_directions,
+    count_one_way,
+    edge_array,
+    join,
+    to_array,
+)
 from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
@@ -116,7 +124,13 @@ def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
         labels = [x for x in usual_labels if x not in wanted] if named is None else [named]
         columns.append(_geometric_columns(graphs, counts, labels, [*wanted, usual[1]], what))
     if asked.directed is None:
-        decided["directed"] = any(len(listed_one_way(pairs)) for pairs in edges)
+        listed = [count_one_way(pairs) for pairs in edges]
+        one_way, n_listed = (sum(column) for column in zip(*listed, strict=True))
+        decided["directed"] = one_way > 0
+        if 0 < one_way < n_listed:
+            first = next(k for k, (n, _) in enumerate(listed) if n)
+            place = f"edge_index (first of graph {first})"
+            warnings.warn(about_directions(place, one_way, n_listed, directed=True), stacklevel=4)
     asked = replace(asked, **decided)
     plain = [
         PlainGraph(range(size), pairs, of_nodes, of_edges, None, bool(asked.directed))
@@ -192,12 +206,21 @@ def from_grakel(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
                 f"{what} has values for {len(given)} graphs; there are {len(graphs)}."
             )
     asked, plain = replace(asked, **named), []
+    doubtful: dict[int, tuple[int, int]] = {}  # graphs that list edges in one direction only
     for index, (graph, *of_graph) in enumerate(zip(graphs, *values, strict=True)):
         if hasattr(graph, "get_vertices"):
             graph = _grakel_tuple(graph)
         parts = [*graph] if isinstance(graph, (tuple, list)) else [graph]
         found = _read_grakel([*parts, None, None][:3], index, *of_graph)
         plain.append(found._replace(directed=bool(asked.directed)))
+        one_way, n_edges = count_one_way(edge_array(found.edges, f"Graph {index}"))
+        if one_way and (one_way < n_edges or _holds_rows(parts[0])):
+            doubtful[index] = one_way, n_edges
+    if asked.directed is None and doubtful:
+        one_way, n_edges = (sum(column) for column in zip(*doubtful.values(), strict=True))
+        several = f" and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
+        place = f"Graph {next(iter(doubtful))}{several}"
+        warnings.warn(about_directions(place, one_way, n_edges, directed=False), stacklevel=4)
     return plain, asked
 
 
@@ -217,9 +240,7 @@ def _read_grakel(
     graph: Sequence[Any], index: int, node_values: Any, edge_values: Any
 ) -> PlainGraph:
     structure, node_labels, edge_labels = graph
-    matrix = hasattr(structure, "shape") or (
-        isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
-    )
+    matrix = _holds_rows(structure)
     if node_labels is not None and not isinstance(node_labels, Mapping):
         listed = node_labels.tolist() if hasattr(node_labels, "tolist") else node_labels
         node_labels = dict(enumerate(listed))
@@ -254,6 +275,12 @@ def _read_grakel(
             values = list(map(values.get, back))
         columns[name] = values
     return PlainGraph(nodes, pairs, node_columns, edge_columns)
+
+
+def _holds_rows(structure: Any) -> bool:
+    """Whether this is a matrix, or the list of its rows."""
+    listed = isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
+    return listed or hasattr(structure, "shape")
 
 
 def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:

@@ -22,7 +22,13 @@ from treelens.errors import (
     GraphFileNotFoundError,
     IgnoredDataWarning,
 )
-from treelens.graphs.build import build_collection, listed_one_way, numbered_names
+from treelens.graphs.build import (
+    about_directions,
+    build_collection,
+    count_one_way,
+    listed_one_way,
+    numbered_names,
+)
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes, reason
@@ -35,7 +41,7 @@ _UNUSED = "graph_attributes"
 _EDGES_ENDING = "_A.txt"
 _READ_AT_ONCE = 2**20
 _LONGEST_ZIP_END = 22 + 2**16  # bytes, with the longest comment
-_FEW = 0.01  # exceptions to a rule that files follow otherwise: damage rather than intent
+_FEW = 0.05  # exceptions to a rule that files follow otherwise: damage rather than intent
 _SIMILAR_NAMES = 0.9  # of the letters of two names
 
 
@@ -48,8 +54,8 @@ def read_tudataset(
     edges and graphs without nodes are kept. Without node labels each node is labelled with its
     degree, and a warning says so. Labels with several columns become tuples; they are read
     strictly: ``01``, ``1_0`` and ``1.0`` are errors. Attributes are named ``"attribute 1"``, ...;
-    ``nan`` is a missing value. What files rarely have (very few edges listed in one direction only,
-    a last graph without nodes) is a ``DamagedFileWarning``.
+    ``nan`` is a missing value. What files rarely have (few edges listed in one direction only, a
+    last graph without nodes) is a ``DamagedFileWarning``.
 
     Parameters
     ----------
@@ -60,8 +66,8 @@ def read_tudataset(
         may unpack to 2 GiB, and above 8 MiB to 100 times its size; the environment variable
         ``TREELENS_MAX_UNPACKED`` (a number of bytes) takes the place of both limits.
     directed : bool, optional
-        Whether the edges lead from the first node of a line to the second. None: unless all of
-        them (or 99 %, with a ``DamagedFileWarning``) are listed in both directions.
+        Whether the edges lead from the first node of a line to the second. None: unless nearly all
+        of them (95 %) are listed in both directions. A warning counts those that are not.
 
     Returns
     -------
@@ -93,17 +99,15 @@ def collection_from_text(
     graph_of = _table(files, "graph_indicator", 1)[:, 0]  # (n_nodes,), from 1
     edges = _table(files, "A", 2)  # (n_lines, 2), nodes from 1
     _check_numbers(files, y, graph_of, edges)
-    one_way = listed_one_way(edges)
+    one_way = listed_one_way(edges) if directed is None else np.empty(0, dtype=np.int64)
     few = len(one_way) <= _FEW * len(edges)
     notes: list[Warning] = []
-    if directed is None and len(one_way) == len(edges):
-        notes.append(
-            UserWarning(
-                f"{files.places['A']}: no edge is listed in both directions, so the graphs are "
-                "directed. If each undirected edge is listed once, pass directed=False."
-            )
-        )
-    graphs = _build(files, edges, graph_of, len(y), not few if directed is None else directed)
+    if directed is None:
+        directed = not few
+        if directed:
+            about = about_directions(files.places["A"], *count_one_way(edges), directed)
+            notes.append(UserWarning(about))
+    graphs = _build(files, edges, graph_of, len(y), directed)
     if files.unused:
         notes.append(
             IgnoredDataWarning(
@@ -314,10 +318,8 @@ def _damages(
     places, found = files.places, []
     if len(one_way):
         u, v = edges[one_way[0]].tolist()
-        found.append(
-            f"{places['A']}, line {one_way[0] + 1}: the edge {u} - {v} is listed in this direction "
-            "only, nearly all others in both"
-        )
+        about = about_directions(places["A"], *count_one_way(edges), directed=False)
+        found.append(f"{about} The first is {u} - {v} in line {one_way[0] + 1}")
     if graph_of.max() < n_graphs:
         last = f"the last graph with nodes is {graph_of.max()}"
         found.append(f"{places['graph_labels']} has {n_graphs} lines, but {last}")
