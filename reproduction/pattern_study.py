@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from reproduction.data import StudyOptions
+from reproduction.label_names import with_label_names
 from reproduction.methods import LEARNER, study_learner
 from treelens.explain.contributions import pattern_table
 from treelens.graphs.datasets import load_dataset
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import with_label_names
 
 NAMES = ("MUTAG", "PTC_MR")
 DEPTH = 2

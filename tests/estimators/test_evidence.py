@@ -116,7 +116,7 @@ def test_equal_texts_of_two_trees_are_distinguished():
     pytest.importorskip("rdkit")
     smiles = ["CCO", "CCCO", "CC=O", "CCC=O", "CCCC", "CCCCO"]
     model = tl.GraphRegressor(depth=1).fit(smiles, [1.0, 2.0, 4.0, 5.0, 0.0, 3.0])
-    assert model.model_.weighted.forest.trees == ("labels", "fine")
+    assert model.model_.patterns.source.trees == ("labels", "fine")
     oxygen = model.patterns_[model.patterns_["pattern"] == "O"]
     assert sorted(oxygen["tree"]) == ["fine", "labels"]
     found = model.explain("CC=O").pattern_contributions

@@ -99,7 +99,8 @@ def test_intercept_and_coefficients_give_the_prediction(n_landmarks):
     regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
     model, expansion = regressor.model_, regressor.model_.expansion
     features = model.refine(OTHERS).patterns.features
-    expected = expansion.intercepts + slopes_of(expansion, features).end @ expansion.coefficients.T
+    path = slopes_of(expansion.parts[0], expansion.basis.patterns, features)
+    expected = expansion.intercepts + path.end @ expansion.coefficients.T
     np.testing.assert_allclose(expected[:, 0], regressor.predict(OTHERS), rtol=1e-9)
     found = regressor.explain(OTHERS[0], n_neighbors=14).neighbors
     assert sorted(found.index) == list(range(14))
@@ -178,10 +179,11 @@ def test_new_graphs_are_explained_as_one_by_one(data, model):
     assert not any(found.copies)
     for k in range(len(graphs)):
         one = model.explain(graphs[k])
-        here = slice(found.rows.offsets[k], found.rows.offsets[k + 1])
+        rows = found.parts[0].rows
+        here = slice(rows.offsets[k], rows.offsets[k + 1])
         table = one.pattern_contributions.sort_index()
-        assert table.index.tolist() == found.rows.indices[here].tolist()
-        np.testing.assert_allclose(found.rows.values[here], table["contribution"], atol=1e-10)
+        assert table.index.tolist() == rows.indices[here].tolist()
+        np.testing.assert_allclose(rows.values[here], table["contribution"], atol=1e-10)
         assert found.base[k] == pytest.approx(one.base)
         assert found.decisions[k] == pytest.approx(one.decision)
     np.testing.assert_allclose(found.decisions, model.predict(graphs))
@@ -216,7 +218,8 @@ def test_replicates_are_left_out_together(data, model, monkeypatch):
     monkeypatch.setattr(effects, "_BLOCK", 1)
     monkeypatch.setattr(effects, "_LEAST_ROWS", 7)
     parts = effects_of_graphs(model.model_.expansion, data[0])
-    np.testing.assert_allclose(parts.rows.values, whole.rows.values, rtol=1e-12, atol=1e-14)
+    in_blocks, at_once = (each.parts[0].rows.values for each in (parts, whole))
+    np.testing.assert_allclose(in_blocks, at_once, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(parts.decisions, whole.decisions, rtol=1e-12)
 
 

@@ -56,7 +56,7 @@ def test_replicates_are_never_on_both_sides(n, n_kinds):
 
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     problem, (present,) = data.problem(np.arange(20), depth=1)
-    forest = data.patterns.forest
+    forest = data.patterns.source
     assert problem.terms[0].n_patterns == present.sum()
     depths = np.repeat(forest.level_depths, np.diff(forest.level_offsets))
     assert depths[present].max() == 1

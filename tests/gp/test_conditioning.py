@@ -130,8 +130,8 @@ def test_new_patterns_inherit_the_weights_that_predictions_give_them():
     graphs = random_collection(rng, 60)
     values = np.array([len(g.node_labels) for g in graphs]) + rng.normal(size=60)
     model = tl.GraphRegressor(depth=2, weights="branches").fit(graphs[:30], values[:30]).model_
-    before = model.weighted.refine(graphs[30:]).features.diagonal  # unseen patterns included
-    extended, colors = model.weighted.extended(graphs[30:])
+    before = model.patterns.refine(graphs[30:]).features.diagonal  # unseen patterns included
+    extended, counts = model.patterns.extended(graphs[30:])
     extended.validate()
-    after = extended.weighed(extended.forest.count(colors)).diagonal
+    after = extended.data(counts).diagonal
     np.testing.assert_allclose(after, before, rtol=1e-10)

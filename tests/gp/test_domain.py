@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.gp.model import left_out_std
+from treelens.gp.domain import left_out_std
 from treelens.kernels.gram import pair_sums
 
 pytest.importorskip("rdkit")
@@ -24,7 +24,7 @@ def model():
 
 def similarities(model, graphs):
     """Learned Tanimoto similarities with the training graphs, the plain way."""
-    weighted = model.model_.weighted
+    weighted = model.model_.patterns
     new = weighted.refine(tl.as_graph_collection(graphs)).features
     train = model.model_.basis_graphs.patterns
     sums = pair_sums(new.pairs, train.pairs, weighted.weights)

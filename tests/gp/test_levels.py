@@ -54,7 +54,7 @@ def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
         assert (term.levels is None) == (each is data)
         rng = np.random.default_rng(2)
         deviations = rng.normal(size=len(present)) * (learned == "branches")
-        deviations[data.patterns.forest.n_deviating :] = 0.0
+        deviations[data.patterns.source.n_deviating :] = 0.0
         logits = rng.normal(size=term.n_groups)
         own = term.start._replace(level_logits=logits, deviations=deviations[present])
         parameters = problem.start._replace(terms=(own,))

@@ -15,7 +15,6 @@ from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
-from treelens.report.predicted import with_label_names
 
 pytest.importorskip("rdkit")
 
@@ -79,7 +78,6 @@ def test_hydrogens_that_are_atoms_of_molecules_are_noticed() -> None:
         lambda g: pickle.loads(pickle.dumps(g)),
         lambda g: as_graph_collection(list(g)),
         lambda g: as_single_graph(g[1]),
-        lambda g: with_label_names(g, "MUTAG"),
     ],
 )
 def test_it_travels_along(change) -> None:

@@ -10,8 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from report.conftest import QUICK
-from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import with_label_names
 from treelens.report.summary import coverage_check
 
 KINDS = ["numbers", "classes", "svm"]
@@ -119,18 +117,6 @@ def test_the_domain_is_that_of_the_estimator(cases, summaries, name):
     assert counted == summaries[name]["scores"]["n_graphs"]
 
 
-@pytest.mark.parametrize(
-    "model", [tl.GraphClassifier(depth=1), tl.GraphSVC("tanimoto", 1, 0, C=10.0, cv=2)]
-)
-def test_names_instead_of_codes(mutag, model):
-    graphs, y = mutag
-    found = model.fit(graphs[::4], y[::4]).summary(graphs[1::4], y[1::4], names="MUTAG")
-    assert all(row["pattern"][0].isupper() for row in found["fragments"]["rows"])
-    assert any(row["text"].startswith("O(") for row in found["patterns"]["rows"])
-    labels = [label for row in found["cards"]["rows"] for label in row["drawing"]["labels"]]
-    assert {"C", "N", "O"} <= set(labels)
-
-
 def level(summary, words: str) -> str:
     (found,) = [check["level"] for check in summary["checks"] if words in check["text"]]
     return found
@@ -174,32 +160,6 @@ def test_coverage(interval, expected):
     scores = {"coverage": np.mean(interval), "coverage_interval": interval}
     assert coverage_check(scores, "x")[0][0] == expected
     assert coverage_check({}, "x") == []
-
-
-def test_codes_become_elements_and_bonds():
-    nitro = ([(0, 1), (1, 2), (1, 3)], {0: 0, 1: 1, 2: 2, 3: 2}, {(0, 1): 1, (1, 2): 2, (1, 3): 2})
-    graphs = tl.as_graph_collection([nitro])
-    named = with_label_names(graphs, "MUTAG")
-    vocabulary, _ = PatternVocabulary.fit(named, depth=1, edge_labels=True)
-    assert "N(-C,=O,=O)" in vocabulary.texts(np.arange(vocabulary.n_patterns))
-    coded, _ = PatternVocabulary.fit(graphs, depth=1, edge_labels=True)
-    every = np.arange(coded.n_patterns)
-    assert with_label_names(coded, "MUTAG").texts(every) == vocabulary.texts(every)
-    # Unknown data sets and labels keep their codes.
-    graphs = tl.as_graph_collection([([(0, 1)], {0: 3, 1: 8})])
-    assert with_label_names(graphs, "NCI1") is graphs
-    assert with_label_names(graphs, "MUTAG")[0].node_labels == ("F", 8)
-
-
-def test_ptc_names_agree_with_the_smiles_of_the_same_molecules(data_folder):
-    coded, y = tl.load_dataset("PTC_MR", folder=data_folder)
-    smiles, y_smiles = tl.load_dataset("PTC_MR_smiles", folder=data_folder)
-
-    def formulas(graphs, classes):
-        labels = (graph.node_labels for graph in graphs)
-        return sorted((sorted(x), int(c)) for x, c in zip(labels, classes, strict=True))
-
-    assert formulas(with_label_names(coded, "PTC_MR"), y) == formulas(smiles, y_smiles)
 
 
 def test_all_parts_are_about_the_same_of_two_classes(cases):

@@ -27,7 +27,7 @@ def explain_cli(
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
     table = options.read_for_model(output, data, loaded, target, smiles)
-    loaded.report(out, table.graphs, table.targets, names=table.source)
+    loaded.report(out, table.graphs, table.targets)
     output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
 
 

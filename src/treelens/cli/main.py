@@ -158,7 +158,7 @@ def demo_cli(
     learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
     settings = options.Training(seed=seed, jobs=jobs).gp_settings()
     model, result = fit_model(replace(learned, n_rows=len(learned.graphs)), "gp", settings)
-    model.report(out, test.graphs, test.targets, names=test.source)
+    model.report(out, test.graphs, test.targets)
     found = scores_of_test_set(model.model_, predict_graphs(model, test.graphs, test.targets)) or {}
     scores = {name: found[name] for name in ("n_graphs", *SCORES) if found.get(name) is not None}
     output.finish({"story": story, **result, "test": scores, "report": str(out)}, _show_demo)

@@ -116,8 +116,8 @@ class FittedEstimator(GraphEstimator):
             model = self._fitted_model
             graphs = model.training.restored(model.recipe)
             if graphs is not None and self.covariates_:
-                numbers = model.numbers
-                graphs = graphs.with_data(numbers.table.decode(numbers.training))
+                numbers = model.training.views[model.numbers_at]
+                graphs = graphs.with_data(model.covariate_table.decode(numbers))
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
@@ -322,7 +322,7 @@ class FittedEstimator(GraphEstimator):
             raise UnstorableError(f"The model cannot be saved: {error}") from None
         write_archive(path, contents, __version__)
 
-    def summary(self, X: Any = None, y: Any = None, *, names: Any = None) -> dict[str, Any]:
+    def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
 
         Parameters
@@ -330,18 +330,16 @@ class FittedEstimator(GraphEstimator):
         X, y : graphs and their values or classes, optional
             What to score and to show, not the training graphs: on those the model has held-out
             scores. Without them the summary is about the model alone.
-        names : str, optional
-            A data set whose label codes have names: ``"MUTAG"`` shows elements instead of numbers.
         """
         from treelens.report.summary import summarize
 
-        return summarize(self, X, y, names=names)
+        return summarize(self, X, y)
 
-    def report(self, path: str | Path, X: Any = None, y: Any = None, *, names: Any = None) -> Path:
+    def report(self, path: str | Path, X: Any = None, y: Any = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report.summary import write_report
 
-        return write_report(self, path, X, y, names=names)
+        return write_report(self, path, X, y)
 
 
 class FittedClassifier(ClassifierMixin, FittedEstimator):

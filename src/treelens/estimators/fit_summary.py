@@ -45,7 +45,7 @@ def fit_summary(model: Any) -> dict[str, Any]:
         "depth": model.best_depth_,
         "weights": model.best_weights_,
         "descriptors": model.uses_descriptors_,
-        "trees": list(model.model_.weighted.forest.trees),
+        "trees": list(model.model_.patterns.source.trees),
     }
 
 
@@ -125,14 +125,14 @@ def _svc_summary(model: Any) -> dict[str, Any]:
 def covariate_facts(model: Any) -> dict[str, Any] | None:
     """Return how much covariates and structure add to the fitted values; None without any."""
     fitted = model.model_
-    if fitted.numbers is None:
+    if fitted.numbers_at is None:
         return None
     structure, added = fitted.spreads_of_parts(model._n_jobs())
     return {
         "names": fitted.covariate_names,
         "spread": added,
         "spread_of_structure": structure,
-        "length": fitted.kernel.terms[1].kernel.length,
+        "length": fitted.kernel.terms[fitted.numbers_at].kernel.length,
     }
 
 
@@ -260,8 +260,8 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
         sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
         return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
     fitted = model.model_
-    forest, term = fitted.weighted.forest, fitted.patterns_term
-    weights = fitted.weighted.level_weights.tolist()
+    forest, term = fitted.patterns.source, fitted.patterns_term
+    weights = fitted.patterns.level_weights.tolist()
     levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
     return {
         "kernel": {
@@ -286,7 +286,7 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
 
 def model_html(model: Any) -> str:
     """Return a fitted Gaussian process as HTML: scores, warnings, heaviest patterns; escaped."""
-    forest, support = model.model_.weighted.forest, model.model_.training.histograms.support
+    forest, support = model.model_.patterns.source, model.model_.training.histograms.support
     lines = [
         f"{type(model).__name__}: {len(support):,} patterns to depth {model.best_depth_} "
         f"({', '.join(forest.trees)}) of {len(model.model_.training.targets):,} graphs",

@@ -19,6 +19,7 @@ from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import FEWEST, LearningSample, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.data import CountedView, NumbersView, TrainingData
+from treelens.gp.domain import Domain
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     Described,
@@ -31,7 +32,7 @@ from treelens.gp.fitting import (
     landmarks_for,
     learning_gain,
 )
-from treelens.gp.model import Domain, EvidenceRecord, FittedGP, view_blocks
+from treelens.gp.model import EvidenceRecord, FittedGP, view_blocks
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
@@ -290,7 +291,7 @@ class GaussianProcessEstimator(FittedEstimator):
             )
         self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(
-            fitted.histograms, known.given, limits=known.targets.limits, record=known.record
+            fitted.views, known.given, limits=known.targets.limits, record=known.record
         )
         model = replace(
             fitted.model,
@@ -341,7 +342,7 @@ class GaussianProcessEstimator(FittedEstimator):
         """Whether descriptors of molecules stand beside the patterns."""
         return any(name.startswith(PREFIX) for name in self.covariates_)
 
-    best_depth_: int = view("weighted.forest.depth", "The depth of the patterns in use.")
+    best_depth_: int = view("patterns.source.depth", "The depth of the patterns in use.")
     best_weights_: str = view(
         "record.learned", 'The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``.'
     )

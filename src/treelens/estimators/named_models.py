@@ -13,7 +13,8 @@ from sklearn.base import is_regressor
 
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
-from treelens.gp.model import FittedGP, expected_error
+from treelens.gp.domain import expected_error
+from treelens.gp.model import FittedGP
 from treelens.graphs.chem import molar_mass, quiet, rdkit, reasons, smiles_parser
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable

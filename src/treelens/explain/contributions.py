@@ -30,14 +30,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.explain.effects import effects_of_graphs, outputs_of, slopes_of
+from treelens.explain.effects import (
+    PartEffects,
+    effects_of_graphs,
+    entries_at_nodes,
+    outputs_of,
+)
 from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import Features, PatternHistograms
+from treelens.patterns.histograms import GraphViews, PatternHistograms
+from treelens.patterns.source import PatternSource
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
@@ -104,18 +110,15 @@ class Explanation:
     beside: str
     spread: float
     graph: Graph
-    pattern_ids: np.ndarray  # (n_found,) in the forest, in the order of pattern_contributions
-    pattern_counts: np.ndarray
-    pattern_values: np.ndarray
+    _patterns: tuple[FoundPatterns, ...]  # view by view, the Weisfeiler-Lehman patterns first
     _expansion: KernelExpansion
     _neighbors: Callable[[], pd.DataFrame]
 
     @cached_property
     def pattern_contributions(self) -> pd.DataFrame:
-        weights = self._expansion.weights[self.pattern_ids - self._expansion.first_pattern]
-        beside = {"count": self.pattern_counts, "contribution": self.pattern_values}
-        columns = {"weight": weights, **beside}
-        return _pattern_frame(self._expansion.forest, self.pattern_ids, columns)
+        table = pd.concat([found.table() for found in self._patterns])
+        size = table["contribution"].abs()
+        return table.loc[:, table.columns].iloc[np.argsort(-size.to_numpy(), kind="stable")]
 
     @cached_property
     def neighbors(self) -> pd.DataFrame:
@@ -123,7 +126,8 @@ class Explanation:
 
     @property
     def attribute_contributions(self) -> pd.DataFrame:
-        return attribute_table(self._expansion.forest, self.pattern_ids, self.pattern_values)
+        found = self._patterns[0]
+        return attribute_table(self._expansion.forest, found.ids, found.values)
 
     @property
     def atom_contributions(self) -> np.ndarray:
@@ -235,6 +239,36 @@ def color_limit(contributions: Sequence[Any], spread: float) -> float:
     return max(largest, spread / float(np.median(sizes))) if sizes else largest
 
 
+@dataclass(frozen=True, eq=False)
+class FoundPatterns:
+    """The known patterns of a graph in one view, the largest contribution first."""
+
+    source: PatternSource
+    ids: np.ndarray  # (n_found,) in the source
+    weights: np.ndarray
+    counts: np.ndarray  # how often the graph has them
+    values: np.ndarray  # contributions
+
+    @classmethod
+    def of(cls, effects: PartEffects, sign: float) -> FoundPatterns:
+        part, rows = effects.part, effects.rows
+        values = sign * rows.values
+        order = np.lexsort((rows.indices, -np.abs(values)))
+        numbers = rows.indices[order]
+        counts = effects.counts[order]
+        ids = numbers + part.first_pattern
+        return cls(part.source, ids, part.weights[numbers], counts, values[order])
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per pattern."""
+        columns = {"weight": self.weights, "count": self.counts, "contribution": self.values}
+        return _pattern_frame(self.source, self.ids, columns)
+
+    def strongest(self, n: int) -> list[tuple[str, float]]:
+        """Return texts and contributions."""
+        return list(zip(self.source.texts(self.ids[:n]), self.values[:n].tolist(), strict=True))
+
+
 def explain(
     model: FittedModel,
     graphs: GraphCollection,
@@ -269,22 +303,26 @@ def explain(
         "descriptors" if name.startswith(PREFIX) else "covariates" for name in model.covariate_names
     }
     effects = effects_of_graphs(expansion, one, row, seen=seen)
-    ids, values = effects.rows.indices, sign * effects.rows.values  # (n_found,)
+    forest, *others_ = effects.parts
+    entries = entries_at_nodes(forest)
+    counts = np.bincount(entries[entries >= 0], minlength=len(forest.rows.indices))
+    shares = np.append(forest.rows.values / counts, 0.0)[entries]  # the last: unseen
     by_node, by_edge = spread_over_graph(
-        sign * effects.shares,
+        sign * shares,
         expansion.forest.level_depths[expansion.first_level :],
         one.neighbor_offsets,
         one.neighbors,
         one.directions,
     )
-    unseen, limit, warning = effects.entries < 0, training.usual_out_of_vocabulary, None
+    for part in others_:
+        by_node = by_node + sign * part.phi
+    unseen, limit, warning = entries < 0, training.usual_out_of_vocabulary, None
     share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
     if share_unseen > limit:
         warning = (
             f"Training never saw {share_unseen:.0%} of this graph's patterns (up to {limit:.0%} "
             "is usual): treat the prediction with care."
         )
-    order = np.lexsort((ids, -np.abs(values)))
     return Explanation(
         sign * float(effects.decisions[0]) + covariates,
         sign * float(effects.base[0]),
@@ -299,14 +337,12 @@ def explain(
         " and ".join(sorted(kinds)),
         usual_spread(model),
         one[0],
-        ids[order] + expansion.first_pattern,
-        effects.counts[order],
-        values[order],
+        tuple(FoundPatterns.of(part, sign) for part in effects.parts),
         expansion,
         partial(
             _neighbor_table,
             model,
-            seen.patterns.features,
+            seen.features,
             sign * expansion.coefficients[row],
             n_neighbors,
         ),
@@ -314,14 +350,18 @@ def explain(
 
 
 def _neighbor_table(
-    model: FittedModel, graph: Features, coefficients: np.ndarray, n_neighbors: int
+    model: FittedModel, views: GraphViews, coefficients: np.ndarray, n_neighbors: int
 ) -> pd.DataFrame:
     assert model.training is not None
-    near = nearest_graphs(graph, model.training_graphs.patterns, n_neighbors)
+    near = nearest_graphs(views.patterns, model.training_graphs.patterns, n_neighbors)
     positions = near.positions[0]
     contributions = np.zeros(len(model.training.targets))
-    kernel = slopes_of(model.expansion, graph).end[0]
-    contributions[model.expansion.basis_indices] = coefficients * kernel
+    expansion = model.expansion
+    kernel = sum(
+        part.kernel.matrix(views[part.view], expansion.basis[part.view])[0]
+        for part in expansion.parts
+    )
+    contributions[expansion.basis_indices] = coefficients * kernel
     targets = model.training.targets[positions]
     columns: dict[str, Any] = (
         {"value": targets} if model.classes is None else {"class_label": model.classes[targets]}
@@ -398,9 +438,12 @@ def attribute_table(
 # --- the table of patterns ---------------------------------------------------------------------
 
 
-def _pattern_frame(forest: PatternForest, ids: np.ndarray, columns: dict[str, Any]) -> pd.DataFrame:
-    depths = forest.pattern_depths[ids]
-    first = {"pattern": pattern_texts(forest, ids), "tree": forest.tree_names(ids), "depth": depths}
+def _pattern_frame(source: PatternSource, ids: np.ndarray, columns: dict[str, Any]) -> pd.DataFrame:
+    first = {
+        "pattern": pattern_texts(source, ids),
+        "tree": source.tree_names(ids),
+        "depth": source.pattern_depths[ids],
+    }
     return pd.DataFrame(first | columns, index=pd.Index(ids, name="pattern_id"))
 
 

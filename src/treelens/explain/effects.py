@@ -46,8 +46,8 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import Term
 from treelens.kernels.gram import interleaved, mirrored, pair_sums
 from treelens.kernels.mixture import TanimotoL1
-from treelens.models.predictions import KernelExpansion
-from treelens.patterns.forest import SeenGraphs
+from treelens.models.predictions import CountedPart, KernelExpansion
+from treelens.patterns.forest import RefinedGraphs, SeenGraphs
 from treelens.patterns.histograms import (
     Features,
     GraphViews,
@@ -85,18 +85,19 @@ class PathSlopes(NamedTuple):
     per_own: np.ndarray  # integral of dk/dA
 
 
-def slopes_of(expansion: KernelExpansion, graphs: Features, n_jobs: int = 1) -> PathSlopes:
-    """Kernel values of graphs with the basis and their slopes in the two sums."""
-    own, kernel, rows = expansion.basis.patterns, expansion.kernel, graphs.pairs.rows
-    basis = own.pairs
+def slopes_of(
+    part: CountedPart, basis_graphs: Features, graphs: Features, n_jobs: int = 1
+) -> PathSlopes:
+    """Kernel values of graphs with the basis in one view, and their slopes in the two sums."""
+    basis, kernel, rows = basis_graphs.pairs, part.kernel, graphs.pairs.rows
     if len(rows) == 1:  # looks at the patterns of this graph only
-        weights = expansion.weights[rows.indices][None, :] * graphs.pairs.scale
+        weights = part.weights[rows.indices][None, :] * graphs.pairs.scale
         shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
     else:
-        shared = pair_sums(graphs.pairs, basis, expansion.weights, n_jobs=n_jobs)
-    known = graphs.pairs.diagonal(expansion.weights)
+        shared = pair_sums(graphs.pairs, basis, part.weights, n_jobs=n_jobs)
+    known = graphs.pairs.diagonal(part.weights)
     unseen = np.maximum(graphs.diagonal - known, 0.0)
-    sums = KernelSums(shared, known, unseen, own.diagonal)
+    sums = KernelSums(shared, known, unseen, basis_graphs.diagonal)
     if isinstance(kernel, Term) and isinstance(kernel.kernel, TanimotoL1):
         return mixture_slopes(sums, kernel.kernel, kernel.amplitude, n_jobs)
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
@@ -189,45 +190,66 @@ PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class PartEffects:
+    """What the patterns of one view add to one output of a model, for many graphs."""
+
+    part: CountedPart
+    basis: PairFeatures  # of the basis graphs in this view
+    seen: RefinedGraphs
+    rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
+    ends: np.ndarray  # (n_graphs, 2) sums over the basis without any known pattern, and with them
+
+    @cached_property
+    def node_shares(self) -> sparse.csr_array:
+        """How nodes share the patterns of their graph, shape (n_entries, n_nodes)."""
+        ids = replace(self.rows, indices=self.rows.indices + self.part.first_pattern)
+        return self.part.source.shares_of_nodes(self.seen.colors, ids)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often the graph has the pattern of each entry of ``rows``."""
+        counts = self.seen.histograms.rows
+        assert len(counts.values) == len(self.rows.values)
+        return counts.values
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """What the patterns at each node add, shape (n_nodes,)."""
+        return self.rows.values @ self.node_shares
+
+
+def entries_at_nodes(effects: PartEffects) -> np.ndarray:
+    """Return the place in ``rows`` of the pattern of the forest at each node, -1 if unseen.
+
+    The shape is (n_levels, n_nodes).
+    """
+    part, rows, found = effects.part, effects.rows, effects.seen.colors
+    n_patterns, offsets = len(part.weights), found.node_offsets
+    graph_of_node = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    colors = found.colors[part.first_level :]
+    starts = part.source.level_offsets[part.first_level : -1]
+    patterns = colors + (starts - part.first_pattern)[:, None]
+    keys = owner * n_patterns + rows.indices  # ascending
+    places = np.searchsorted(keys, graph_of_node * n_patterns + patterns)
+    return np.where(colors >= 0, places, -1)
+
+
+@dataclass(frozen=True, eq=False)
 class GraphEffects:
     """What patterns add to one output of a model, for many graphs."""
 
     expansion: KernelExpansion
     graphs: GraphCollection
-    seen: SeenGraphs
-    rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
+    parts: list[PartEffects]  # view by view
     base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
     copies: list[tuple[int, ...]]  # the basis graphs that each graph was explained without
 
     @cached_property
-    def entries(self) -> np.ndarray:
-        """Place in ``rows`` of the pattern at each node, -1 if unseen: (n_levels, n_nodes)."""
-        expansion, rows = self.expansion, self.rows
-        n_patterns = len(expansion.weights)
-        graph_of_node = np.repeat(np.arange(len(self.graphs)), self.graphs.sizes)
-        owner = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
-        keys = owner * n_patterns + rows.indices  # ascending
-        colors = self.seen.patterns.colors.colors[expansion.first_level :]
-        starts = expansion.forest.level_offsets[expansion.first_level : -1]
-        patterns = colors + (starts - expansion.first_pattern)[:, None]
-        found = np.searchsorted(keys, graph_of_node * n_patterns + patterns)
-        return np.where(colors >= 0, found, -1)
-
-    @cached_property
-    def counts(self) -> np.ndarray:
-        """How many nodes of the graph carry the pattern of each entry of ``rows``."""
-        return np.bincount(self.entries[self.entries >= 0], minlength=len(self.rows.indices))
-
-    @cached_property
-    def shares(self) -> np.ndarray:
-        """Effects divided equally among the nodes that carry a pattern, (n_levels, n_nodes)."""
-        return np.append(self.rows.values / self.counts, 0.0)[self.entries]  # the last: unseen
-
-    @cached_property
     def phi(self) -> np.ndarray:
-        """What the patterns centred at each node add, shape (n_nodes,)."""
-        return self.shares.sum(axis=0)
+        """What the patterns of all views add at each node, shape (n_nodes,)."""
+        return np.sum([part.phi for part in self.parts], axis=0)
 
 
 def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
@@ -294,42 +316,52 @@ def effects_of_graphs(
                 row[group] = 0.0
         return found
 
-    features = seen.patterns.features
-    values, ends = _divided(expansion, features, coefficients, n_jobs)
-    rows = replace(features.pairs.rows, values=values)
+    parts = []
+    for part in expansion.parts:
+        refined = seen.views[part.view]
+        features, basis = refined.features, expansion.basis.counted(part.view)
+        values, ends = _divided(part, basis, features, coefficients, n_jobs)
+        rows = replace(features.pairs.rows, values=values)
+        parts.append(PartEffects(part, basis.pairs, refined, rows, ends))
+    ends = np.sum([part.ends for part in parts], axis=0)
     base, decisions = (float(expansion.intercepts[output]) + ends).T
-    return GraphEffects(expansion, graphs, seen, rows, base, decisions, copies)
+    return GraphEffects(expansion, graphs, parts, base, decisions, copies)
 
 
 def effects_of_patterns(
     expansion: KernelExpansion, views: GraphViews, n_jobs: int = 1
 ) -> sparse.csr_array:
-    """What every pattern adds to the predictions of some graphs: (n_graphs, n_patterns)."""
+    """What every pattern of the forest adds to predictions: (n_graphs, n_patterns)."""
     # Of more than two classes, to the one with the largest decision value.
     coefficients, graphs = expansion.coefficients, views.patterns
     output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
     if len(coefficients) > 1:
-        kernel = expansion.kernel.matrix(graphs, expansion.basis.patterns, n_jobs)
+        kernel = sum(
+            part.kernel.matrix(views[part.view], expansion.basis[part.view], n_jobs)
+            for part in expansion.parts
+        )
         output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
-    values, _ = _divided(expansion, graphs, lambda k: coefficients[output[k]], n_jobs)
+    part, basis = expansion.parts[0], expansion.basis.patterns
+    values, _ = _divided(part, basis, graphs, lambda k: coefficients[output[k]], n_jobs)
     rows = replace(graphs.pairs.rows, values=values)
     return rows.to_sparse(graphs.pairs.n_patterns)
 
 
 def _divided(
-    expansion: KernelExpansion,
+    part: CountedPart,
+    basis_graphs: Features,
     graphs: Features,
     coefficients: Callable[..., np.ndarray],
     n_jobs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
-    basis, values = expansion.basis.patterns.pairs, [np.empty(0)]
+    basis, values = basis_graphs.pairs, [np.empty(0)]
     ends = np.zeros((graphs.pairs.n_graphs, 2))
-    for positions, part in feature_blocks(graphs, basis.n_graphs):
-        alpha, slopes = coefficients(positions), slopes_of(expansion, part, n_jobs)
+    for positions, some in feature_blocks(graphs, basis.n_graphs):
+        alpha, slopes = coefficients(positions), slopes_of(part, basis_graphs, some, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
         ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
-        pairs, rows = part.pairs, part.pairs.rows
+        pairs, rows = some.pairs, some.pairs.rows
         per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
         factors = slopes.per_shared
         factors *= alpha
@@ -349,7 +381,7 @@ def _divided(
         interleaved(lambda k, n, x=arrays: _compiled.pattern_sums_of_rows(k, n, *x), n_jobs)  # type: ignore[misc]
         own = rows.values if basis.minimum else rows.values**2
         matched += np.repeat(per_own, np.diff(rows.offsets)) * own
-        values.append(expansion.weights[rows.indices] * matched)
+        values.append(part.weights[rows.indices] * matched)
     return np.concatenate(values), ends
 
 
@@ -388,32 +420,44 @@ def _unit_effects(
     effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
 ) -> np.ndarray:
     """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
-    expansion, features = effects.expansion, effects.seen.patterns.features
-    rows, basis = features.pairs.rows, expansion.basis.patterns.pairs
-    per_node = np.append(1.0 / effects.counts, 0.0)  # the last is for unseen patterns
-    jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
-    for k, (nodes, node_weights) in enumerate(regions):
-        entries = effects.entries[:, nodes]
-        share = np.bincount(
-            (entries + 1).ravel(),  # entry -1 to place 0
-            weights=(per_node[entries] * node_weights).ravel(),
-            minlength=len(rows.indices) + 1,
-        )[1:]
-        owner = np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1
-        for graph in np.unique(owner).tolist():
-            jobs[graph].append((k, share[rows.offsets[graph] : rows.offsets[graph + 1]]))
-    units = np.zeros((len(regions), basis.n_graphs))
-    chosen = np.array(sorted(jobs), dtype=np.int64)
-    some = features.select(chosen)
-    for positions, part in feature_blocks(some, basis.n_graphs):
-        slopes = slopes_of(expansion, part, n_jobs)
+    owners = [
+        np.unique(np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1)
+        for nodes, _ in regions
+    ]
+    chosen = np.unique(np.concatenate(owners))
+    units = np.zeros((len(regions), len(effects.expansion.basis_indices)))
+    for found in effects.parts:
+        shares = found.node_shares.tocsc()
+        jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
+        for k, (nodes, node_weights) in enumerate(regions):
+            share = shares[:, nodes] @ node_weights  # (n_entries,)
+            for graph in owners[k].tolist():
+                here = slice(*found.rows.offsets[graph : graph + 2])
+                jobs[graph].append((k, share[here]))
+        _add_units(effects, found, chosen, jobs, units, n_jobs)
+    return units
+
+
+def _add_units(
+    effects: GraphEffects,
+    found: PartEffects,
+    chosen: np.ndarray,
+    jobs: dict[int, list[tuple[int, np.ndarray]]],
+    units: np.ndarray,
+    n_jobs: int,
+) -> None:
+    """Add the part of one view; ``jobs`` are regions and shares of entries, graph by graph."""
+    features, basis = found.seen.features, found.basis
+    rows, weights = features.pairs.rows, found.part.weights
+    basis_graphs = effects.expansion.basis.counted(found.part.view)
+    for positions, some in feature_blocks(features.select(chosen), basis.n_graphs):
+        slopes = slopes_of(found.part, basis_graphs, some, n_jobs)
         for place, graph in enumerate(chosen[positions].tolist()):
             here = slice(rows.offsets[graph], rows.offsets[graph + 1])
             patterns, values = rows.indices[here], rows.values[here]
             own, shares = zip(*jobs[graph], strict=True)
-            weights = np.array(shares) * expansion.weights[patterns]  # (n_regions, n_patterns)
-            added = weights @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
-            added += np.outer(weights @ values, slopes.per_own[place])
+            weighed = np.array(shares) * weights[patterns]  # (n_regions, n_patterns)
+            added = weighed @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
+            added += np.outer(weighed @ values, slopes.per_own[place])
             added[:, list(effects.copies[graph])] = 0.0
             units[list(own)] += added
-    return units

@@ -31,6 +31,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
+from treelens.patterns.source import PatternSource
 from treelens.patterns.vocabulary import NodeColors, arc_targets
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
@@ -395,7 +396,7 @@ def some_of(values: Any, most: int) -> Any:
 # --- occurrences and texts ----------------------------------------------------------------------
 
 
-def pattern_texts(forest: PatternForest, patterns: Any) -> list[str]:
+def pattern_texts(forest: PatternSource, patterns: Any) -> list[str]:
     """The text form of patterns; fine labels mark ring atoms by ``;R``, for ``@`` is chirality."""
     patterns = np.asarray(patterns, dtype=np.int64)
     return [

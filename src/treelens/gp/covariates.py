@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.array_checks import check_array, check_positive
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import (
@@ -146,23 +145,6 @@ def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphC
     names = [PREFIX + name for name in COMPACT_DESCRIPTORS]
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
     return CovariateTable.fit(graphs, names), graphs
-
-
-@dataclass(frozen=True, eq=False)
-class FittedNumbers:
-    """The table of numbers of a fitted model: covariates and descriptors."""
-
-    table: CovariateTable
-    training: np.ndarray  # (n_training_graphs, n_numbers)
-
-    def validate(self) -> None:
-        columns = self.table.columns
-        if not columns or len(set(self.table.names)) < len(columns):
-            raise ValueError("covariates must be columns of different names")
-        for column in columns:
-            check_positive(column.spread, f"the standard deviation of {column.name!r}")
-        width = sum(len(column.classes) or 1 for column in columns)
-        check_array(self.training, "training", np.float64, (None, width))
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:

@@ -14,9 +14,9 @@ from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
 from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
-from treelens.gp.terms import CountedTerm, NumbersTerm, SearchedTerm
+from treelens.gp.terms import CountedTerm, NumbersTerm, SearchedTerm, TermParameters
+from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
 from treelens.kernels.base import SumKernel
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import (
     Features,
     PairFeatures,
@@ -24,6 +24,7 @@ from treelens.patterns.histograms import (
     ViewData,
     replicate_numbers,
 )
+from treelens.patterns.source import PatternSource
 
 _NOISE_FACTOR = 3.0  # between noise variances that are tried
 
@@ -43,15 +44,24 @@ class TrainingView(ABC):
 
     @property
     @abstractmethod
+    def stored(self) -> StoredView:
+        """What a model keeps of the training graphs."""
+
+    @property
+    @abstractmethod
     def data(self) -> ViewData:
         """What the view shows of all training graphs; of patterns their counts, without weights."""
+
+    @abstractmethod
+    def fitted(self, parameters: TermParameters) -> FittedView:
+        """Return the view of a model with these parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class CountedView(TrainingView):
-    """Patterns of a forest, and how often each training graph has them."""
+    """Patterns of a source, and how often each training graph has them."""
 
-    forest: PatternForest
+    source: PatternSource
     histograms: PatternHistograms
     strength: float = 30.0  # of the prior on the deviations
     n_jobs: int = 1
@@ -61,27 +71,35 @@ class CountedView(TrainingView):
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
-        return PatternHierarchy.of(self.forest)
+        return PatternHierarchy.of(self.source)
+
+    @property
+    def stored(self) -> PatternHistograms:
+        return self.histograms
 
     @cached_property
     def data(self) -> Features:
         return Features.of(PairFeatures.of_counts(self.histograms))
 
+    def fitted(self, parameters: TermParameters) -> WeightedPatterns:
+        level_weights = self.hierarchy.level_weights(parameters.level_logits)
+        log_weights = self.hierarchy.sum_down(parameters.deviations / np.sqrt(self.strength))
+        return WeightedPatterns(self.source, log_weights, level_weights)
+
     @cached_property
     def _deviating(self) -> PatternHistograms:
         """Counts of the patterns that may deviate from the weight of their level."""
-        forest = self.forest
-        return self.histograms.select_levels(forest.level_offsets[:-1] < forest.n_deviating)
+        source = self.source
+        return self.histograms.select_levels(source.level_offsets[:-1] < source.n_deviating)
 
     def term(self, positions: np.ndarray, depth: int | None) -> tuple[CountedTerm, np.ndarray]:
         levels = None if self.shared is None else self.shared.among(positions)
         histograms = self.histograms if levels is None else self._deviating
         histograms = histograms.select_graphs(positions)
-        present = np.ones(self.forest.n_patterns, dtype=bool)
+        present = np.ones(self.source.n_patterns, dtype=bool)
         present[: histograms.n_patterns] = histograms.support > 0
         if depth is not None:
-            n_patterns = np.diff(self.forest.level_offsets)
-            present &= np.repeat(self.forest.level_depths <= depth, n_patterns)
+            present &= self.source.pattern_depths <= depth
         chosen = histograms.select_patterns(present[: histograms.n_patterns])
         features, hierarchy = PairFeatures.of_counts(chosen), self.hierarchy.restricted(present)
         return CountedTerm(features, hierarchy, self.strength, levels), present
@@ -96,10 +114,9 @@ class CountedView(TrainingView):
 
     def truncated(self, depth: int) -> CountedView:
         """Return the view without patterns beyond a depth."""
-        histograms = self.histograms.select_levels(self.forest.level_depths <= depth)
-        return replace(
-            self, forest=self.forest.truncated(depth), histograms=histograms, shared=None
-        )
+        histograms = self.histograms.select_levels(self.source.level_depths <= depth)
+        source = self.source.truncated(depth)
+        return replace(self, source=source, histograms=histograms, shared=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +129,15 @@ class NumbersView(TrainingView):
     TERM: ClassVar = NumbersTerm
 
     @property
+    def stored(self) -> np.ndarray:
+        return self.numbers
+
+    @property
     def data(self) -> np.ndarray:
         return self.numbers
+
+    def fitted(self, parameters: TermParameters) -> NumbersTable:
+        return NumbersTable(self.table)
 
     def term(self, positions: np.ndarray, depth: int | None) -> tuple[NumbersTerm, np.ndarray]:
         return NumbersTerm(self.numbers[positions]), np.empty(0, dtype=bool)
@@ -135,6 +159,11 @@ class TrainingData:
     @property
     def views(self) -> tuple[TrainingView, ...]:
         return (self.patterns,) if self.numbers is None else (self.patterns, self.numbers)
+
+    @property
+    def stored(self) -> tuple[StoredView, ...]:
+        """What a model keeps of the training graphs, view by view."""
+        return tuple(view.stored for view in self.views)
 
     @cached_property
     def copies(self) -> np.ndarray | None:

@@ -23,12 +23,14 @@ from sklearn.utils import gen_batches
 from treelens.errors import GraphDataError
 from treelens.gp import landmarks
 from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkPosterior, LandmarkSums
-from treelens.gp.model import FittedGP, WeightedForest
+from treelens.gp.model import FittedGP
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets, solve_upper
+from treelens.gp.views import FittedView
 from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of, repeat_messages
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.kernels.base import SumKernel
+from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews
 from treelens.targets import TargetRecord, Targets
 
@@ -131,7 +133,7 @@ def _scattered(words: np.ndarray) -> np.ndarray:
 class LandmarkView(NamedTuple):
     """All that a worker needs to compare graphs with the landmarks."""
 
-    weighted: WeightedForest
+    views: tuple[FittedView, ...]
     kernel: SumKernel
     landmarks: GraphViews
     factor: np.ndarray  # (m, m) of the kernel among landmarks
@@ -152,7 +154,7 @@ def posterior_of_blocks(
     ``model`` is that of the sample, whose basis graphs are the landmarks; ``targets`` are of all.
     """
     factor = landmarks.factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
-    view = LandmarkView(model.weighted, model.kernel, model.basis_graphs, factor, model.noise)
+    view = LandmarkView(model.views, model.kernel, model.basis_graphs, factor, model.noise)
     alone = executor is None
     runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
     found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
@@ -208,8 +210,8 @@ def _sums_of_run(
         n = len(graphs)
         for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
-            seen = GraphViews((view.weighted.refine(graphs[where], n_jobs).features,))
-            rows = view.kernel.matrix(seen, view.landmarks, n_jobs)
+            seen = SeenGraphs(tuple(each.refine(graphs[where], n_jobs) for each in view.views))
+            rows = view.kernel.matrix(seen.features, view.landmarks, n_jobs)
             projected = solve_upper(view.factor, rows.T, transposed=True, n_jobs=n_jobs)
             noise = view.noise / own.weights
             found = landmarks.block_sums(projected, noise, own.values, n_jobs)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from treelens.gp.censoring import through_landmarks
@@ -26,19 +25,16 @@ from treelens.gp.choice import (
     preferred,
     with_descriptors,
 )
-from treelens.gp.covariates import FittedNumbers
 from treelens.gp.data import NumbersView, TrainingData
 from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
-from treelens.gp.model import FittedGP, WeightedForest
+from treelens.gp.model import FittedGP
 from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, ScaledTargets
 from treelens.gp.search import EvidenceFit, maximise_evidence
+from treelens.gp.views import StoredView, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.histograms import (
-    GraphViews,
-    PatternHistograms,
-    SparseRows,
     replicate_numbers,
 )
 
@@ -110,7 +106,7 @@ class FittedEvidence:
     """A fitted model with how it was found."""
 
     model: FittedGP
-    histograms: PatternHistograms  # of all training graphs, up to the depth in use
+    views: tuple[StoredView, ...]  # of all training graphs, up to the depth in use
     search: EvidenceFit  # on all graphs that weights were learned from
     left_out: LeaveOneOut  # of all training graphs, on the scale of the standardised targets
     chosen: Candidate
@@ -136,7 +132,7 @@ def fit_gaussian_process(
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
     is exact, without ``depth`` that of uniform weights is chosen.
     """
-    deepest, given = data.patterns.forest.depth, data.numbers
+    deepest, given = int(data.patterns.source.level_depths.max()), data.numbers
     if described is not None and descriptors is True:
         data = replace(data, numbers=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
@@ -170,7 +166,7 @@ def fit_gaussian_process(
     search = _refined(data, chosen, sample)
     model, left_out = _given_all(data, search.parameters, landmarks)
     return FittedEvidence(
-        model, data.patterns.histograms, search, left_out, chosen, candidates, len(sample.weights)
+        model, data.stored, search, left_out, chosen, candidates, len(sample.weights)
     )
 
 
@@ -222,23 +218,16 @@ def _given_all(
     plan: LandmarkPlan | None,
 ) -> tuple[FittedGP, LeaveOneOut]:
     """Return the posterior given all training graphs, and leave-one-out predictions."""
-    targets, n_jobs, patterns, own = data.targets, data.n_jobs, data.patterns, parameters.terms[0]
-    level_weights = patterns.hierarchy.level_weights(own.level_logits)
-    log_weights = patterns.hierarchy.sum_down(own.deviations / np.sqrt(patterns.strength))
-    weighted = WeightedForest(patterns.forest, log_weights, level_weights)
+    targets, n_jobs = data.targets, data.n_jobs
+    pairs = zip(data.views, parameters.terms, strict=True)
+    views = tuple(view.fitted(own) for view, own in pairs)
+    everything, kernel = shown_by(views, data.stored), data.kernel(parameters)
     noise = used = parameters.noise / targets.weights
-    histograms, numbers = patterns.histograms, None
-    everything = GraphViews((weighted.weighed(histograms),))
-    if data.numbers is not None:
-        numbers = FittedNumbers(data.numbers.table, data.numbers.numbers)
-        everything = GraphViews((*everything, data.numbers.numbers))
-    basis, positions = histograms, np.arange(histograms.n_graphs)
-    kernel = data.kernel(parameters)
+    positions = np.arange(len(noise))
     posterior: Any
     if plan is not None:
         fit = LandmarkFit(kernel, everything, noise, targets.values, n_jobs)
         positions, posterior, left_out = posterior_through_landmarks(fit, *plan)
-        basis = histograms.select_graphs(positions)
         if targets.limits is not None:
             posterior, left_out = through_landmarks(fit, positions, targets)
     elif data.device != "cpu":
@@ -270,16 +259,14 @@ def _given_all(
             stacklevel=2,
         )
     model = FittedGP(
-        weighted,
+        views,
         kernel,
         parameters.noise,
-        basis,
         positions,
         posterior,
         targets.offset,
         targets.scale,
         targets.weights * (noise / used) if plan is None else None,
-        numbers=numbers,
     )
     return model, left_out
 
@@ -366,21 +353,17 @@ def condition(
             "again, with a larger exact_size if possible."
         )
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
-    weighted, colors = model.weighted.extended(graphs, n_jobs)
-    more = weighted.forest.count(colors)
-    beside = model.numbers_of(graphs)
-    new = GraphViews((weighted.weighed(more), *beside))
-    histograms, numbers = joined_histograms(model.basis, more), model.numbers
-    if numbers is not None:
-        numbers = replace(numbers, training=np.vstack([numbers.training, *beside]))
+    assert model.training is not None
+    wider, more = zip(*(view.extended(graphs, n_jobs) for view in model.views), strict=True)
+    new = shown_by(wider, more)
+    triples = zip(wider, model.training.views, more, strict=True)
+    stored = tuple(view.joined(before, own) for view, before, own in triples)
     extended = replace(
         model,
-        weighted=weighted,
-        basis=histograms,
-        basis_indices=np.arange(histograms.n_graphs),
+        views=wider,
+        basis_indices=np.arange(len(targets.values)),
         sample_weights=targets.weights,
-        numbers=numbers,
-        training=replace(training, histograms=histograms),
+        training=replace(training, views=stored),
     )
     used, among = model.noise / targets.weights, extended.kernel.matrix(new, new, n_jobs)
     posterior = posterior.extended(rows, among, used[-len(graphs) :], targets.values, n_jobs)
@@ -392,22 +375,3 @@ def condition(
         noise = np.where(targets.limits == 0, used, model.noise)
         left_out = left_out.of_measurements(used, noise)
     return replace(extended, posterior=posterior), left_out
-
-
-def joined_histograms(old: PatternHistograms, new: PatternHistograms) -> PatternHistograms:
-    """Return counts of two sets of graphs, where ``new`` has more patterns at each level's end."""
-    shift = new.level_offsets[:-1] - old.level_offsets[:-1]
-    columns = np.arange(old.n_patterns) + np.repeat(shift, np.diff(old.level_offsets))
-    table = old.to_sparse(dtype=np.int32)
-    wide = sparse.csr_array(
-        (table.data, columns[table.indices], table.indptr), shape=(old.n_graphs, new.n_patterns)
-    )
-    lists = SparseRows.of(sparse.vstack([wide, new.to_sparse(dtype=np.int32)]).tocsc())
-    return replace(
-        new,
-        offsets=lists.offsets,
-        graphs=lists.indices,
-        counts=lists.values,
-        n_nodes=np.concatenate([old.n_nodes, new.n_nodes]),
-        unseen=np.concatenate([old.unseen, new.unseen]),
-    )

@@ -17,8 +17,8 @@ from scipy import special
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
-from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import PairFeatures
+from treelens.patterns.source import PatternSource
 
 _MOST_BYTES = 1 << 30  # of the upper triangles of one matrix per group
 
@@ -36,13 +36,13 @@ class PatternHierarchy:
     n_free: int
 
     @classmethod
-    def of(cls, forest: PatternForest) -> PatternHierarchy:
+    def of(cls, source: PatternSource) -> PatternHierarchy:
         return cls(
-            forest.level_offsets,
-            forest.parents,
-            forest.level_groups,
-            forest.level_shares,
-            forest.n_deviating,
+            source.level_offsets,
+            source.parents,
+            source.level_groups,
+            source.level_shares,
+            source.n_deviating,
         )
 
     @property

@@ -1,22 +1,11 @@
-"""The fitted Gaussian process as one frozen thing, and where it may be believed.
-
-A Gaussian process says how sure it is, but it takes the noise to be the same everywhere. Its own
-leave-one-out errors tell where that is wrong: a new graph whose nearest training graphs were hard
-to predict will be hard, too. So the error to expect is the predictive standard deviation, corrected
-by how surprising the values of the nearest training graphs were,
-
-    std * sqrt((3 + sum w z) / (3 + sum w)),      w = T²,   z = squared error left out / its mean
-
-over the twenty nearest by the learned Tanimoto similarity ``T``. Nothing is fitted here; the limits
-of what counts as inside are set by the training graphs themselves, each left out.
-"""
+"""The fitted Gaussian process as one frozen thing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -28,29 +17,24 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
-from treelens.gp.covariates import FittedNumbers
+from treelens.gp.covariates import CovariateTable
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets
+from treelens.gp.views import FittedView, NumbersTable, WeightedPatterns, select_stored, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.gram import mirrored
-from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
+    CountedPart,
     KernelExpansion,
     Predictions,
     Threshold,
     TrainingGraphs,
     calibrated,
 )
-from treelens.patterns.forest import PatternForest, RefinedGraphs, SeenGraphs
-from treelens.patterns.histograms import (
-    Features,
-    GraphViews,
-    PairFeatures,
-    PatternHistograms,
-)
-from treelens.patterns.vocabulary import NodeColors
+from treelens.patterns.forest import SeenGraphs
+from treelens.patterns.histograms import GraphViews, ViewData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,66 +45,7 @@ if TYPE_CHECKING:
 # Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
 _BLOCK = 2048
 _LEAST = np.finfo(float).tiny
-_LARGEST_LOG = 200.0  # of a weight
-_N_NEIGHBOURS = 20
-_DOUBT = 3.0  # so many neighbours' worth of trust in the standard deviation as it is
 _MOST_COMPARED = 1000  # training graphs from which the part of covariates is computed
-_MOST_LEFT_OUT = 500  # training graphs that limits are set by
-_INSIDE = 0.975  # of them, by each of the two limits
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedForest:
-    """A forest of patterns with a weight for each, known or not."""
-
-    forest: PatternForest
-    log_weights: np.ndarray  # (n_patterns,) theta: deviations of a pattern and its ancestors, added
-    level_weights: np.ndarray  # (n_levels,) beta: positive, one on average
-
-    def validate(self) -> None:
-        n, n_levels = self.forest.n_patterns, len(self.forest.levels)
-        check_array(self.log_weights, "log_weights", np.float64, (n,), -_LARGEST_LOG, _LARGEST_LOG)
-        check_array(self.level_weights, "level_weights", np.float64, (n_levels,), 0.0)
-        check_array(self.weights, "weights", np.float64, (n,), 0.0, LARGEST)
-
-    @cached_property
-    def weights(self) -> np.ndarray:
-        """``beta * exp(theta)``, shape (n_patterns,)."""
-        per_pattern = np.repeat(self.level_weights, np.diff(self.forest.level_offsets))
-        return per_pattern * np.exp(self.log_weights)
-
-    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
-        """Refine graphs, count their patterns and make what the kernel needs of them."""
-        colors = self.forest.transform(graphs, n_jobs)
-        histograms = self.forest.count(colors)
-        unseen = self.forest.unseen_sums(colors, self.log_weights, self.level_weights)
-        return RefinedGraphs(colors, histograms, self.weighed(histograms, unseen))
-
-    def extended(
-        self, graphs: GraphCollection, n_jobs: int = 1
-    ) -> tuple[WeightedForest, NodeColors]:
-        """Return the forest with the patterns of these graphs added, and their colours.
-
-        A new pattern has the weight of its deepest known ancestor, as in
-        :meth:`PatternForest.unseen_sums`: the kernel with graphs seen before does not change.
-        """
-        forest, colors = self.forest.extend(graphs, n_jobs)
-        log_weights = np.zeros(forest.n_patterns)
-        for level in range(len(forest.level_depths)):
-            start, stop = forest.level_offsets[level : level + 2]
-            known = self.log_weights[slice(*self.forest.level_offsets[level : level + 2])]
-            first_new = start + len(known)
-            log_weights[start:first_new] = known
-            above = forest.parents[first_new:stop]
-            log_weights[first_new:stop] = np.where(above >= 0, log_weights[above], 0.0)
-        return WeightedForest(forest, log_weights, self.level_weights), colors
-
-    def weighed(
-        self, histograms: PatternHistograms, unseen_sums: np.ndarray | float = 0.0
-    ) -> Features:
-        """What the kernel needs, from counts that are ready."""
-        pairs = PairFeatures.of_counts(histograms)
-        return Features.of(pairs, self.weights, unseen_sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +71,11 @@ class EvidenceRecord:
 class FittedGP:
     """A Gaussian process after training: everything that predicting and explaining need."""
 
-    __derived__ = ("basis",)
-
-    weighted: WeightedForest  # the view that every model has
-    kernel: SumKernel  # a term for the patterns, then one for the numbers if there are any
+    views: tuple[FittedView, ...]  # Weisfeiler-Lehman patterns first
+    kernel: SumKernel  # a term for each view
     noise: float  # variance, on the scale of the standardised targets
-    # Graphs that predictions are sums over: all training graphs, or the landmarks.
-    basis: PatternHistograms
-    basis_indices: np.ndarray  # their positions among the training graphs
+    # Positions of the training graphs that predictions are sums over: of all, or the landmarks.
+    basis_indices: np.ndarray
     # MeanPosterior is what a file keeps of an exact one; it is completed when variances need it.
     posterior: ExactPosterior | LandmarkPosterior | MeanPosterior
     target_offset: np.ndarray  # (n_columns,) targets are offset + scale * f
@@ -165,24 +87,20 @@ class FittedGP:
     training: TrainingGraphs | None = None  # counts and targets of all training graphs
     recipe: GraphRecipe | None = None  # how they were made
     record: EvidenceRecord | None = None
-    numbers: FittedNumbers | None = None  # a table of covariates and descriptors
 
     def validate(self) -> None:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
         if self.training is None or self.record is None:
             raise ValueError("training and record must be there")
-        histograms, forest = self.training.histograms, self.weighted.forest
-        n_graphs, n_basis = histograms.n_graphs, len(self.basis_indices)
+        n_graphs, n_basis = len(self.training.targets), len(self.basis_indices)
         check_positions(self.basis_indices, "basis_indices", n_graphs)
-        for name in ("level_offsets", "level_depths"):
-            if not np.array_equal(getattr(histograms, name), getattr(forest, name)):
-                raise ValueError("the histograms must count the patterns of the forest")
+        stored = self.training.views
+        if not len(self.views) == len(stored) == len(self.kernel.terms) > 0:
+            raise ValueError("each view must have a term of the kernel, and training graphs")
+        for view, own in zip(self.views, stored, strict=True):
+            view.check_stored(own, n_graphs)
         if n_graphs < 2 or not n_basis or (self.training.n_in_all or n_graphs) < n_graphs:
             raise ValueError("there must be two training graphs or more, and some in the basis")
-        if self.numbers is not None and len(self.numbers.training) != n_graphs:
-            raise ValueError("covariates must have one row per training graph")
-        if len(self.kernel.terms) != 1 + (self.numbers is not None):
-            raise ValueError("the kernel must have a term for each view")
         if self.classes is not None:
             check_classes_ascend(self.classes)
         n_classes = 0 if self.classes is None else len(self.classes)
@@ -223,23 +141,38 @@ class FittedGP:
         return replace(self, posterior=posterior)
 
     def from_stored(self) -> FittedGP:
-        """Return the model that :meth:`to_stored` wrote, with the histograms of its basis."""
-        assert self.training is not None
-        basis, posterior = self.training.histograms, self.posterior
+        """Return the model that :meth:`to_stored` wrote."""
+        posterior = self.posterior
         if isinstance(posterior, LandmarkPosterior):
-            basis = basis.select_graphs(self.basis_indices)
             posterior = replace(posterior, precision_gain=mirrored(posterior.precision_gain.copy()))
-        return replace(self, basis=basis, posterior=posterior)
+        return replace(self, posterior=posterior)
+
+    @property
+    def patterns(self) -> WeightedPatterns:
+        """The view of Weisfeiler-Lehman patterns."""
+        return self.views[0]  # type: ignore[return-value]
 
     @property
     def weights(self) -> np.ndarray:
         """One weight per pattern, shape (n_patterns,)."""
-        return self.weighted.weights
+        return self.patterns.weights
+
+    @cached_property
+    def numbers_at(self) -> int | None:
+        """The position of the table of numbers among the views; None where there is none."""
+        found = [k for k, view in enumerate(self.views) if isinstance(view, NumbersTable)]
+        return found[0] if found else None
+
+    @property
+    def covariate_table(self) -> CovariateTable | None:
+        """The table of covariates and descriptors, where there is one."""
+        view = None if self.numbers_at is None else self.views[self.numbers_at]
+        return view.table if isinstance(view, NumbersTable) else None
 
     @property
     def covariate_names(self) -> list[str]:
         """Columns of the table of numbers, descriptors among them."""
-        return [] if self.numbers is None else self.numbers.table.names
+        return [] if self.covariate_table is None else self.covariate_table.names
 
     @property
     def patterns_term(self) -> Term:
@@ -248,22 +181,20 @@ class FittedGP:
 
     @cached_property
     def basis_graphs(self) -> GraphViews:
-        patterns = self.weighted.weighed(self.basis)
-        if self.numbers is None:
-            return GraphViews((patterns,))
-        return GraphViews((patterns, self.numbers.training[self.basis_indices]))
+        """The training graphs that predictions are sums over, in all views."""
+        assert self.training is not None
+        stored = self.training.views
+        if len(self.basis_indices) < len(self.training.targets):
+            stored = tuple(select_stored(own, self.basis_indices) for own in stored)
+        return shown_by(self.views, stored)
 
     @property
     def training_graphs(self) -> GraphViews:
         """All training graphs, which the basis may be a part of."""
         assert self.training is not None
-        histograms = self.training.histograms
-        if self.basis.n_graphs == histograms.n_graphs:
+        if len(self.basis_indices) == len(self.training.targets):
             return self.basis_graphs
-        patterns = self.weighted.weighed(histograms)
-        if self.numbers is None:
-            return GraphViews((patterns,))
-        return GraphViews((patterns, self.numbers.training))
+        return shown_by(self.views, self.training.views)
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -273,11 +204,14 @@ class FittedGP:
     @cached_property
     def expansion(self) -> KernelExpansion:
         """The outputs as sums over the basis graphs, for explanations."""
+        terms = enumerate(zip(self.views, self.kernel.terms, strict=True))
+        parts = tuple(
+            CountedPart(k, view.source, 0, term, view.weights)
+            for k, (view, term) in terms
+            if isinstance(view, WeightedPatterns)
+        )
         return KernelExpansion(
-            self.weighted.forest,
-            0,
-            self.patterns_term,
-            self.weights,
+            parts,
             self.basis_graphs,
             self.basis_indices,
             self.coefficients,
@@ -297,23 +231,18 @@ class FittedGP:
 
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Return graphs as the views of the model show them."""
-        return SeenGraphs((self.weighted.refine(graphs, n_jobs), *self.numbers_of(graphs)))
-
-    def numbers_of(self, graphs: GraphCollection) -> tuple[np.ndarray, ...]:
-        """Return the numbers of graphs, where the model has a table of them."""
-        return () if self.numbers is None else (self.numbers.table.encode(graphs),)
+        return SeenGraphs(tuple(view.refine(graphs, n_jobs) for view in self.views))
 
     def from_covariates(self, graphs: GraphViews) -> np.ndarray | None:
         """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
-        if self.numbers is None:
+        if (k := self.numbers_at) is None:
             return None
-        rows = self.kernel.terms[1].matrix(graphs[1], self.basis_graphs[1])
-        return rows @ self.coefficients.T
+        return self.kernel.terms[k].matrix(graphs[k], self.basis_graphs[k]) @ self.coefficients.T
 
     def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
         """Standard deviations, over training graphs, of what structure and covariates add."""
         assert self.training is not None
-        some = np.random.default_rng(0).permutation(self.training.histograms.n_graphs)
+        some = np.random.default_rng(0).permutation(len(self.training.targets))
         graphs = self.training_graphs.select(some[:_MOST_COMPARED])
         added = self.from_covariates(graphs)  # (n, n_columns)
         if added is None:
@@ -350,7 +279,7 @@ class FittedGP:
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
         for block in view_blocks(seen.features, len(graphs)):
-            if device != "cpu" and self.numbers is None:
+            if device != "cpu" and len(self.views) == 1:
                 found.append(self._on_device(device).decide(block, variance))
                 continue
             rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
@@ -400,16 +329,15 @@ class FittedGP:
         self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
     ) -> np.ndarray:
         """Kernel values among any graphs, patterns that training never saw included."""
-        weighted, colors = self.weighted.extended(graphs, n_jobs)
-        sides = [(graphs, colors)]
-        if others is not None:
-            weighted, colors = weighted.extended(others, n_jobs)
-            sides.append((others, colors))
-        shown = [
-            GraphViews((weighted.weighed(weighted.forest.count(found)), *self.numbers_of(some)))
-            for some, found in sides
-        ]
-        return self.kernel.matrix(shown[0], shown[-1], n_jobs)
+        sides = [graphs] if others is None else [graphs, others]
+        shown: list[list[ViewData]] = [[] for _ in sides]
+        for view in self.views:
+            wider = view
+            for some in sides:
+                wider, _ = wider.extended(some, n_jobs)
+            for side, some in zip(shown, sides, strict=True):
+                side.append(wider.data(wider.extended(some, n_jobs)[1]))
+        return self.kernel.matrix(GraphViews(shown[0]), GraphViews(shown[-1]), n_jobs)
 
     def _on_device(self, device: str) -> DevicePredictor:
         """What predicts on a GPU, kept for the next block and the next call."""
@@ -428,83 +356,3 @@ def view_blocks(views: GraphViews, n_graphs: int) -> Iterator[GraphViews]:
         return
     for where in gen_batches(n_graphs, _BLOCK):
         yield views.select(np.arange(where.start, where.stop))
-
-
-class Neighbourhood(NamedTuple):
-    """Of each new graph."""
-
-    nearest: np.ndarray  # (n_graphs,) position of the most similar training graph
-    similarity: np.ndarray  # (n_graphs,) to it, from 0 to 1
-    surprise: np.ndarray  # (n_graphs,) of the nearest: 1 where they were as hard as usual
-
-
-def expected_error(std: np.ndarray, around: Neighbourhood) -> np.ndarray:
-    """Standard deviations corrected by how hard the neighbours were, shape (n_graphs,)."""
-    return std * np.sqrt(around.surprise)
-
-
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """Where a model may be believed, by limits of what counts as inside."""
-
-    model: FittedGP
-    train: GraphViews  # all training graphs
-    surprise: np.ndarray  # (n_train,) squared leave-one-out errors over their mean
-    largest_error: float = np.inf  # to expect of a graph inside, in the units of the targets
-    least_similarity: float = 0.0  # of a graph inside to the nearest training graph
-
-    @classmethod
-    def of(cls, model: FittedGP, residuals: np.ndarray, n_jobs: int = 1) -> Domain:
-        """Set the limits by leave-one-out errors (n_train, n_columns)."""
-        assert model.training is not None
-        squares = (residuals**2).mean(axis=1)
-        surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
-        domain = cls(model, model.training_graphs, surprise)
-        # How far off limits are is not known; landmarks are known too well to the posterior.
-        able = np.arange(len(squares))[model.training.exact]
-        if model.basis.n_graphs < len(squares):
-            able = np.setdiff1d(able, model.basis_indices)
-        left_out = np.sort(np.random.default_rng(0).permutation(able)[:_MOST_LEFT_OUT])
-        some = domain.train.select(left_out)
-        around = domain._around(some.patterns, n_jobs, left_out)
-        expected = expected_error(left_out_std(model, some, left_out, n_jobs), around)
-        return replace(
-            domain,
-            largest_error=float(np.quantile(expected, _INSIDE)),
-            least_similarity=float(np.quantile(around.similarity, 1.0 - _INSIDE)),
-        )
-
-    def around(self, weighed: Features, n_jobs: int = 1) -> Neighbourhood:
-        """Return the training graphs around new ones, by their patterns."""
-        blocks = view_blocks(GraphViews((weighed,)), weighed.pairs.n_graphs)
-        parts = [self._around(block.patterns, n_jobs) for block in blocks]
-        return Neighbourhood(*map(np.concatenate, zip(*parts, strict=True)))
-
-    def _around(
-        self, some: Features, n_jobs: int, left_out: np.ndarray | None = None
-    ) -> Neighbourhood:
-        """``left_out``: the training graph that each one is, which is not its own neighbour."""
-        near, alike = nearest_graphs(some, self.train.patterns, _N_NEIGHBOURS, left_out, n_jobs)
-        weight = alike**2
-        hard = _DOUBT + (weight * self.surprise[near]).sum(axis=1)
-        return Neighbourhood(near[:, 0], alike[:, 0], hard / (_DOUBT + weight.sum(axis=1)))
-
-    def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
-        """Which graphs are inside, shape (n_graphs,)."""
-        return (expected <= self.largest_error) & (around.similarity >= self.least_similarity)
-
-
-def left_out_std(
-    model: FittedGP, some: GraphViews, left_out: np.ndarray, n_jobs: int = 1
-) -> np.ndarray:
-    """Standard deviations of new measurements of some training graphs, each left out."""
-    posterior = model._full_posterior(n_jobs)
-    if isinstance(posterior, ExactPosterior):
-        units = np.zeros((len(left_out), len(posterior.factor)))
-        units[np.arange(len(left_out)), left_out] = 1.0
-        variance = 1.0 / posterior.reduction(units)  # one over the diagonal of the inverse
-    else:  # one graph of many hardly moves a posterior through landmarks
-        rows = model.kernel_rows(some, n_jobs)
-        left = np.maximum(model.kernel.variance - posterior.reduction(rows), 0.0)
-        variance = left + model.noise
-    return model.target_scale * np.sqrt(variance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
+from treelens.patterns.source import PatternSource, shares_of_sites
 from treelens.patterns.vocabulary import offsets_of
 
 _FOLDED_SIZE = 2048
@@ -48,17 +48,23 @@ def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_
 class Environments(NamedTuple):
     """The circular environments of molecules."""
 
-    of_graphs: list[list[tuple[int, int, int]]]  # bit, radius and count, graph by graph
+    of_graphs: list[list[tuple[int, int, list[int]]]]  # bit, radius and centres, graph by graph
     n_atoms: np.ndarray  # (n_graphs,)
+
+    def select_graphs(self, positions: np.ndarray) -> Environments:
+        """Return those of some molecules."""
+        return Environments([self.of_graphs[k] for k in positions], self.n_atoms[positions])
 
 
 @dataclass(frozen=True, eq=False)
-class FingerprintForest:
+class FingerprintForest(PatternSource):
     """Unfolded ECFP counts as levels of patterns, in place of a Weisfeiler-Lehman forest."""
 
     # A level is a radius: a Gaussian process can weigh radii as it weighs depths.
 
     columns: tuple[dict[int, int], ...]  # by radius: column of each environment of the training set
+
+    name = "ecfp"
 
     @classmethod
     def fit(cls, graphs: GraphCollection, depth: int) -> tuple[FingerprintForest, Environments]:
@@ -83,7 +89,9 @@ class FingerprintForest:
         for molecule in molecules_behind(graphs):
             make.GetSparseCountFingerprint(molecule, additionalOutput=output)
             centres = output.GetBitInfoMap()
-            found.append([(bit, atoms[0][1], len(atoms)) for bit, atoms in centres.items()])
+            found.append(
+                [(bit, atoms[0][1], [atom for atom, _ in atoms]) for bit, atoms in centres.items()]
+            )
         return Environments(found, graphs.sizes)
 
     def truncated(self, depth: int) -> FingerprintForest:
@@ -93,36 +101,37 @@ class FingerprintForest:
     def depth(self) -> int:
         return len(self.columns) - 1
 
-    @cached_property
-    def level_offsets(self) -> np.ndarray:
-        return offsets_of([len(level) for level in self.columns])
+    @property
+    def level_sizes(self) -> np.ndarray:
+        return np.array([len(level) for level in self.columns], dtype=np.int64)
 
     @property
-    def level_depths(self) -> np.ndarray:
-        return np.arange(len(self.columns))
+    def n_deviating(self) -> int:
+        return self.n_patterns
 
-    level_groups = level_depths  # a weight for each
+    def shares_of_nodes(self, found: Environments, patterns: SparseRows) -> sparse.csr_array:
+        """The centres of an environment share it."""
+        offsets = offsets_of(found.n_atoms)
+        sites = [
+            (self.level_offsets[radius] + self.columns[radius].get(bit, -1), offsets[graph] + atom)
+            for graph, environments in enumerate(found.of_graphs)
+            for bit, radius, centres in environments
+            for atom in (centres if bit in self.columns[radius] else ())
+        ]
+        numbers, nodes = np.array(sites, dtype=np.int64).reshape(-1, 2).T
+        return shares_of_sites(patterns, self.n_patterns, offsets, numbers, nodes)
 
-    @property
-    def level_shares(self) -> np.ndarray:
-        return np.ones(len(self.columns))
-
-    @property
-    def n_patterns(self) -> int:
-        return int(self.level_offsets[-1])
-
-    n_deviating = n_patterns
-
-    @cached_property
-    def parents(self) -> np.ndarray:
-        return np.full(self.n_patterns, -1, dtype=np.int64)
+    def texts(self, patterns: Any) -> list[str]:
+        """Return the radius and the hash of environments: RDKit gives them no other name."""
+        names = [f"{k}:{bit}" for k, level in enumerate(self.columns) for bit in level]
+        return [names[pattern] for pattern in np.asarray(patterns).tolist()]
 
     def count(self, found: Environments) -> PatternHistograms:
         """Return how often each molecule has each environment."""
         entries = [
-            (graph, radius, self.columns[radius].get(bit, -1), count)
+            (graph, radius, self.columns[radius].get(bit, -1), len(centres))
             for graph, environments in enumerate(found.of_graphs)
-            for bit, radius, count in environments
+            for bit, radius, centres in environments
         ]
         graph, level, column, times = np.array(entries, dtype=np.int64).reshape(-1, 4).T
         new, known = column < 0, column >= 0
@@ -142,12 +151,6 @@ class FingerprintForest:
             unseen,
             self.level_shares,
         )
-
-    def unseen_sums(
-        self, found: Environments, log_weights: np.ndarray, level_weights: np.ndarray
-    ) -> np.ndarray:
-        """Return what environments that training never had add to a molecule's own sum."""
-        return self.count(found).unseen @ level_weights
 
 
 def folded_counts(molecules: Sequence[Any]) -> np.ndarray:

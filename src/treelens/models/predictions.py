@@ -28,6 +28,7 @@ from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
+from treelens.patterns.source import PatternSource
 from treelens.targets import TargetRecord, Targets
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
@@ -39,7 +40,8 @@ _NEARLY = 0.99
 class TrainingGraphs:
     """Counts and targets of the training graphs."""
 
-    histograms: PatternHistograms  # of the depths in use
+    # What each view keeps of them: counts of patterns of the depths in use, or numbers.
+    views: tuple[PatternHistograms | np.ndarray, ...]
     targets: np.ndarray  # (n_graphs,) class codes, or values
     n_in_all: int | None = None  # that the model was fitted to, where these are a sample
     # Empty where a graph has none; None where none has any, or where they were left out on purpose.
@@ -49,6 +51,11 @@ class TrainingGraphs:
     record: TargetRecord = field(
         default_factory=TargetRecord
     )  # name, unit and transform of the targets
+
+    @property
+    def histograms(self) -> PatternHistograms:
+        """Counts of the Weisfeiler-Lehman patterns, the first view."""
+        return self.views[0]  # type: ignore[return-value]
 
     def validate(self) -> None:
         for what in (self.names, self.smiles):
@@ -166,16 +173,29 @@ def known_graphs(
 
 
 @dataclass(frozen=True, eq=False)
+class CountedPart:
+    """The part of a kernel that compares counts of the patterns of one view."""
+
+    view: int  # its position among the views of the model
+    source: PatternSource
+    first_level: int  # of the source that the kernel uses; its first pattern is number 0 here
+    kernel: Any  # WeightedKernel, or a Term
+    weights: np.ndarray  # (n_patterns,) of the patterns from first_level on
+
+    @property
+    def first_pattern(self) -> int:
+        """Id in the source of the first pattern in use."""
+        return int(self.source.level_offsets[self.first_level])
+
+
+@dataclass(frozen=True, eq=False)
 class KernelExpansion:
     """Outputs that are linear in kernel values: ``intercepts + coefficients @ k(graph, basis)``.
 
     Two classes share one output, positive for the second; more have one output each.
     """
 
-    forest: PatternForest
-    first_level: int  # of the forest that the kernel uses; its first pattern is number 0 here
-    kernel: Any  # WeightedKernel, or the Term of the patterns
-    weights: np.ndarray  # (n_patterns,) of the patterns from first_level on
+    parts: tuple[CountedPart, ...]  # terms of views that count patterns, the forest first
     basis: GraphViews  # the n training graphs that have a coefficient
     basis_indices: np.ndarray  # (n,) their positions in the training set
     coefficients: np.ndarray  # (n_outputs, n)
@@ -187,9 +207,22 @@ class KernelExpansion:
     factor: Callable[[int], np.ndarray | None] = lambda n_jobs: None
 
     @property
+    def forest(self) -> PatternForest:
+        return self.parts[0].source  # type: ignore[return-value]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One per pattern of the forest in use."""
+        return self.parts[0].weights
+
+    @property
+    def first_level(self) -> int:
+        return self.parts[0].first_level
+
+    @property
     def first_pattern(self) -> int:
         """Id in the forest of the first pattern in use."""
-        return int(self.forest.level_offsets[self.first_level])
+        return self.parts[0].first_pattern
 
 
 class FittedModel(Protocol):

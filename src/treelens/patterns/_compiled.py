@@ -143,3 +143,81 @@ def pair_keys(base, n, neighbor_offsets, neighbors, labels, n_labels, directed, 
                 used += 1
             distance[node] = -1
     return used
+
+
+@njit(cache=True, nogil=True)
+def find_pairs(
+    first, last, offsets, targets, labels, n_labels, directed, farthest, keys, distances, nodes
+):
+    """Find every two nodes from ``first`` to ``last`` that are 1 to ``farthest`` edges apart.
+
+    Written are a key of their labels, ``smaller * n_labels + larger``, their distance, and the two
+    nodes; with empty arrays the pairs are only counted. In directed graphs pairs are ordered, by
+    the paths that follow the edges. Returns the number of pairs.
+    """
+    # `targets` (n_arcs,) are numbered in the whole collection, as nodes are.
+    distance = np.full(last - first, -1, np.int32)
+    queue = np.empty(last - first, np.int64)
+    used, write = 0, len(keys) > 0
+    for source in range(first, last):
+        distance[source - first], queue[0] = 0, source
+        head, n_reached = 0, 1
+        while head < n_reached:  # breadth first
+            node = queue[head]
+            head += 1
+            if distance[node - first] == farthest:
+                break
+            for a in range(offsets[node], offsets[node + 1]):
+                other = targets[a]
+                if distance[other - first] < 0:
+                    distance[other - first] = distance[node - first] + 1
+                    queue[n_reached] = other
+                    n_reached += 1
+        for k in range(n_reached):
+            node = queue[k]
+            if node > source or (directed and node != source):
+                if write:
+                    own, other = np.int64(labels[source]), np.int64(labels[node])
+                    if not directed and own > other:
+                        own, other = other, own
+                    keys[used] = own * n_labels + other
+                    distances[used] = distance[node - first]
+                    nodes[used, 0], nodes[used, 1] = source, node
+                used += 1
+            distance[node - first] = -1
+    return used
+
+
+@njit(cache=True, nogil=True)
+def find_fours(first, last, offsets, targets, labels, n_labels, directed, keys, nodes):
+    """Find every path of four different nodes that begins from ``first`` to ``last``.
+
+    Written are a key of their labels, read in the direction in which it is smaller, and the nodes;
+    with empty arrays the paths are only counted. In directed graphs a path follows the edges, else
+    it is found from the end with the smaller number. Returns the number of paths.
+    """
+    used, write = 0, len(keys) > 0
+    for a in range(first, last):
+        for i in range(offsets[a], offsets[a + 1]):
+            b = targets[i]
+            if b == a:
+                continue
+            for j in range(offsets[b], offsets[b + 1]):
+                c = targets[j]
+                if c in (a, b):
+                    continue
+                for k in range(offsets[c], offsets[c + 1]):
+                    d = targets[k]
+                    if d in (a, b, c) or (d < a and not directed):
+                        continue
+                    if write:
+                        forth, back = np.int64(labels[a]), np.int64(labels[d])
+                        forth = (forth * n_labels + labels[b]) * n_labels + labels[c]
+                        back = (back * n_labels + labels[c]) * n_labels + labels[b]
+                        forth = forth * n_labels + labels[d]
+                        back = back * n_labels + labels[a]
+                        keys[used] = forth if directed else min(forth, back)
+                        nodes[used, 0], nodes[used, 1] = a, b
+                        nodes[used, 2], nodes[used, 3] = c, d
+                    used += 1
+    return used

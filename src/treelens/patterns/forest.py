@@ -7,11 +7,12 @@ the parent of its fine one, which joins the trees to one forest. Cells of contin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from treelens.array_checks import check_array
 from treelens.errors import GraphDataError
@@ -22,8 +23,10 @@ from treelens.patterns.histograms import (
     GraphViews,
     PairFeatures,
     PatternHistograms,
+    SparseRows,
 )
-from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
+from treelens.patterns.source import PatternSource, shares_of_sites
+from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
@@ -41,7 +44,7 @@ ATTRIBUTES = "attributes"  # the name of the cells where others have that of a t
 
 
 @dataclass(frozen=True, eq=False)
-class PatternForest:
+class PatternForest(PatternSource):
     """The patterns of several trees: tree by tree, in each from depth 0 on.
 
     A tree that differs from an earlier one by edge labels only begins at depth 1: at depth 0 the
@@ -55,20 +58,23 @@ class PatternForest:
     roots: tuple[np.ndarray, ...]
     cells: AttributeCells | None = None
     edge_cells: AttributeCells | None = None
-    level_offsets: np.ndarray = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    name = "patterns"
+    one_per_node = True
+
+    @cached_property
+    def level_sizes(self) -> np.ndarray:
         of_trees = [np.diff(vocabulary.level_offsets) for vocabulary in self.vocabularies]
         sizes = [of_trees[tree][depth] for tree, depth in self._label_levels]
         sizes += [] if self.cells is None else self.cells.level_sizes.tolist()
-        object.__setattr__(self, "level_offsets", offsets_of(sizes))
+        return np.array(sizes, dtype=np.int64)
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless trees, vocabularies and roots belong together."""
         same = len(self.trees) == len(set(self.trees)) == len(self.vocabularies) == len(self.roots)
         if not self.trees or not same:
             raise ValueError("trees must be different ones, each with a vocabulary and roots")
-        sizes = np.diff(self.level_offsets)
+        sizes = self.level_sizes
         for tree, vocabulary, roots in zip(self.trees, self.vocabularies, self.roots, strict=True):
             if vocabulary.depth != self.depth or vocabulary.uses_edge_labels != TREES[tree][1]:
                 raise ValueError(f"the vocabulary of the tree {tree!r} is not of its kind")
@@ -161,10 +167,6 @@ class PatternForest:
     def depth(self) -> int:
         return self.vocabularies[0].depth
 
-    @property
-    def n_patterns(self) -> int:
-        return int(self.level_offsets[-1])
-
     def _first_depth(self, tree: int) -> int:
         labels, edges = TREES[self.trees[tree]]
         earlier = [TREES[name] for name in self.trees[:tree]]
@@ -200,23 +202,9 @@ class PatternForest:
         """So many patterns, the first, may have weights of their own: all but the cells."""
         return int(self.level_offsets[len(self._label_levels)])
 
-    @property
-    def level_shares(self) -> np.ndarray:
-        """What each level has of the weight of its group: an equal part, shape (n_levels,)."""
-        return 1.0 / np.bincount(self.level_groups)[self.level_groups]
-
     @cached_property
     def level_depths(self) -> np.ndarray:
         return np.array([depth for _, depth in self.levels])
-
-    def level_of(self, patterns: np.ndarray | int) -> np.ndarray:
-        """Return the level of each pattern."""
-        return np.searchsorted(self.level_offsets, patterns, side="right") - 1
-
-    @property
-    def pattern_depths(self) -> np.ndarray:
-        """Depth of each pattern, shape (n_patterns,)."""
-        return np.repeat(self.level_depths, np.diff(self.level_offsets))
 
     @cached_property
     def level_names(self) -> tuple[str, ...]:
@@ -281,7 +269,7 @@ class PatternForest:
 
     def count(self, colors: NodeColors) -> PatternHistograms:
         """Return how often every graph contains every pattern."""
-        sizes = np.diff(self.level_offsets)
+        sizes = self.level_sizes
         return PatternHistograms.from_levels(colors, sizes, self.level_depths, self.level_shares)
 
     def unseen_sums(
@@ -305,6 +293,14 @@ class PatternForest:
             terms = level_weights[level] * np.exp(inherited[level, ~known])
             sums += np.bincount(graph[~known], weights=terms, minlength=n_graphs)
         return sums
+
+    def shares_of_nodes(self, found: NodeColors, patterns: SparseRows) -> sparse.csr_array:
+        """All nodes that carry a pattern share it equally."""
+        ids = np.where(found.colors < 0, -1, found.colors + self.level_offsets[:-1, None])
+        nodes = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
+        return shares_of_sites(
+            patterns, self.n_patterns, found.node_offsets, ids.ravel(), nodes.ravel()
+        )
 
     # --- reading patterns -------------------------------------------------------------------
 
@@ -418,12 +414,18 @@ class SeenGraphs(NamedTuple):
     @property
     def features(self) -> GraphViews:
         """What kernels compare."""
-        return GraphViews((self.patterns.features, *self.views[1:]))
+        return GraphViews(
+            seen.features if isinstance(seen, RefinedGraphs) else seen for seen in self.views
+        )
 
     def select(self, positions: np.ndarray) -> SeenGraphs:
         """Return some of the graphs."""
-        numbers = (data[positions] for data in self.views[1:])
-        return SeenGraphs((self.patterns.select(positions), *numbers))
+        return SeenGraphs(
+            tuple(
+                seen.select(positions) if isinstance(seen, RefinedGraphs) else seen[positions]
+                for seen in self.views
+            )
+        )
 
 
 @dataclass(frozen=True)

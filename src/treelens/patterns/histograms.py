@@ -125,7 +125,7 @@ class PatternHistograms:
         )
 
     def validate(self) -> None:
-        """Raise ``ValueError`` unless lists ascend and counts add up to the nodes of each graph."""
+        """Raise ``ValueError`` unless offsets and lists fit together, and lists ascend."""
         end, n_levels = 2**31, len(self.level_offsets) - 1
         check_array(self.n_nodes, "n_nodes", np.int64, (None,), 0, end)
         check_array(self.graphs, "graphs", np.int32, (None,), 0, self.n_graphs)
@@ -140,6 +140,9 @@ class PatternHistograms:
         inside[self.offsets[:-1][self.offsets[:-1] < len(self.graphs)]] = False
         if (np.diff(self.graphs) <= 0)[inside[1:]].any() or (self.n_nodes[self.graphs] == 0).any():
             raise ValueError("graphs must ascend within a pattern, and have nodes")
+
+    def check_every_node(self) -> None:
+        """Raise ``ValueError`` unless every node has one pattern of each level, known or not."""
         if (self.nodes_counted() + self.unseen != self.n_nodes[:, None]).any():
             raise ValueError("counts must add up to n_nodes")
 
@@ -384,10 +387,14 @@ class GraphViews(tuple[ViewData, ...]):
 
     __slots__ = ()
 
+    def counted(self, view: int) -> Features:
+        """Return a view that counts patterns."""
+        return self[view]  # type: ignore[return-value]
+
     @property
     def patterns(self) -> Features:
         """The first view."""
-        return self[0]  # type: ignore[return-value]
+        return self.counted(0)
 
     def select(self, positions: np.ndarray) -> GraphViews:
         """Return all views of some graphs."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +14,8 @@ from scipy.stats import binomtest, norm
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.smarts import is_molecule
-from treelens.gp.model import Domain, FittedGP, expected_error, view_blocks
+from treelens.gp.domain import Domain, expected_error
+from treelens.gp.model import FittedGP, view_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.weighted import nearest_graphs
@@ -27,7 +27,6 @@ from treelens.models.predictions import (
     smiles_of,
     values_on_scale_of,
 )
-from treelens.patterns.forest import TREES
 from treelens.targets import Targets, positive_code
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
@@ -168,16 +167,14 @@ class PredictedGraphs:
         return {name: values[index] for name, values in self.columns.items()}
 
 
-def predict_graphs(
-    estimator: Any, X: Any, y: Any, names: str | None = None
-) -> PredictedGraphs | None:
+def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
     """Return predictions of the graphs of a report, None without graphs."""
     if X is None:
         if y is not None:
             raise ValueError("y was given without X: give the graphs that these belong to.")
         return None
     model, n_jobs = estimator.model_, estimator._n_jobs()
-    graphs = with_label_names(check_graphs(X, model.recipe), names)
+    graphs = check_graphs(X, model.recipe)
     targets = None if y is None else Targets.of(y, len(graphs))
     domain = expected = inside = None
     found: Any
@@ -218,69 +215,6 @@ def graph_name(graphs: GraphCollection, index: int) -> str | None:
         return str(graphs.names[index])
     smiles = graphs.graph_data.get("smiles")
     return None if smiles is None or smiles[index] is None else str(smiles[index])
-
-
-# --- names of labels -------------------------------------------------------------------------
-
-# Names of node and of edge labels by data set. Those of MUTAG are from its README in the TU
-# collection; those of PTC_MR from the SMILES of the same molecules: all sum formulas and the bonds
-# of 337 of 344 agree. NCI1 and PTC_DGCNN are published without a list of their codes.
-LABEL_NAMES: dict[str, tuple[list[str], list[str]]] = {
-    "MUTAG": (["C", "N", "O", "F", "I", "Cl", "Br"], [":", "-", "=", "#"]),
-    "PTC_MR": (
-        [
-            "In",
-            "P",
-            "O",
-            "N",
-            "Na",
-            "C",
-            "Cl",
-            "S",
-            "Br",
-            "F",
-            "K",
-            "Cu",
-            "Zn",
-            "I",
-            "Ba",
-            "Sn",
-            "Pb",
-            "Ca",
-        ],
-        ["#", "=", "-", ":"],
-    ),
-}
-
-
-def with_label_names(labelled: Any, data_set: str | None) -> Any:
-    """Graphs or a vocabulary with names instead of label codes; labels without one keep theirs."""
-    if labelled is None or data_set not in LABEL_NAMES:
-        return labelled
-    given = labelled.node_alphabet, labelled.edge_alphabet
-    nodes, edges = (
-        None if codes is None else tuple(dict(enumerate(names)).get(code, code) for code in codes)
-        for codes, names in zip(given, LABEL_NAMES[data_set], strict=True)
-    )
-    return replace(labelled, node_alphabet=nodes, edge_alphabet=edges)
-
-
-def with_named_patterns(estimator: Any, data_set: str | None) -> Any:
-    """A copy of an estimator for graphs with label names: its patterns and training graphs too."""
-    if data_set not in LABEL_NAMES:
-        return estimator
-    named, model = copy(estimator), estimator.model_
-    part = "weighted" if isinstance(model, FittedGP) else "patterns"
-    holder = getattr(model, part)
-    vocabularies = tuple(
-        with_label_names(each, data_set) if TREES[tree][0] == "labels" else each
-        for tree, each in zip(holder.forest.trees, holder.forest.vocabularies, strict=True)
-    )
-    forest = replace(holder.forest, vocabularies=vocabularies)
-    named.model_ = replace(model, **{part: replace(holder, forest=forest)})
-    named._fitted_graphs = with_label_names(estimator._train_graphs, data_set)
-    named._fragments = None
-    return named
 
 
 # --- scores -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ _N_NEAREST = 3
 _MOST_PATTERNS = 6
 _DIGITS = 6  # of contributions: enough for sums to come out as shown
 _LONGEST_LABEL = 40
+_LONGEST_PATTERN = 90
 MOST_PAIRS = 4
 _MOST_COMPARED = 1000  # training graphs, a random sample, that pairs are looked for among
 _LEAST_SIMILARITY, _SAME = 0.3, 1.0 - 1e-9
@@ -126,8 +127,10 @@ def card_section(
             drawing = None if train is None else drawing_data(train[graph])
             row = {"index": graph, "similarity": similarity, "drawing": drawing}
             neighbors.append(row | training_graph(model, graph))
-        label, strongest = found.class_label, found.pattern_ids[:_MOST_PATTERNS].tolist()
-        values = map(_short, found.pattern_values[:_MOST_PATTERNS].tolist())
+        label = found.class_label
+        strongest = found.pattern_contributions.head(_MOST_PATTERNS)
+        texts = (shortened(text, _LONGEST_PATTERN) for text in strongest["pattern"])
+        values = map(_short, strongest["contribution"].tolist())
         yield {
             "kind": kind,
             **given.row(index),
@@ -139,7 +142,7 @@ def card_section(
             "covariates": _short(found.covariates),
             "warning": found.warning,
             "structure": found.structure_note,
-            "patterns": [list(pair) for pair in zip(strongest, values, strict=True)],
+            "patterns": [list(pair) for pair in zip(texts, values, strict=True)],
             "neighbors": neighbors,
             "domain": domain_sentence(given, index),
             "training": trained if given.in_training[index] else None,

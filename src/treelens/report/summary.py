@@ -11,7 +11,6 @@ import pandas as pd
 
 import treelens
 from treelens.explain.contributions import usual_spread
-from treelens.explain.scene import shortened
 from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
@@ -25,7 +24,6 @@ from treelens.report.predicted import (
     predict_graphs,
     scores_of_test_set,
     validation_scores,
-    with_named_patterns,
 )
 from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
@@ -43,7 +41,6 @@ MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_CANDIDATES = 10
 _MOST_FURTHEST = 6
 _MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
-_LONGEST_TEXT = 90
 _KINDS_OF_WEIGHTS = {
     "uniform": "uniform weights at the best depth",
     "depths": "one weight per depth",
@@ -56,9 +53,7 @@ _NOMINAL, _MARGIN = 0.9, 0.02
 _SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
 
 
-def summarize(
-    model: Any, X: Any = None, y: Any = None, *, names: str | None = None
-) -> dict[str, Any]:
+def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     """Return everything that the report shows, as data that ``json.dumps`` takes.
 
     See :meth:`treelens.GraphRegressor.summary`. The keys are ``treelens`` (version), ``kind``
@@ -66,11 +61,10 @@ def summarize(
     (settings; the other is None), ``learning``, ``validation`` (scores on the training graphs by
     leave-one-out, or in the cross-validation of an SVM), ``scores`` (on the test set, without
     training graphs), ``checks``, ``fragments``, ``pairs`` (similar training graphs with different
-    targets), ``patterns``, ``pattern_texts``, and, None without graphs, ``data``, ``domain``,
+    targets), ``patterns``, and, None without graphs, ``data``, ``domain``,
     ``cards`` and ``predictions``.
     """
-    estimator = with_named_patterns(model, names)
-    model, given = estimator.model_, predict_graphs(estimator, X, y, names)
+    model, given = estimator.model_, predict_graphs(estimator, X, y)
     noun = "molecule" if model.recipe is not None and model.recipe.is_molecular else "graph"
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
@@ -85,9 +79,6 @@ def summarize(
                 "cards": {"rows": list(card_section(estimator, given, chosen_cards(given)))},
                 "predictions": {k: x[:MOST_PREDICTIONS] for k, x in given.columns.items()},
             }
-        cards = of_given["cards"]["rows"] if of_given else []
-        patterns = {p for row in cards for p, _ in row["patterns"]}
-        ids = np.array(sorted(patterns), dtype=np.int64)
         found = {
             "treelens": treelens.__version__,
             "kind": "numbers" if model.classes is None else "classes",
@@ -103,26 +94,18 @@ def summarize(
             "fragments": fragment_section(estimator, given),
             "pairs": pair_section(estimator),
             "patterns": pattern_section(model, given),
-            "pattern_texts": {
-                pattern: shortened(text, _LONGEST_TEXT)
-                for pattern, text in zip(
-                    ids.tolist(), model.expansion.forest.texts(ids), strict=True
-                )
-            },
             **dict.fromkeys(("data", "domain", "cards", "predictions")),
             **of_given,
         }
     return plain_summary(found)
 
 
-def write_report(
-    model: Any, path: str | Path, X: Any = None, y: Any = None, *, names: str | None = None
-) -> Path:
+def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None) -> Path:
     """Write the report on a fitted model as one HTML file that needs nothing else."""
     target = checked_target(path)  # before the work begins
     if target.suffix.lower() not in ("", ".html", ".htm"):
         raise ValueError(f"{path}: the report is an HTML page. Give a name that ends in .html.")
-    page = render(summarize(model, X, y, names=names))
+    page = render(summarize(estimator, X, y))
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))
     return Path(path)

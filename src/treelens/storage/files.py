@@ -189,8 +189,8 @@ def read_archive(path: str | Path) -> Contents:
             raise
         except DAMAGES as error:
             raise ModelFileError(
-                f"{path} cannot be read as a model file ({reason(error)}): it is cut off, damaged, or "
-                "not written by 'treelens fit' or the save method of a model. Save or copy it "
+                f"{path} cannot be read as a model file ({reason(error)}): it is cut off, damaged, "
+                "or not written by 'treelens fit' or the save method of a model. Save or copy it "
                 "again."
             ) from error
     data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")

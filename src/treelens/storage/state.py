@@ -31,11 +31,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 import numpy as np
 
 from treelens.array_checks import LARGEST
-from treelens.gp.covariates import CovariateColumn, CovariateTable, FittedNumbers
+from treelens.gp.covariates import CovariateColumn, CovariateTable
 from treelens.gp.fitting import LearningGain
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.model import EvidenceRecord, FittedGP, WeightedForest
+from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
+from treelens.gp.views import NumbersTable, WeightedPatterns
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.mixture import TanimotoL1
@@ -346,7 +347,6 @@ MODEL_CLASSES: tuple[type, ...] = (
     CovariateColumn,
     CovariateTable,
     EvidenceRecord,
-    FittedNumbers,
     FittedGP,
     FittedSVM,
     GraphRecipe,
@@ -358,6 +358,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     LinearOnKernel,
     Margins,
     MeanPosterior,
+    NumbersTable,
     Rbf,
     PatternExtractor,
     PatternForest,
@@ -373,6 +374,6 @@ MODEL_CLASSES: tuple[type, ...] = (
     Term,
     Threshold,
     TrainingGraphs,
-    WeightedForest,
     WeightedKernel,
+    WeightedPatterns,
 )

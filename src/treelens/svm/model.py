@@ -24,6 +24,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import (
+    CountedPart,
     KernelExpansion,
     Predictions,
     TrainingGraphs,
@@ -138,6 +139,7 @@ class FittedSVM:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
         if not np.array_equal(histograms.level_offsets, offsets[first:] - offsets[first]):
             raise ValueError("the histograms must count the patterns of the vocabulary")
+        histograms.check_every_node()
         if self.patterns.kind != self.kernel.pair_feature:
             raise ValueError("the kind of pair feature must be that of the kernel")
         check_array(self.weights, "weights", np.float64, (histograms.n_patterns,))
@@ -190,11 +192,10 @@ class FittedSVM:
     @cached_property
     def expansion(self) -> KernelExpansion:
         """Of several classes, the mean of the decisions for each against each other class."""
+        first = self.patterns.first_depth
+        part = CountedPart(0, self.patterns.forest, first, self.kernel, self.weights)
         return KernelExpansion(
-            self.patterns.forest,
-            self.patterns.first_depth,
-            self.kernel,
-            self.weights,
+            (part,),
             GraphViews((self.basis,)),
             self.decision.basis_indices,
             *self.decision.svm.per_class,
@@ -407,7 +408,7 @@ def fit_chosen(
         used.flat_parameters() if hasattr(used, "flat_parameters") else None,
         getattr(fitted, "result_", None),
     )
-    training = TrainingGraphs(histograms, codes).with_identity(graphs)
+    training = TrainingGraphs((histograms,), codes).with_identity(graphs)
     decision = LinearOnKernel(kernel, support, svm)
     model = FittedSVM(classes, patterns, decision, graphs.recipe, calibration, training, choice)
     return model, fitted

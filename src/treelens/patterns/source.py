@@ -1,0 +1,152 @@
+"""What a view that counts patterns is: which patterns there are, how often and where they occur."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from treelens.graphs.collection import GraphCollection
+from treelens.patterns.histograms import PatternHistograms, SparseRows
+from treelens.patterns.vocabulary import offsets_of
+
+
+class PatternSource(ABC):
+    """Patterns of training graphs, level by level; those of one level may share a weight.
+
+    A subclass has ``level_sizes``, the numbers of patterns of its levels, and says how patterns are
+    found, counted and written.
+    """
+
+    name: str  # of the view
+    one_per_node = False  # whether every node has exactly one pattern of each level
+
+    @property
+    @abstractmethod
+    def level_sizes(self) -> np.ndarray:
+        """The number of patterns of each level, shape (n_levels,)."""
+
+    @abstractmethod
+    def extend(self, graphs: GraphCollection, n_jobs: int = 1) -> tuple[PatternSource, Any]:
+        """Return a source that has the patterns of these graphs as well, and their occurrences.
+
+        Known patterns keep their number within their level.
+        """
+
+    @abstractmethod
+    def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> Any:
+        """Return the occurrences of patterns in new graphs."""
+
+    @abstractmethod
+    def count(self, found: Any) -> PatternHistograms:
+        """Return how often every graph contains every pattern, from its occurrences."""
+
+    @abstractmethod
+    def texts(self, patterns: Any) -> list[str]:
+        """Return the text forms of patterns."""
+
+    @abstractmethod
+    def shares_of_nodes(self, found: Any, patterns: SparseRows) -> sparse.csr_array:
+        """Return how the nodes of each graph share its patterns, shape (n_entries, n_nodes).
+
+        The entries are those of ``patterns``, known patterns by graph; ``found`` are the
+        occurrences in the same graphs. The row of an entry sums to one, over nodes of its graph.
+        """
+
+    def truncated(self, depth: int) -> PatternSource:
+        """Return the source without patterns beyond a depth."""
+        return self
+
+    @property
+    def n_levels(self) -> int:
+        return len(self.level_sizes)
+
+    @cached_property
+    def level_offsets(self) -> np.ndarray:
+        """Where the patterns of each level begin, and where the last ones end."""
+        return offsets_of(self.level_sizes)
+
+    @property
+    def n_patterns(self) -> int:
+        return int(self.level_offsets[-1])
+
+    @property
+    def level_depths(self) -> np.ndarray:
+        """Depth of each level, shape (n_levels,)."""
+        return np.arange(self.n_levels)
+
+    @property
+    def level_groups(self) -> np.ndarray:
+        """A number per level; levels with the same one have one weight together."""
+        return np.arange(self.n_levels)
+
+    @property
+    def level_shares(self) -> np.ndarray:
+        """What each level has of the weight of its group: an equal part, shape (n_levels,)."""
+        return 1.0 / np.bincount(self.level_groups)[self.level_groups]
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The levels in words."""
+        return tuple(f"{self.name}, level {level}" for level in range(self.n_levels))
+
+    @property
+    def parents(self) -> np.ndarray:
+        """The pattern that each one refines, or -1, shape (n_patterns,)."""
+        return np.full(self.n_patterns, -1, dtype=np.int64)
+
+    @property
+    def n_deviating(self) -> int:
+        """So many patterns, the first, may have weights of their own."""
+        return 0
+
+    def tree_names(self, patterns: np.ndarray) -> np.ndarray:
+        """Return the name of the view, or of the tree in it, of each pattern."""
+        return np.full(len(patterns), self.name, dtype=object)
+
+    def level_of(self, patterns: np.ndarray | int) -> np.ndarray:
+        """Return the level of each pattern."""
+        return np.searchsorted(self.level_offsets, patterns, side="right") - 1
+
+    @property
+    def pattern_depths(self) -> np.ndarray:
+        """Depth of each pattern, shape (n_patterns,)."""
+        return np.repeat(self.level_depths, self.level_sizes)
+
+    def unseen_sums(
+        self, found: Any, log_weights: np.ndarray, level_weights: np.ndarray
+    ) -> np.ndarray:
+        """Return the weighted sum of each graph's unseen patterns, shape (n_graphs,).
+
+        ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
+        """
+        return self.count(found).unseen @ level_weights
+
+
+def shares_of_sites(
+    patterns: SparseRows,
+    n_patterns: int,
+    node_offsets: np.ndarray,
+    numbers: np.ndarray,
+    nodes: np.ndarray,
+) -> sparse.csr_array:
+    """Return how nodes share patterns, from the patterns that are found at nodes.
+
+    ``numbers`` and ``nodes`` (n_sites,) are a pattern and a node that has a part in it, once for
+    each time; patterns that are not among the entries count for nothing.
+    """
+    owner = np.repeat(np.arange(len(patterns)), np.diff(patterns.offsets))
+    keys = owner * n_patterns + patterns.indices  # ascending
+    graph = np.searchsorted(node_offsets, nodes, side="right") - 1
+    wanted = graph * n_patterns + numbers
+    found = np.searchsorted(keys, wanted)
+    found = np.minimum(found, max(len(keys) - 1, 0))
+    known = (numbers >= 0) & (keys[found] == wanted) if len(keys) else np.zeros(len(nodes), bool)
+    shape = (len(keys), int(node_offsets[-1]))
+    times = np.ones(int(known.sum()))
+    table = sparse.csr_array((times, (found[known], nodes[known])), shape=shape)
+    table.data /= np.repeat(np.asarray(table.sum(axis=1)).ravel(), np.diff(table.indptr))
+    return table
