@@ -125,7 +125,7 @@ def _pipeline(data: Data, candidate: Candidate) -> Pipeline:
 def machine_against_svc(data: Data) -> tuple[str, bool]:
     """A path of costs on one kernel matrix, one core each."""
     kernel = tl.WLOptimalAssignment(
-        SVM_DEPTH, include_depth_zero=True, normalize="tanimoto", n_jobs=THREADS
+        SVM_DEPTH, edge_labels=False, normalize="tanimoto", n_jobs=THREADS
     ).fit_transform(data.graphs)
     codes = np.unique(data.y, return_inverse=True)[1]
 

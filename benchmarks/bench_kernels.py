@@ -34,7 +34,7 @@ def rows() -> Iterator[Row]:
 
 
 def wasserstein() -> tl.WassersteinWL:
-    return tl.WassersteinWL(depth=DEPTH, include_depth_zero=True, n_jobs=THREADS)
+    return tl.WassersteinWL(depth=DEPTH, edge_labels=False, n_jobs=THREADS)
 
 
 def _distance_time(graphs: tl.GraphCollection) -> float:
@@ -86,7 +86,7 @@ def against_grakel_like_for_like(graphs: tl.GraphCollection) -> tuple[str, bool]
     from grakel import WeisfeilerLehman
 
     tuples = as_grakel(graphs)
-    kernel = tl.WLSubtree(depth=DEPTH, include_depth_zero=True, n_jobs=1)
+    kernel = tl.WLSubtree(depth=DEPTH, edge_labels=False, n_jobs=1)
     kernel.fit_transform(tuples[:50])  # compile
     ours = min(processor_time(lambda: kernel.fit_transform(tuples)) for _ in range(5))
     theirs = processor_time(lambda: WeisfeilerLehman(n_iter=DEPTH).fit_transform(tuples))
@@ -114,7 +114,7 @@ def against_grakel_assignment(graphs: tl.GraphCollection) -> tuple[str, bool]:
     some_rows = once(lambda: rival.transform(tuples[:SAMPLED_GRAPHS]))
     n_pairs = len(graphs) * (len(graphs) + 1) / 2
     theirs = fitting + some_rows * n_pairs / (SAMPLED_GRAPHS * len(graphs))
-    kernel = tl.WLOptimalAssignment(depth=DEPTH, include_depth_zero=True, n_jobs=THREADS)
+    kernel = tl.WLOptimalAssignment(depth=DEPTH, edge_labels=False, n_jobs=THREADS)
     ours = best_times(lambda: kernel.fit_transform(graphs))[0]
     words = f"{theirs / ours:,.0f} × ({ours:.3f} s against {theirs:.0f} s, scaled from "
     return f"{words}{SAMPLED_GRAPHS} rows of {len(graphs)})", theirs / ours >= 500

@@ -40,7 +40,9 @@ def dense(
 
 
 def kernel_of(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:
-    return tl.RandomWalk(max_length, decay=DECAY, n_jobs=THREADS).fit_transform(graphs)
+    return tl.RandomWalk(max_length, decay=DECAY, edge_labels=False, n_jobs=THREADS).fit_transform(
+        graphs
+    )
 
 
 def by_sequences(graphs: tl.GraphCollection, max_length: int) -> np.ndarray:

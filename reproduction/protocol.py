@@ -10,6 +10,7 @@ and choices come from training graphs alone.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,7 @@ from reproduction.methods import (
     WL_METHODS,
     study_learner,
 )
+from treelens.errors import IgnoredDataWarning
 from treelens.estimators.walks import RandomWalk, ShortestPath
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
@@ -218,9 +220,15 @@ def _learner(settings: dict[str, Any], seed: int) -> Any:
 
 def fixed_kernels(data: DataSet, method: str) -> list[np.ndarray]:
     """Kernel matrices of all graphs, one per setting: fixed kernels do not depend on the fold."""
-    kind = RandomWalk if method.startswith("random_walk") else ShortestPath
+    walks = method.startswith("random_walk")
     graphs = without_labels(data.graphs) if method.endswith("_unlabelled") else data.graphs
-    return [kind(**settings).fit_transform(graphs) for settings in FIXED_METHODS[method][1]]
+    kinds = [
+        RandomWalk(**settings, edge_labels=False) if walks else ShortestPath(**settings)
+        for settings in FIXED_METHODS[method][1]
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredDataWarning)  # as in the paper: node labels only
+        return [kind.fit_transform(graphs) for kind in kinds]
 
 
 def without_labels(graphs: GraphCollection) -> GraphCollection:

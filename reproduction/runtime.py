@@ -239,7 +239,13 @@ def _classify(
     graphs: GraphCollection, y: np.ndarray, train: np.ndarray, test: np.ndarray, solver: str
 ) -> tuple[float, WassersteinWL]:
     learner = study_learner(RADIUS, random_state=0, **TASK_LEARNERS[solver])
-    kernel = WassersteinWL(TASK_DEPTH, gamma=TASK_GAMMA, weights=learner, include_depth_zero=False)
+    kernel = WassersteinWL(
+        TASK_DEPTH,
+        gamma=TASK_GAMMA,
+        weights=learner,
+        include_depth_zero=False,
+        edge_labels=False,
+    )
     machine = SVC(kernel="precomputed", C=TASK_C)
     machine.fit(kernel.fit_transform(graphs[train], y[train]), y[train])
     return float(machine.score(kernel.transform(graphs[test]), y[test])), kernel

@@ -1,6 +1,7 @@
 """Kernels as estimators: properties that hold for all graphs, and Weisfeiler-Lehman kernels."""
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +35,7 @@ NORMALIZE = [None, "cosine", "tanimoto"]
 VARIANTS: list[Any] = [
     *(kernel(2, normalize=how) for kernel in KERNELS for how in NORMALIZE),
     *(WassersteinWL(2, kernel=kernel) for kernel in ("laplacian", "wwl-linear")),
-    WLSubtree(2, include_depth_zero=True, edge_labels=True, normalize="tanimoto"),
+    WLSubtree(2, edge_labels=False, normalize="tanimoto"),
     WassersteinWL(0, include_depth_zero=True),
 ]
 WALKS: list[Any] = [
@@ -160,13 +161,26 @@ def test_kernels_are_optimal_transport_the_best_assignment_and_sums_over_nodes(
 @pytest.mark.parametrize("normalize", [None, "cosine"])
 def test_grakel_computes_the_same_times_the_number_of_depths(ours, theirs, normalize, mutag):
     train, new = mutag[0][:130], mutag[0][130:]
-    model = ours(3, include_depth_zero=True, normalize=normalize)
+    model = ours(3, edge_labels=False, normalize=normalize)
     other = theirs(n_iter=3, normalize=normalize is not None)
     scale = 4 if normalize is None else 1
     expected = other.fit_transform(as_grakel(train))
     np.testing.assert_allclose(scale * model.fit_transform(train), expected, rtol=1e-12)
     expected = other.transform(as_grakel(new))
     np.testing.assert_allclose(scale * model.transform(new), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, RandomWalk], ids=lambda kernel: kernel.__name__)
+def test_edge_labels_are_used_where_there_are_any(kernel, rng):
+    graphs = random_collection(rng, 20)
+    plain = replace(graphs, edge_codes=None, edge_alphabet=None)
+    gram = kernel().fit_transform(graphs)
+    np.testing.assert_array_equal(gram, kernel(edge_labels=True).fit_transform(graphs))
+    without = kernel(edge_labels=False).fit_transform(graphs)
+    np.testing.assert_array_equal(kernel().fit_transform(plain), without)
+    assert not np.allclose(gram, without)
+    with pytest.raises(GraphDataError, match="no edge labels"):
+        kernel().fit(graphs).transform(plain)
 
 
 @every_kernel

@@ -1,6 +1,8 @@
 """ShortestPath and RandomWalk by definition and against GraKeL; see also test_kernels.py."""
 
 import pickle
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from naive import paths as naive
 from strategies import random_collection
 from treelens import RandomWalk, ShortestPath
+from treelens.errors import IgnoredDataWarning
 from treelens.estimators import walks
 from treelens.patterns.paths import WalkVocabulary
 
@@ -35,6 +38,24 @@ def test_random_walk_is_the_series_on_product_graphs(rng, max_length, edge_label
     expected = naive.random_walk_kernel(graphs, graphs[:9], 0.03, max_length, edge_labels)
     assert close(kernel.transform(graphs), expected)
     assert close(kernel.fit_transform(graphs[:9]), expected[:9])
+
+
+def test_what_walks_and_paths_do_not_use_is_named(rng):
+    labelled = random_collection(rng, 6)
+    plain = replace(labelled, edge_codes=None, edge_alphabet=None)
+    numbers = rng.random((labelled.n_nodes, 1))
+    measured = replace(plain, node_attributes=numbers, attribute_names=("charge",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kernel in (ShortestPath(), RandomWalk()):
+            kernel.fit(plain)
+        RandomWalk().fit(labelled)
+    with pytest.warns(IgnoredDataWarning, match="ShortestPath does not use edge labels;"):
+        ShortestPath().fit(labelled)
+    for kernel in (ShortestPath(), RandomWalk()):
+        with pytest.warns(IgnoredDataWarning, match=r"not use node attributes \(charge\);") as told:
+            kernel.fit(measured)
+        assert told[0].filename == __file__
 
 
 def as_grakel(graphs):

@@ -1,5 +1,6 @@
 """Graphs of other libraries, each turned into the plain form."""
 
+import re
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,10 +54,33 @@ def test_networkx_directed_and_multigraphs_follow_the_rule() -> None:
     assert graphs.directed
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert as_graph_collection([multi], recipe=graphs.recipe).directed
-        as_graph_collection([directed, multi], directed=True)
+        single = nx.Graph(multi)
+        assert as_graph_collection([single], recipe=graphs.recipe).directed
+        as_graph_collection([directed, single], directed=True)
     assert graphs[0].edges == ((0, 1), (1, 0), (1, 2))
     assert graphs[1].edges == ((0, 1), (1, 0), (1, 2), (2, 1), (2, 2))  # both ways
+
+
+@pytest.mark.parametrize(
+    ("graph", "repeated"),
+    [
+        (nx.MultiGraph([(0, 1), (0, 1), (1, 2), (0, 1)]), "2 of 4 edges .* 0 - 1 of graph 1"),
+        (nx.MultiDiGraph([(0, 1), (1, 0), (2, 2), (2, 2)]), "1 of 4 edges .* 2 - 2 of graph 1"),
+        (nx.Graph([(0, 1), (1, 2), (2, 2)]), None),
+        (nx.DiGraph([(0, 1), (1, 0), (1, 2)]), None),
+    ],
+)
+def test_parallel_edges_are_counted(graph, repeated) -> None:
+    lonely = nx.empty_graph(1, create_using=type(graph))
+    for each in (graph, lonely):
+        nx.set_node_attributes(each, "a", "label")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        as_graph_collection([lonely, graph])
+    assert len(told) == (repeated is not None)
+    if repeated:
+        assert re.search(repeated, str(told[0].message))
+        assert told[0].category is IgnoredDataWarning
 
 
 @pytest.mark.filterwarnings("ignore::treelens.errors.IgnoredDataWarning")
@@ -212,12 +236,30 @@ def path_with(node=None, edge=None, kind=nx.Graph) -> nx.Graph:
 
 PAIRS = [(0, 1), (1, 2)]
 AAA = dict.fromkeys(range(3), "a")
+WEIGHTS = "edge data .'(edge_)?weight'"
 IGNORED = {
-    "weights": (path_with(edge={(0, 1): {"weight": 2}}), "weights"),
-    "weights geometric": (data(node_labels=[1, 1, 1], edge_weight=[1, 2.0, 1, 1]), "weights"),
-    "weights triples": (([(0, 1, 0.5), (1, 2, 1.0)], AAA), "weights"),
-    "weights of neighbours": (({0: {1: 3}, 1: {}, 2: {1: 1}}, AAA), "weights"),
-    "weights matrix": ((np.array([[0, 2], [2, 0]]), ["a", "b"]), "weights"),
+    "weights": (path_with(edge={(0, 1): {"weight": 2}}), WEIGHTS),
+    "weights geometric": (
+        data(node_labels=[1, 1, 1], edge_weight=[1, 2.0, 1, 1]),
+        WEIGHTS,
+    ),
+    "weights triples": (([(0, 1, 0.5), (1, 2, 1.0)], AAA), WEIGHTS),
+    "weights of neighbours": (({0: {1: 3}, 1: {}, 2: {1: 1}}, AAA), WEIGHTS),
+    "weights matrix": ((np.array([[0, 2], [2, 0]]), ["a", "b"]), WEIGHTS),
+    "other edge data": (path_with(edge={e: {"sign": e[0]} for e in PAIRS}), "edge data .'sign'"),
+    "types of edges": (
+        path_with(edge={e: {"type": f"t{e[0]}", "distance": 1.5} for e in PAIRS}),
+        r"edge data \('distance', 'type'\).*edge_attributes=\['distance'\], edge_label='type'",
+    ),
+    "text of nodes": (
+        path_with([{"name": n} for n in "abc"]),
+        "node data .'name'.*node_label='name'",
+    ),
+    "numbers geometric": (
+        data(node_labels=[1, 1, 1], z=np.arange(3), edge_type=np.array([0, 0, 1, 1])),
+        r"edge data \('edge_type'\); node data \('z'\)",
+    ),
+    "labels that others replace": (data(node_labels=[1, 1, 1], x=np.eye(3)), "node data .'x'"),
     "attribute of one": (path_with([{}, {"charge": 1.0}]), "'charge'"),
     "array": (path_with([{"x": np.array([0.5])}] * 3), "'x'"),
     "position geometric": (data(node_labels=[1, 1, 1], pos=np.zeros((3, 3))), "'pos'"),
@@ -241,6 +283,8 @@ USED = {
     "whole labels": path_with([{"label": 1.0}, {"label": 2.0}, {"label": 1.0}]),
     "no weights": ({0: dict.fromkeys([1]), 1: {}}, {0: "a", 1: "b"}),
     "geometric": data(node_labels=[1, 1, 1], edge_weight=None, pos=None),
+    "of graphs": data(x=np.eye(3), y=np.array([1, 2, 3]), scale=0.5, of_all=np.ones(7)),
+    "the same everywhere": path_with([{"kind": "atom"}] * 3),
 }
 
 

@@ -19,7 +19,12 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.kernels.weighted import exponential, l1_distance
-from treelens.patterns.forest import PatternExtractor, PatternForest, first_depth_of
+from treelens.patterns.forest import (
+    PatternExtractor,
+    PatternForest,
+    first_depth_of,
+    takes_edge_labels,
+)
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
 
 if TYPE_CHECKING:
@@ -119,8 +124,8 @@ class WLSubtree(GraphKernel):
         Largest pattern depth.
     include_depth_zero : bool, default=True
         Whether the node labels themselves count as patterns.
-    edge_labels : bool, default=False
-        Whether patterns include edge labels.
+    edge_labels : bool or "auto", default="auto"
+        Whether patterns include edge labels; ``"auto"``: where the training graphs have them.
     attributes : {"auto", "ignore"}, default="auto"
         Whether continuous attributes of nodes and edges, where there are any, are divided into
         cells that count as patterns.
@@ -151,7 +156,7 @@ class WLSubtree(GraphKernel):
         **GraphKernel._parameter_constraints,
         "depth": [Interval(Integral, 0, None, closed="left")],
         "include_depth_zero": ["boolean"],
-        "edge_labels": ["boolean"],
+        "edge_labels": ["boolean", StrOptions({"auto"})],
         "attributes": [StrOptions({"auto", "ignore"})],
         "weights": [StrOptions({"uniform"}), "array-like", HasMethods(["fit", "get_params"])],
     }
@@ -161,7 +166,7 @@ class WLSubtree(GraphKernel):
         depth: int = 3,
         *,
         include_depth_zero: bool = True,
-        edge_labels: bool = False,
+        edge_labels: bool | str = "auto",
         attributes: str = "auto",
         normalize: str | None = None,
         weights: Any = "uniform",
@@ -182,7 +187,7 @@ class WLSubtree(GraphKernel):
             self.depth,
             first_depth,
             self._kind,
-            edge_labels=self.edge_labels,
+            edge_labels=takes_edge_labels(self.edge_labels, graphs),
             attributes=self.attributes != "ignore",
             n_jobs=self._n_jobs(),
         )
@@ -307,7 +312,7 @@ class WassersteinWL(WLSubtree):
         gamma: float = 1.0,
         kernel: str = "wwl",
         include_depth_zero: bool = True,
-        edge_labels: bool = False,
+        edge_labels: bool | str = "auto",
         attributes: str = "auto",
         normalize: str | None = None,
         weights: Any = "uniform",

@@ -16,7 +16,7 @@ from treelens.estimators.base import FittedClassifier, view
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import PairwiseWeights
-from treelens.patterns.forest import first_depth_of
+from treelens.patterns.forest import first_depth_of, takes_edge_labels
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import model
 from treelens.svm.search import SCORES, BestParams, SearchResult, grid, radii_for
@@ -169,7 +169,6 @@ class GraphSVC(FittedClassifier):
         learner = clone(learner)
         if learner.get_params().get("random_state", seed) is None:
             learner.set_params(random_state=seed)
-        edges = self.edge_labels
         self.model_, self.learner_ = model.fit_chosen(
             graphs,
             classes,
@@ -177,7 +176,7 @@ class GraphSVC(FittedClassifier):
             candidates,
             learner=learner,
             first_depth=first_depth_of(min(depths), self.include_depth_zero),
-            edge_labels=graphs.edge_codes is not None if edges == "auto" else bool(edges),
+            edge_labels=takes_edge_labels(self.edge_labels, graphs),
             attributes=self.attributes == "auto",
             scoring=self.scoring,
             class_weight=self.class_weight,

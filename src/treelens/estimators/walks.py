@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,7 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from treelens._sklearn_compat import Interval, available_if
+from treelens._sklearn_compat import Interval, StrOptions, available_if
+from treelens.errors import IgnoredDataWarning
 from treelens.estimators.kernels import GraphKernel
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels._compiled import WalkedGraphs
@@ -20,6 +22,7 @@ from treelens.kernels.random_walk import (
     walk_kernel,
     walked_graphs,
 )
+from treelens.patterns.forest import takes_edge_labels
 from treelens.patterns.histograms import Features, PairFeatures
 from treelens.patterns.paths import (
     LabelCodes,
@@ -39,12 +42,31 @@ def _features(counts: PathCounts) -> Features:
     return Features(counts.pair_features(), counts.diagonal())
 
 
+def _warn_of_unused(kernel: str, graphs: GraphCollection, attributes_only: bool = False) -> None:
+    """Warn of what training graphs have, and a kernel does not compare."""
+    has = {
+        "edge labels": graphs.edge_codes is not None and not attributes_only,
+        f"node attributes ({', '.join(graphs.attribute_names)})": bool(graphs.attribute_names),
+        f"edge attributes ({', '.join(graphs.edge_attribute_names)})": bool(
+            graphs.edge_attribute_names
+        ),
+    }
+    if unused := [what for what, there in has.items() if there]:
+        warnings.warn(
+            f"{kernel} does not use {' and '.join(unused)}; WLSubtree, WLOptimalAssignment and "
+            "WassersteinWL do.",
+            IgnoredDataWarning,
+            stacklevel=4,
+        )
+
+
 class ShortestPath(GraphKernel):
     """Shortest-path kernel: dot products of counts of (label, label, distance) triples.
 
     A graph is described by the pairs of different nodes that some path joins: their labels and the
     number of edges of a shortest path (Borgwardt and Kriegel 2005). Of directed graphs, paths
-    follow the edges and pairs are ordered.
+    follow the edges and pairs are ordered. Edge labels and attributes are not used: there is a
+    warning where training graphs have them.
 
     Parameters
     ----------
@@ -89,6 +111,7 @@ class ShortestPath(GraphKernel):
         self.n_jobs = n_jobs
 
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+        _warn_of_unused(type(self).__name__, graphs)
         self.vocabulary_, counts = ShortestPathVocabulary.fit(graphs, self.ordered, self._n_jobs())
         return _features(counts)
 
@@ -116,7 +139,8 @@ class RandomWalk(GraphKernel):
     ``K(G, G') = sum_k decay^k sum_s count_G(s) count_G'(s)`` over the lengths ``k`` and the label
     sequences ``s`` met along walks of ``k`` steps (Gärtner, Flach and Wrobel 2003). The sum begins
     at ``k = 0``, the node labels. A walk may turn back, and a walk and its reverse are two walks;
-    in directed graphs, walks follow the edges.
+    in directed graphs, walks follow the edges. Attributes are not used: there is a warning where
+    training graphs have them.
 
     With a finite ``max_length`` the counts of label sequences are an explicit feature map, and any
     ``decay`` will do. ``max_length=None`` sums all lengths by solving a linear system for every
@@ -129,8 +153,8 @@ class RandomWalk(GraphKernel):
         Largest number of steps of a walk; None sums over all lengths.
     decay : float, default=0.1
         The ``lambda`` of the series: the weight of a walk relative to one a step shorter.
-    edge_labels : bool, default=False
-        Whether walks include edge labels.
+    edge_labels : bool or "auto", default="auto"
+        Whether walks include edge labels; ``"auto"``: where the training graphs have them.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
         Threads; -1 means all processors. The result does not depend on it.
@@ -152,7 +176,7 @@ class RandomWalk(GraphKernel):
         **GraphKernel._parameter_constraints,
         "max_length": [Interval(Integral, 0, None, closed="left"), None],
         "decay": [Interval(Real, 0, None, closed="neither")],
-        "edge_labels": ["boolean"],
+        "edge_labels": ["boolean", StrOptions({"auto"})],
     }
 
     def __init__(
@@ -160,7 +184,7 @@ class RandomWalk(GraphKernel):
         max_length: int | None = 4,
         *,
         decay: float = 0.1,
-        edge_labels: bool = False,
+        edge_labels: bool | str = "auto",
         normalize: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -171,7 +195,9 @@ class RandomWalk(GraphKernel):
         self.n_jobs = n_jobs
 
     def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
-        self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, self.edge_labels))
+        _warn_of_unused(type(self).__name__, graphs, attributes_only=True)
+        edge_labels = takes_edge_labels(self.edge_labels, graphs)
+        self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
         self._sequences: WalkVocabulary | None = None
         self._fitted_graphs = graphs  # their sequences may be named later
         walked, few = self._walked(graphs, codes)
@@ -195,7 +221,7 @@ class RandomWalk(GraphKernel):
         """Name the sequences of the training graphs; return how often each occurs."""
         assert self.max_length is not None  # else there are infinitely many
         self._sequences, counts = WalkVocabulary.fit(
-            self._fitted_graphs, self.max_length, self.decay, self.edge_labels
+            self._fitted_graphs, self.max_length, self.decay, self._labels.uses_edge_labels
         )
         return counts
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from treelens.errors import GraphDataError, NotGraphsError
-from treelens.graphs.build import join
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.foreign import (
     EXPECTED,
@@ -21,6 +20,7 @@ from treelens.graphs.foreign import (
     kind_of,
     read_file,
 )
+from treelens.graphs.plain import join
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 
@@ -78,7 +78,7 @@ def as_graph_collection(
     Notes
     -----
     If no graph has node labels, degrees serve as labels, with a warning; if only some have, that
-    is an error. A warning names edge weights and continuous attributes that are not used.
+    is an error. A warning names data of nodes and edges that is not used.
 
     Examples
     --------

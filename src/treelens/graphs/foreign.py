@@ -9,29 +9,23 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.errors import GraphDataError, NotGraphsError
-from treelens.graphs.build import (
-    PlainGraph,
-    about_directions,
-    count_one_way,
-    edge_array,
-    join,
-    to_array,
-)
+from treelens.graphs.build import about_directions, count_one_way, edge_array
 from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
+from treelens.graphs.geometric import from_geometric
 from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
+from treelens.graphs.plain import Joined, PlainGraph, join
 from treelens.graphs.recipe import GraphRecipe, common_recipe
 from treelens.graphs.tables import is_sdf, read_sdf
 
 _VALUE = "attribute"  # the name of values that were given as arrays
-Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far as graphs decide it
 
 
 # --- treelens, NetworkX, igraph --------------------------------------------------------------
@@ -95,96 +89,6 @@ def from_igraph(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
         )
         for graph in graphs
     ], asked
-
-
-# --- PyTorch Geometric ----------------------------------------------------------------------
-
-
-def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
-    """Labels are decoded over all graphs at once, by one rule for all of them."""
-    edges: list[np.ndarray] = []
-    sizes: list[Any] = []
-    for index, graph in enumerate(graphs):
-        transposed = to_array(graph.edge_index).T  # (n_edges, 2)
-        edges.append(edge_array(transposed, f"Graph {index}, edge_index transposed"))
-        sizes.append(getattr(graph, "num_nodes", None))
-        if not isinstance(sizes[-1], (int, np.integer)) or sizes[-1] < 0:
-            raise GraphDataError(f"Graph {index}: num_nodes is {sizes[-1]!r}; expected an integer.")
-    n_edges = [len(pairs) for pairs in edges]
-    columns, decided = [], dict[str, Any]()
-    for what, counts, usual_labels, usual in (
-        ("node", sizes, ("node_labels", "x"), ("x", "pos")),
-        ("edge", n_edges, ("edge_labels", "edge_attr"), ("edge_attr", "edge_weight")),
-    ):
-        wanted = getattr(asked, f"{what}_attributes")
-        if wanted == "all":
-            wanted = [x for x in usual if any(getattr(g, x, None) is not None for g in graphs)]
-            decided[f"{what}_attributes"] = wanted
-        named = getattr(asked, f"{what}_label")
-        labels = [x for x in usual_labels if x not in wanted] if named is None else [named]
-        columns.append(_geometric_columns(graphs, counts, labels, [*wanted, usual[1]], what))
-    if asked.directed is None:
-        listed = [count_one_way(pairs) for pairs in edges]
-        one_way, n_listed = (sum(column) for column in zip(*listed, strict=True))
-        decided["directed"] = one_way > 0
-        if 0 < one_way < n_listed:
-            first = next(k for k, (n, _) in enumerate(listed) if n)
-            place = f"edge_index (first of graph {first})"
-            warnings.warn(about_directions(place, one_way, n_listed, directed=True), stacklevel=4)
-    asked = replace(asked, **decided)
-    plain = [
-        PlainGraph(range(size), pairs, of_nodes, of_edges, None, bool(asked.directed))
-        for size, pairs, of_nodes, of_edges in zip(sizes, edges, *columns, strict=True)
-    ]
-    return plain, asked
-
-
-def _geometric_columns(
-    graphs: Sequence[Any],
-    counts: Sequence[int],
-    labels: list[str],
-    attributes: list[str],
-    what: str,
-) -> list[dict[Any, Any]]:
-    """Return some attributes of the graphs, and labels from the first of ``labels`` there is."""
-    labels = [x for x in labels if any(getattr(g, x, None) is not None for g in graphs)][:1]
-    found: list[dict[Any, Any]] = [{} for _ in graphs]
-    tables: dict[int, np.ndarray] = {}  # of labels
-    for i, graph in enumerate(graphs):
-        for name in dict.fromkeys([*labels, *attributes]):
-            value = getattr(graph, name, None)
-            if value is None or not counts[i]:
-                continue
-            table = to_array(value)
-            table = table[:, None] if table.ndim == 1 else table
-            if table.ndim != 2 or len(table) != counts[i] or table.dtype.kind not in "iufb":
-                raise GraphDataError(
-                    f"{name} of graph {i} has shape {table.shape}: expected {counts[i]} rows."
-                )
-            if name in labels:
-                tables[i] = table
-            else:
-                found[i][name] = table if table.shape[1] > 1 else table[:, 0]
-    if len({table.shape[1] for table in tables.values()}) > 1:
-        raise GraphDataError(f"{labels[0]} has not the same number of columns in all graphs.")
-    if tables:
-        decoded = iter(_decode(np.concatenate(list(tables.values())), labels[0], what))
-        for i in tables:
-            found[i][None] = list(islice(decoded, counts[i]))
-    return found
-
-
-def _decode(table: np.ndarray, attribute: str, what: str) -> list[Any]:
-    """One-hot rows become the position of the one; other whole numbers stay as they are."""
-    if table.shape[1] > 1 and ((table == 0) | (table == 1)).all() and (table.sum(1) == 1).all():
-        return table.argmax(axis=1).tolist()
-    if not (np.isfinite(table).all() and (table == np.round(table)).all()):
-        raise GraphDataError(
-            f"{attribute} has values that are not whole numbers, which cannot serve as labels. "
-            f"Use {what}_attributes=[{attribute!r}], or name labels by {what}_label=."
-        )
-    rows = table.astype(np.int64).tolist()
-    return [row[0] for row in rows] if table.shape[1] == 1 else [tuple(row) for row in rows]
 
 
 # --- GraKeL's graphs and tuples, adjacency matrices -------------------------------------------

@@ -504,6 +504,11 @@ def _sum_of_squares(histograms: PatternHistograms) -> np.ndarray:
     return np.bincount(histograms.graphs, weights=squares, minlength=histograms.n_graphs)
 
 
+def takes_edge_labels(asked: bool | str, graphs: GraphCollection) -> bool:
+    """Return whether patterns include edge labels; ``"auto"``: where the graphs have them."""
+    return graphs.edge_codes is not None if asked == "auto" else bool(asked)
+
+
 def first_depth_of(depth: int, include_depth_zero: bool) -> int:
     """Return the shallowest depth in use; raise an error when no depth is left."""
     if depth == 0 and not include_depth_zero:
