@@ -13,11 +13,12 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, dia_array
 from graphs.test_convert import (
     EDGE_LABELS,
     NODE_LABELS,
+    PATH_INDEX,
     FakeTensor,
     assert_is_path,
     data,
 )
-from treelens import as_graph_collection
+from treelens import GraphClassifier, as_graph_collection
 from treelens.errors import (
     DegreeLabelsWarning,
     GraphDataError,
@@ -361,3 +362,136 @@ def test_directions_that_are_not_unanimous_are_counted(graph, words, directed) -
         for settled in (True, False):
             assert as_graph_collection([even, graph], directed=settled).directed == settled
         assert as_graph_collection([even], recipe=graphs.recipe).directed == directed
+
+
+# --- batches, loaders and data sets of PyTorch Geometric ----------------------------------------
+
+
+class FakeBatch(SimpleNamespace):
+    """Graphs that were put together to one, as far as they are used."""
+
+    def __init__(self, graphs):
+        n = 3 * len(graphs)
+        super().__init__(edge_index=np.zeros((2, 0)), num_nodes=n, batch=np.arange(n) // 3)
+        self.graphs = graphs
+
+    def to_data_list(self):
+        if self.graphs is None:
+            raise RuntimeError("not created by from_data_list")
+        return self.graphs
+
+
+class FakeDataset:
+    """Items by number, and a method ``load`` that has nothing to do with blocks."""
+
+    def __init__(self, graphs):
+        self.graphs = graphs
+
+    def __len__(self):
+        return len(self.graphs)
+
+    def __getitem__(self, k):
+        return self.graphs[k]
+
+    def __getattr__(self, name):
+        if name == "edge_index":
+            return self.graphs[0].edge_index
+        raise AttributeError(name)
+
+    def load(self, path):
+        raise AssertionError
+
+
+class FakeSubset:
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self):
+        return len(self.indices)
+
+    def __getitem__(self, k):
+        return self.dataset[self.indices[k]]
+
+
+class SequentialSampler: ...
+
+
+class RandomSampler: ...
+
+
+class FakeLoader:
+    batch_sampler = None
+
+    def __init__(self, dataset, sampler=SequentialSampler, drop_last=False):
+        self.dataset, self.sampler, self.drop_last = dataset, sampler(), drop_last
+
+    def __iter__(self):
+        return iter([FakeBatch(list(self.dataset))])
+
+
+def three_graphs() -> list[SimpleNamespace]:
+    return [data(x=np.eye(3)[order]) for order in ([0, 1, 2], [1, 1, 2], [2, 2, 2])]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        FakeBatch,
+        lambda graphs: [FakeBatch(graphs[:2]), FakeBatch(graphs[2:])],
+        lambda graphs: iter([FakeBatch(graphs[:-1]), graphs[-1]]),
+        FakeDataset,
+        lambda graphs: FakeSubset(FakeDataset(graphs[::-1]), range(len(graphs))[::-1]),
+        lambda graphs: FakeLoader(FakeDataset(graphs)),
+        lambda graphs: FakeLoader(FakeSubset(graphs, range(len(graphs)))),
+    ],
+    ids=["batch", "batches", "mixed", "data set", "subset", "loader", "loader of a subset"],
+)
+def test_batches_are_taken_apart_and_data_sets_read(given) -> None:
+    graphs = three_graphs()
+    expected = as_graph_collection(graphs)
+    assert list(as_graph_collection(given(graphs))) == list(expected)
+    model = GraphClassifier(depth=1).fit(given(graphs * 4), [0, 1, 1] * 4)
+    assert model.predict(given(graphs)).shape == (3,)
+    one = as_graph_collection(FakeBatch(graphs[:1]))
+    assert len(one) == 1
+
+
+def test_what_changes_the_order_of_graphs_is_refused() -> None:
+    dataset = FakeDataset(three_graphs())
+    for loader in (FakeLoader(dataset, RandomSampler), FakeLoader(dataset, drop_last=True)):
+        with pytest.raises(GraphDataError, match=r"shuffles graphs .*loader\.dataset"):
+            as_graph_collection(loader)
+        with pytest.raises(GraphDataError, match="shuffles"):
+            GraphClassifier().fit(loader, [0, 1, 1])
+    lost = FakeBatch(three_graphs())
+    lost.graphs = None
+    with pytest.raises(GraphDataError, match=r"Item 1 is a batch .*\(not created by"):
+        as_graph_collection([dataset[0], lost])
+    by_hand = data(x=np.eye(3), batch=np.array([0, 0, 1]))
+    with pytest.raises(GraphDataError, match="Item 0 is a batch of several graphs"):
+        as_graph_collection([by_hand])
+
+
+def test_the_classes_of_the_library_itself() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch Geometric")
+    geometric = pytest.importorskip("torch_geometric", reason="needs PyTorch Geometric")
+    graphs = [
+        geometric.data.Data(x=torch.as_tensor(g.x), edge_index=torch.tensor(PATH_INDEX.values))
+        for g in three_graphs()
+    ]
+
+    class Dataset(geometric.data.InMemoryDataset):
+        def __init__(self):
+            super().__init__(None)
+            self.data, self.slices = self.collate(graphs)
+
+    dataset = Dataset()
+    loader, batch = geometric.loader.DataLoader, geometric.data.Batch.from_data_list(graphs)
+    expected = list(as_graph_collection(graphs))
+    subset = torch.utils.data.Subset(dataset, range(3))
+    for given in (batch, [batch], dataset, subset, loader(dataset, 2), loader(subset, 2)):
+        assert list(as_graph_collection(given)) == expected
+    with pytest.raises(GraphDataError, match="shuffles"):
+        as_graph_collection(loader(dataset, 2, shuffle=True))
+    with pytest.raises(GraphDataError, match="batch of several"):
+        as_graph_collection(geometric.data.Batch(batch=torch.tensor([0, 1]), **graphs[0].to_dict()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from treelens.graphs.foreign import (
     kind_of,
     read_file,
 )
+from treelens.graphs.geometric import is_dataset, items_of, taken_apart
 from treelens.graphs.plain import join
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 
@@ -45,7 +47,8 @@ def as_graph_collection(
         - *PyTorch Geometric* ``Data``: node labels are ``node_labels``, else ``x``; edge labels
           are ``edge_labels``, else ``edge_attr``. One-hot rows become the position of the one;
           other whole numbers stay, as tuples where there are several columns; other numbers are
-          an error;
+          an error. Batches are taken apart; data sets, parts of them and loaders in their order
+          are read as lists;
         - *RDKit* molecules and *SMILES* strings: elements and bond types;
         - *GraKeL* graphs, or ``(edges, node_labels, edge_labels)`` with edges as pairs, triples,
           a dict or an adjacency matrix; nodes that only the labels name are kept;
@@ -156,6 +159,10 @@ def _listed(graphs: Any) -> list[Any]:
     """Return an iterable of graphs as a list; anything else is an error."""
     if isinstance(graphs, list) and graphs and all(map(is_matrix, graphs)):
         return graphs  # two or three of them are no GraKeL tuple
+    if is_dataset(graphs):
+        graphs = items_of(graphs)
+    elif (parts := taken_apart(graphs, 0)) and parts[0] is not graphs:
+        graphs = parts
     if (single := kind_of(graphs)) is not None:
         file = " Files are read by treelens.read_smiles, read_table and load."
         raise NotGraphsError(
@@ -177,12 +184,14 @@ def _listed(graphs: Any) -> list[Any]:
     items = graphs.tolist() if isinstance(graphs, np.ndarray) else list(graphs)
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
-    return items
+    return list(chain.from_iterable(map(taken_apart, items, count())))
 
 
 def holds_blocks(given: Any) -> bool:
     """Whether this is an iterable of blocks, not of graphs."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
+        return False
+    if is_dataset(given):
         return False
     if kind_of(given) is not None:  # a graph by itself: some can be iterated over
         return False

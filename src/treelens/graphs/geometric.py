@@ -1,9 +1,9 @@
-"""Graphs of PyTorch Geometric as plain graphs; the library itself is not imported."""
+"""Graphs, batches and data sets of PyTorch Geometric; the library itself is not imported."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -17,6 +17,50 @@ from treelens.graphs.recipe import GraphRecipe
 
 # What is no column of nodes or edges, even where it has a value for each; targets are of graphs.
 _NEVER_COLUMNS = ("edge_index", "y", "label", "batch", "ptr", "num_nodes")
+
+
+# --- batches, loaders and data sets as lists ------------------------------------------------------
+
+
+def is_dataset(graphs: Any) -> bool:
+    """Whether this is a data set, or a part of one, with items by number, or a loader of one."""
+    if hasattr(graphs, "dataset") and hasattr(graphs, "batch_sampler"):
+        return True
+    by_number = hasattr(type(graphs), "__getitem__") and hasattr(type(graphs), "__len__")
+    known = isinstance(graphs, (list, tuple, str, bytes, Mapping, np.ndarray))
+    return by_number and not known and (hasattr(graphs, "load") or not isinstance(graphs, Iterable))
+
+
+def items_of(dataset: Any) -> list[Any]:
+    """Return the graphs of a data set; of a loader those of its data set, if it keeps their order.
+
+    Targets belong to graphs by their position, which a loader that shuffles would change.
+    """
+    if hasattr(dataset, "batch_sampler"):
+        sampler = type(getattr(dataset, "sampler", None)).__name__
+        if sampler != "SequentialSampler" or getattr(dataset, "drop_last", False):
+            raise GraphDataError(
+                f"This {type(dataset).__name__} shuffles graphs or leaves some out, and targets "
+                "are given by position. Pass its data set (loader.dataset)."
+            )
+        return items_of(dataset.dataset)
+    return [dataset[k] for k in range(len(dataset))]
+
+
+def taken_apart(item: Any, position: int) -> list[Any]:
+    """Return the graphs of a batch; anything else as a list with one item."""
+    if getattr(item, "batch", None) is None or not hasattr(item, "edge_index"):
+        return [item]
+    try:
+        return list(item.to_data_list())
+    except (AttributeError, RuntimeError) as error:  # of a batch that was put together by hand
+        raise GraphDataError(
+            f"Item {position} is a batch of several graphs, and cannot be taken apart ({error}). "
+            "Pass a list of graphs, or a batch of Batch.from_data_list."
+        ) from error
+
+
+# --- as plain graphs ------------------------------------------------------------------------------
 
 
 def from_geometric(graphs: Sequence[Any], asked: GraphRecipe) -> Joined:
