@@ -27,6 +27,12 @@ def test_as_many_threads_work_at_a_time_as_were_asked_for(n_items: int, n_jobs: 
     in_threads(lambda k: together.wait(), range(n_items), n_jobs)
 
 
+@pytest.mark.parametrize("learner", [treelens.GraphRegressor, treelens.GraphSVC])
+def test_no_threads_are_no_number_of_threads(learner) -> None:
+    with pytest.raises(ValueError, match="n_jobs=0 is no number of threads"):
+        learner(depth=1, n_jobs=0).fit(["C", "CC", "CO", "CCO"] * 5, [0, 1] * 10)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_an_error_in_a_thread_is_an_error_here(n_jobs: int) -> None:
     with pytest.raises(ZeroDivisionError):

@@ -206,6 +206,13 @@ def test_what_targets_hold_is_not_given_twice(name, known):
         ({"sample_weight": [1.0]}, "one per graph"),
         ({"transform": "square"}, "transform must be one of none, log10, ln"),
         ({"noise": [0.1, 0.1], "sample_weight": [1.0, 1.0]}, "not both"),
+        ({"limits": np.array(["=", {}], dtype=object)}, r"got \{\} at position 1"),
+        ({"noise": [0.1, 1e200]}, r"from 0 to 1e\+100, but graph 1 has 1e\+200"),
+        ({"noise": np.ones((2, 2))}, "graph 0 has array"),
+        ({"noise": [0.1, np.ones(3)]}, "graph 1 has array"),
+        ({"sample_weight": ["a", "b"]}, "sample_weight must be 2 numbers"),
+        ({"sample_weight": [1e308, 1e308]}, r"at most 1e\+100"),
+        ({"transform": np.array(["ln", "ln"])}, "transform must be one of"),
     ],
 )
 def test_what_cannot_be_known_of_values(given, words):
@@ -359,6 +366,14 @@ def test_numbers_of_any_kind_become_floats() -> None:
 def test_what_are_no_numbers_to_learn(y, message) -> None:
     with pytest.raises(ValueError, match=message):
         Targets.of(y, 2).numbers()
+
+
+@pytest.mark.parametrize("y", [[1e154, 2e154], [1e300, -1e300], [0.0, -2e100]])
+def test_numbers_whose_squares_overflow_are_refused_by_their_place(y) -> None:
+    place = int(np.argmax(np.abs(y) > 1e100))
+    with pytest.raises(GraphDataError, match=f"at position {place}.*in a larger unit"):
+        tl.GraphRegressor(**SETTINGS).fit(["C", "CC"], y)
+    assert np.isfinite(Targets(np.abs(y) + 1.0, transform="ln").learned()).all()
 
 
 @pytest.mark.parametrize(

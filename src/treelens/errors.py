@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
@@ -47,27 +46,38 @@ class DamagedFileWarning(UserWarning):
     """A file has something that its format allows, but hardly any file has unless it is damaged."""
 
 
-def check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+def check_choice(parameter: str, value: object, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ValueError(f"{parameter} must be one of {known}; got {value!r}.")
+        raise ValueError(f"{parameter} must be one of {known}; got {value!r:.80}.")
 
 
 def check_truth(parameter: str, value: object) -> None:
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{parameter} must be True or False; got {value!r}.")
+        raise ValueError(f"{parameter} must be True or False; got {value!r:.80}.")
+
+
+def check_names(several: bool = False, **named: object) -> None:
+    """Raise ``ValueError`` unless parameters are texts or None; ``several``: or lists of texts."""
+    for parameter, value in named.items():
+        texts = value if several and isinstance(value, (list, tuple)) else [value]
+        if value is not None and not all(isinstance(text, str) for text in texts):
+            what = "the names of columns, in a list" if several else "a name, as text"
+            raise ValueError(f"{parameter} must be {what}; got {value!r:.80}.")
 
 
 def check_whole(parameter: str, value: object, least: int) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{parameter} must be a whole number from {least} on; got {value!r}.")
+        raise ValueError(f"{parameter} must be a whole number from {least} on; got {value!r:.80}.")
 
 
 def check_number(parameter: str, value: object, least: float, most: float) -> None:
     """Raise ``ValueError`` unless ``value`` is a number in this range, which NaN never is."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
     if not least <= number <= most:
-        raise ValueError(f"{parameter} must be a number from {least:g} to {most:g}; got {value!r}.")
+        raise ValueError(
+            f"{parameter} must be a number from {least:g} to {most:g}; got {value!r:.80}."
+        )
 
 
 def first_few(texts: Sequence[str], n: int = 5, separator: str = ", ") -> str:

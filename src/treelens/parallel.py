@@ -18,6 +18,17 @@ from typing import Any
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 
+def thread_count(n_jobs: int | None) -> int:
+    """Return how many threads ``n_jobs`` asks for, as in scikit-learn."""
+    from joblib import effective_n_jobs  # and with it numpy, for which a help text need not wait
+
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs=0 is no number of threads: give 1 or more, or -1 for all there are."
+        )
+    return effective_n_jobs(n_jobs)
+
+
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
     """``work(item)`` for every item, in their order."""
     items = list(items)
@@ -56,7 +67,7 @@ def in_processes(work: Callable[..., Any], calls: Iterable[Any], n_jobs: int) ->
     if "backend_kwargs" in inspect.signature(Parallel).parameters:  # from joblib 1.5 on
         # so that also a process that waits for its first call ends
         settings |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
-    parallel = Parallel(n_jobs, "loky", **settings)
+    parallel = Parallel(thread_count(n_jobs), "loky", **settings)
     yield from parallel(delayed(_worked)(os.getpid(), work, given) for given in calls)
 
 

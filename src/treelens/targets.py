@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.array_checks import LARGEST
 from treelens.errors import GraphDataError
 
 _SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
@@ -63,11 +64,11 @@ TRANSFORMS = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln",
 
 def transform_named(name: str | None) -> Transform | None:
     """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
-    if name is None or name == "none":
+    if name is None or (isinstance(name, str) and name == "none"):
         return None
     if not isinstance(name, str) or name not in TRANSFORMS:
         known = ", ".join(TRANSFORMS)
-        raise ValueError(f"transform must be one of none, {known}; got {name!r}.")
+        raise ValueError(f"transform must be one of none, {known}; got {name!r:.80}.")
     return TRANSFORMS[name]
 
 
@@ -266,9 +267,15 @@ class Targets:
     def numbers_on(self, scale: Transform | None) -> np.ndarray:
         """Return numbers on a scale, such as that of a model; None is their own."""
         numbers = self.numbers()
-        if scale is None:
-            return numbers
-        return scale.checked(numbers, lambda k: f"the value of graph {k}")
+        if scale is not None:
+            numbers = scale.checked(numbers, lambda k: f"the value of graph {k}")
+        large = np.flatnonzero(np.abs(numbers) > LARGEST)
+        if len(large):
+            raise GraphDataError(
+                f"y holds {numbers[large[0]]:g}, at position {large[0]}, and numbers up to "
+                f"{LARGEST:g} can be learned: correct it, or give y in a larger unit."
+            )
+        return numbers
 
     def learned_noise(self) -> np.ndarray | None:
         """Return standard deviations on the scale that is learned; of unknown ones the median."""
@@ -383,12 +390,12 @@ def limit_signs(limits: Any, n_graphs: int) -> np.ndarray | None:
     given = np.asarray(limits)
     if given.shape != (n_graphs,):
         raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
-    signs = [_SIGNS.get(x) for x in given.tolist()]
+    signs = [_SIGNS.get(x) if isinstance(x, (str, int, float)) else None for x in given.tolist()]
     if None in signs:
         wrong = signs.index(None)
         raise ValueError(
             "limits must be '<' (-1), '=' (0) or '>' (1) for each graph; got "
-            f"{given.tolist()[wrong]!r} at position {wrong}."
+            f"{given.tolist()[wrong]!r:.80} at position {wrong}."
         )
     return np.array(signs, dtype=np.int64) if any(signs) else None
 
@@ -397,16 +404,16 @@ def standard_deviations(
     noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format
 ) -> np.ndarray:
     """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
-    if np.ndim(noise) == 0:
+    if isinstance(noise, str) or not np.iterable(noise):
         raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {noise!r:.40}.")
     given = list(noise)
-    values = np.array([np.nan if is_nothing(x) or x == "" else as_number(x) for x in given])
+    values = np.array([np.nan if is_nothing(x) else as_number(x) for x in given])
     for position, value in enumerate(given):
-        unknown = is_nothing(value) or value == ""
-        if not unknown and not 0.0 <= values[position] < np.inf:
+        unknown = is_nothing(value) or (isinstance(value, str) and value == "")
+        if not unknown and not 0.0 <= values[position] <= LARGEST:
             raise GraphDataError(
-                f"noise: a standard deviation is a number, 0 or more, but {place(position)} has "
-                f"{value!r:.40}. Correct it, or leave it empty."
+                f"noise: a standard deviation is a number from 0 to {LARGEST:g}, but "
+                f"{place(position)} has {value!r:.40}. Correct it, or leave it empty."
             )
     if len(values) != n_graphs:
         raise GraphDataError(f"noise: give {n_graphs} standard deviations; got {len(values)}.")
@@ -415,16 +422,23 @@ def standard_deviations(
 
 def _positive_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
     """Return sample weights (n_graphs,) as floats above 0."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"sample_weight must be {n_graphs} numbers, one for each graph; got "
+            f"{sample_weight!r:.80}."
+        ) from error
     if weights.ndim == 0:
         weights = np.full(n_graphs, float(weights))
     if weights.shape != (n_graphs,):
         raise ValueError(
             f"sample_weight has the shape {weights.shape}, expected ({n_graphs},): one per graph."
         )
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
+    if not ((weights > 0) & (weights <= LARGEST)).all():
         raise ValueError(
-            "sample_weight must be finite and above 0 everywhere: drop graphs of no weight."
+            f"sample_weight must be above 0 and at most {LARGEST:g} everywhere: drop graphs of no "
+            "weight."
         )
     return weights
 
@@ -444,6 +458,8 @@ def is_nothing(value: Any) -> bool:
     if value is None:
         return True
     differs = value != value
+    if np.ndim(differs):  # an array stands for something
+        return False
     return differs is value or bool(differs)  # NA compared with anything is NA
 
 
@@ -458,7 +474,7 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
         return None
     if len(wrong) == len(y) and any(isinstance(v, str) and v.strip() for v in values):
         raise GraphDataError("The values of y are not numbers: for classes, use GraphClassifier.")
-    return int(wrong[0]), f"y holds {values[wrong[0]]!r}, which is no number"
+    return int(wrong[0]), f"y holds {values[wrong[0]]!r:.80}, which is no number"
 
 
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
@@ -489,7 +505,7 @@ def check_class_labels(y: np.ndarray) -> None:
         )
     try:
         np.unique(y)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise GraphDataError(f"The classes in y cannot be sorted: {error}.") from error
 
 

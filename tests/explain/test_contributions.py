@@ -179,7 +179,7 @@ def test_neighbors_are_the_most_similar_training_graphs(training, fit_model):
     total = every.neighbors["contribution"].sum() + model.expansion.intercepts[0]
     assert total == pytest.approx(every.decision, abs=1e-9)
     assert len(explain(model, new, n_neighbors=0).neighbors) == 0
-    with pytest.raises(ValueError, match="0 or more, got -1"):
+    with pytest.raises(ValueError, match="from 0 on; got -1"):
         explain(model, new, n_neighbors=-1)
 
 

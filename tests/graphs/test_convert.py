@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from treelens import Graph, as_graph_collection
+from treelens import Graph, WLSubtree, as_graph_collection
 from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.convert import as_single_graph
 from treelens.targets import positive_code
@@ -191,6 +191,50 @@ def test_what_is_not_a_list_of_graphs(thing, words) -> None:
     with pytest.raises(NotGraphsError, match=words) as caught:
         as_graph_collection(thing)
     assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("directed", np.array([True, False])),
+        ("directed", "yes"),
+        ("recipe", {"atom_label": "element"}),
+        ("recipe", np.array([1])),
+    ],
+)
+def test_parameters_that_are_something_else_are_named(parameter, value) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"{parameter} must be .*got"):
+        as_graph_collection([labelled_path()], **{parameter: value})
+
+
+class Grumpy:
+    """A label that can be compared with its own kind at most."""
+
+    def __init__(self, word: str, with_others: bool = False) -> None:
+        self.word, self.with_others = word, with_others
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        if self.with_others and isinstance(other, Grumpy):
+            return self.word == other.word
+        raise LookupError("no")
+
+
+def test_labels_that_cannot_be_compared_are_said_to_be_so() -> None:
+    def graphs(*labels):
+        return [([(0, 1)], dict(enumerate(labels)))]
+
+    with pytest.raises(GraphDataError, match="types Grumpy, str cannot be compared"):
+        as_graph_collection(graphs("a", Grumpy("b")))
+    with pytest.raises(GraphDataError, match="types Grumpy, int cannot be compared"):
+        as_graph_collection(graphs(1, Grumpy("b", with_others=True)))  # of equal hashes
+    known = as_graph_collection(graphs(Grumpy("a", True), Grumpy("b", True)))
+    assert len(known.node_alphabet) == 2
+    kernel = WLSubtree(1).fit(known)
+    with pytest.raises(GraphDataError, match="cannot be compared"):
+        kernel.transform(as_graph_collection(graphs(1, 2)))
 
 
 def test_zero_graphs_and_one_at_a_time(mutag) -> None:

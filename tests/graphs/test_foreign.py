@@ -123,6 +123,9 @@ def test_grakel_nodes_that_only_the_labels_name_are_kept() -> None:
             (({0: strange, 1: [0]}, {0: "a", 1: "b"}), "of graph 1 has no label")
             for strange in ([7], [(1, 1)], [1, (0, 1)])
         ),
+        (({1: None}, None), "Graph 1: node 1 has None for neighbours"),
+        (({1: [2], 2: 5}, {1: "a", 2: "b"}), "Graph 1: node 2 has 5 for neighbours"),
+        (([None], {1: "a"}), "Graph 1: None is no edge"),
         ((PATH_MATRIX, ["a", "b"]), "Node 2 of graph 1 has no label"),
         ((PATH_MATRIX, list("abcd")), "Graph 1: node 3 has a label"),
     ],

@@ -159,6 +159,17 @@ def test_the_target_is_found_by_its_name(columns, expected, tmp_path):
         ({"target": "label", "transform": "log10"}, "should hold numbers"),
         ({"target": "label", "transform": "log2"}, "transform must be one of"),
         ({"target": "label", "descriptors": "mine"}, "descriptors must be"),
+        *(
+            ({"target": "label", name: value}, f"{name} must be .*; got")
+            for name in ("smiles", "target", "qualifier", "noise", "unit", "names", "covariates")
+            for value in (np.array(["label", "number"]), 5, object(), {"label": 1})
+        ),
+        ({"names": ["number", 5]}, "names must be"),
+        ({"target": "label", "task": np.array(["auto", "auto"])}, "task must be one of"),
+        ({"hydrogens": np.array([True, False])}, "hydrogens must be True or False"),
+        ({"bond_label": np.array(["order"])}, "bond_label must be one of"),
+        ({"standardize": 5}, "standardize must be"),
+        ({"atom_attributes": [["tpsa"]]}, "atom_attributes must be"),
     ],
 )
 def test_what_cannot_be_asked_for(asked, words, tmp_path):

@@ -53,6 +53,7 @@ _SAME_NAME = (
 _PARAMETERS = {
     "names": "--id",
     "max_invalid": "--max-invalid",
+    "n_jobs": "--jobs",
     "unit_column": "--unit-column",
     "on_missing": "--missing",
     **{name: f"--{name}" for name in _SAME_NAME},

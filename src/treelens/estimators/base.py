@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
@@ -30,6 +29,7 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
 from treelens.pairwise.learn import PairwiseWeights
+from treelens.parallel import thread_count
 from treelens.targets import Targets, Transform
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class GraphEstimator(BaseEstimator):
 
     def _n_jobs(self) -> int:
         """Threads to use: no more than four for each processor."""
-        return min(effective_n_jobs(self.n_jobs), 4 * (os.cpu_count() or 1))
+        return min(thread_count(self.n_jobs), 4 * (os.cpu_count() or 1))
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Return graphs that are read as the training graphs were."""

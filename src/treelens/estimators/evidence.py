@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
-from treelens.errors import GraphDataError, check_choice
+from treelens.errors import GraphDataError, check_choice, check_whole
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
 from treelens.evaluation.splits import murcko_scaffolds
@@ -329,6 +329,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         >>> model.sample_y(graphs[:3], n_samples=100).shape
         (3, 100)
         """
+        check_whole("n_samples", n_samples, 1)
         mean, cov = self._joint(self._beside(X, covariates), include_noise)
         values, vectors = np.linalg.eigh(cov)  # a factor even where rounding leaves it singular
         normal = check_random_state(random_state).standard_normal((len(mean), n_samples))

@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
+from treelens.errors import check_whole
 from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
@@ -472,8 +473,7 @@ class GaussianProcessEstimator(FittedEstimator):
             ``value``, the measured value in the units of the table, or the class. Where some
             training values are limits, ``limit``: ``">"``, ``"<"`` or empty.
         """
-        if n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be 1 or more, got {n_neighbors}.")
+        check_whole("n_neighbors", n_neighbors, 1)
         graphs, n_jobs = self._new_graphs(X), self._n_jobs()
         model, training = self.model_, self._fitted_model.training
         trained = model.training_graphs.patterns

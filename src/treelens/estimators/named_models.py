@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
+from treelens.errors import check_choice
 from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import expected_error
@@ -34,7 +35,8 @@ def prediction_table(
     model: Any, graphs: GraphCollection, intervals: str | None = None
 ) -> pd.DataFrame:
     """Return predictions, named by the graphs; by default with the intervals set for the model."""
-    intervals = intervals or getattr(model, "_intervals", "posterior")
+    intervals = getattr(model, "_intervals", "posterior") if intervals is None else intervals
+    check_choice("intervals", intervals, ("posterior", "scaffold"))
     if intervals != "posterior" and not is_regressor(model):
         raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
     has_domain = isinstance(model.model_, FittedGP)

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from treelens.errors import check_whole
 from treelens.explain.effects import (
     PartEffects,
     effects_of_graphs,
@@ -283,8 +284,7 @@ def explain(
     The graph is ``graphs[index]``; ``found`` are the predictions of all, if at hand. For
     ``class_label`` and ``n_neighbors`` see :meth:`treelens.GraphRegressor.explain`.
     """
-    if n_neighbors < 0:
-        raise ValueError(f"n_neighbors must be 0 or more, got {n_neighbors}.")
+    check_whole("n_neighbors", n_neighbors, 0)
     expansion, training = model.expansion, model.training
     assert training is not None
     found = model.decide(graphs) if found is None else found

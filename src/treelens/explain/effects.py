@@ -264,10 +264,11 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
     if class_label is None and (code := positive_code(classes)) is not None:
         class_label = classes[code]
     if class_label is not None:
-        codes = np.flatnonzero(classes == class_label)
+        codes = np.flatnonzero(classes == class_label) if np.ndim(class_label) == 0 else codes[:0]
         if not len(codes):
             raise ValueError(
-                f"class_label must be one of the classes {classes.tolist()}, got {class_label!r}."
+                f"class_label must be one of the classes {classes.tolist()}, got "
+                f"{class_label!r:.80}."
             )
     if len(classes) == 2:
         return [(0, 1.0 if codes[0] == 1 else -1.0, None)]

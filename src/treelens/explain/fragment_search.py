@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from treelens.errors import check_whole
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.source import PatternSource
@@ -73,6 +74,8 @@ def search_fragments(
     explained: ExplainedGraphs, n_fragments: int, min_support: int
 ) -> list[Fragment]:
     """Take the strongest pattern of enough support, subtract what it explains, and so on."""
+    check_whole("n_fragments", n_fragments, 0)
+    check_whole("min_support", min_support, 1)
     # Fragments in 95 % or more of the graphs are subtracted, but not returned.
     if not explained.forest.depth:
         return _effects_of_labels(explained, min_support)[:n_fragments]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.errors import GraphDataError, first_few
+from treelens.errors import GraphDataError, check_names, first_few
 
 
 def quiet() -> Any:
@@ -257,6 +257,7 @@ def _atom_numbers(molecule: Any, name: str) -> dict[str, Any]:
 
 def checked_attributes(wanted: AtomAttributes | None) -> tuple[str, ...]:
     """Return the names in ``atom_attributes``; an unknown one is a ``ValueError``."""
+    check_names(several=True, atom_attributes=wanted)
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted or ())  # type: ignore[arg-type]
     if not set(names) <= set(ATOM_ATTRIBUTES) or len(set(names)) < len(names):
         known = ", ".join(map(repr, ATOM_ATTRIBUTES))
@@ -317,7 +318,8 @@ def checked_steps(standardize: bool | str | Iterable[str]) -> tuple[str, ...]:
     """Return the steps in their order: none, all for True, or those named."""
     if isinstance(standardize, bool):
         return STEPS if standardize else ()
-    given = [standardize] if isinstance(standardize, str) else list(standardize)
+    several = isinstance(standardize, Iterable) and not isinstance(standardize, str)
+    given = list(standardize) if several else [standardize]  # type: ignore[arg-type]
     unknown = [step for step in given if step not in STEPS]
     if unknown:
         raise ValueError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
@@ -435,17 +435,34 @@ def encode_labels(
         values, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int32), tuple(values.tolist())
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    bad = next((i for i, label in enumerate(labels) if not _is_label(label)), None)
-    if bad is not None:
+    with _comparing(labels):
+        bad = next((i for i, label in enumerate(labels) if not _is_label(label)), None)
+        if bad is not None:
+            raise GraphDataError(
+                f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: "
+                "labels must be hashable, and not missing. Turn lists into tuples, None into "
+                "'unknown'."
+            )
+        alphabet = list(dict.fromkeys(labels))
+        with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
+            alphabet = sorted(alphabet)
+        code_of = {label: code for code, label in enumerate(alphabet)}
+        return np.array([code_of[label] for label in labels], dtype=np.int32), tuple(alphabet)
+
+
+@contextmanager
+def _comparing(labels: Iterable[Any]) -> Iterator[None]:
+    """Say so where labels of a class of the user's cannot be compared or hashed."""
+    try:
+        yield
+    except GraphDataError:
+        raise
+    except Exception as error:
+        kinds = sorted({type(label).__name__ for label in labels})
         raise GraphDataError(
-            f"{place(bad)} is {labels[bad]!r:.80}, of type {type(labels[bad]).__name__}: labels "
-            "must be hashable, and not missing. Turn lists into tuples, None into 'unknown'."
-        )
-    alphabet = list(dict.fromkeys(labels))
-    with suppress(TypeError):  # labels of mixed kinds keep their order of appearance
-        alphabet = sorted(alphabet)
-    code_of = {label: code for code, label in enumerate(alphabet)}
-    return np.array([code_of[label] for label in labels], dtype=np.int32), tuple(alphabet)
+            f"Labels of the types {', '.join(kinds)} cannot be compared with each other "
+            f"({type(error).__name__}: {error!s:.80}). Turn them into texts or numbers."
+        ) from error
 
 
 def _is_label(value: Any) -> bool:
@@ -460,10 +477,11 @@ def translate_codes(
     codes: np.ndarray, alphabet: tuple[Any, ...], reference: tuple[Any, ...]
 ) -> np.ndarray:
     """Translate codes of one alphabet into codes of another; unknown labels become -1."""
-    if alphabet == reference:
-        return codes
-    position = {label: code for code, label in enumerate(reference)}
-    table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
+    with _comparing((*alphabet, *reference)):
+        if alphabet == reference:
+            return codes
+        position = {label: code for code, label in enumerate(reference)}
+        table = np.array([position.get(label, -1) for label in alphabet], dtype=np.int32)
     return table[codes] if len(codes) else codes
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treelens.errors import GraphDataError, NotGraphsError
+from treelens.errors import GraphDataError, NotGraphsError, check_truth
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.foreign import (
     EXPECTED,
@@ -104,23 +104,9 @@ def as_graph_collection(
         "edge_attributes": edge_attributes,
         "directed": directed,
     }
-    for parameter, value in given.items():
-        if value is not None and parameter not in kind.takes:
-            raise GraphDataError(
-                f"{parameter}={value!r:.80} is not for {kind.name}. Leave {parameter} out."
-            )
-        if value is None or not parameter.endswith("_attributes"):
-            continue
-        names = kind.takes is NAMES
-        if isinstance(value, str):
-            given[parameter] = value if value == "all" else [value]
-        elif not isinstance(value, Iterable) or (
-            names and not all(isinstance(name, str) for name in value)
-        ):
-            raise GraphDataError(
-                f"{parameter} must be a list of {'names' if names else 'values of each graph'}, or "
-                f"'all', for {kind.name}; got {value!r:.80}."
-            )
+    if not isinstance(recipe, (GraphRecipe, type(None))):
+        raise TypeError(f"recipe must be one of a model or of graphs; got {recipe!r:.80}.")
+    given = {name: _asked(name, value, kind) for name, value in given.items()}
     if kind.source is None:
         collection = kind.convert(graphs, recipe)
         if recipe is not None:
@@ -136,6 +122,29 @@ def as_graph_collection(
             f"The model was fitted to molecules, and item 0 is {kind.name} without node labels."
         )
     return collection
+
+
+def _asked(parameter: str, value: Any, kind: Kind) -> Any:
+    """Return what is asked for by a parameter; raise where this kind of graphs cannot have it."""
+    if value is None:
+        return None
+    if parameter not in kind.takes:
+        raise GraphDataError(
+            f"{parameter}={value!r:.80} is not for {kind.name}. Leave {parameter} out."
+        )
+    if parameter == "directed":
+        check_truth(parameter, value)
+    if not parameter.endswith("_attributes"):
+        return value
+    if isinstance(value, str):
+        return value if value == "all" else [value]
+    names = kind.takes is NAMES
+    if not isinstance(value, Iterable) or (names and not all(isinstance(x, str) for x in value)):
+        raise GraphDataError(
+            f"{parameter} must be a list of {'names' if names else 'values of each graph'}, or "
+            f"'all', for {kind.name}; got {value!r:.80}."
+        )
+    return value
 
 
 def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:

@@ -6,7 +6,7 @@ None of the libraries that the graphs are of is imported.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -194,15 +194,23 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     if isinstance(structure, Mapping) and not all(map(_is_pair, structure)):
         nodes = list(structure)  # node -> its neighbours: a list, or a dict to weights
         around = list(structure.values())
+        alone = [node for node in nodes if not isinstance(structure[node], Iterable)]
+        if alone:
+            raise GraphDataError(
+                f"Graph {index}: node {alone[0]!r} has {structure[alone[0]]!r:.80} for neighbours: "
+                "expected a list of nodes, or a dict from nodes to weights."
+            )
         starts = [node for node, others in structure.items() for _ in others]
         ends = list(chain.from_iterable(around))
         if any(issubclass(kind, Mapping) for kind in set(map(type, around))):
             listed = [x.values() if isinstance(x, Mapping) else [None] * len(x) for x in around]
             weights = list(chain.from_iterable(listed))
     else:  # pairs, triples with a weight, or a dict from pairs to weights
-        bad = next((pair for pair in structure if not _is_pair(pair)), None)
-        if bad is not None:
-            raise GraphDataError(f"Graph {index}: {bad!r} is no edge (node, node[, weight]).")
+        bad = [pair for pair in structure if not _is_pair(pair)]
+        if bad:
+            raise GraphDataError(
+                f"Graph {index}: {bad[0]!r:.80} is no edge (node, node[, weight])."
+            )
         starts, ends = [pair[0] for pair in structure], [pair[1] for pair in structure]
         weights = [pair[2] if len(pair) == 3 else None for pair in structure]
         if isinstance(structure, Mapping):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from treelens.errors import GraphDataError, check_choice
+from treelens.errors import GraphDataError, check_choice, check_truth
 from treelens.graphs.chem import (
     ATOM_PARTS,
     AtomAttributes,
@@ -101,6 +101,7 @@ class GraphRecipe:
     ) -> GraphRecipe:
         """Return the recipe of these settings; an unknown one is a ``ValueError``."""
         check_choice("bond_label", bond_label, BOND_LABELS)
+        check_truth("hydrogens", hydrogens)
         own: dict[str, Any] = {"standardize": checked_steps(standardize)}
         if callable(atom_label):
             own |= {"atom_function": atom_label, "atom_label": _function_name(atom_label)}

@@ -14,6 +14,7 @@ from treelens.errors import (
     GraphDataError,
     RepeatedMoleculesWarning,
     check_choice,
+    check_names,
     first_few,
 )
 from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, in_fragments
@@ -110,6 +111,7 @@ def read_smiles(
     """
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
     check_choice("on_missing", on_missing, ("raise", "skip"))
+    check_names(smiles=smiles, target=target, names=names)
     path = Path(path).expanduser()
     recipe = GraphRecipe.of_molecules(
         "sdf" if is_sdf(path) else "smiles",
@@ -235,6 +237,9 @@ def read_table(
     >>> table.rows.tolist(), list(table.names)
     ([0, 2], ['a', 'c'])
     """
+    check_names(smiles=smiles, target=target, qualifier=qualifier, noise=noise)
+    check_names(unit=unit, unit_column=unit_column)
+    check_names(several=True, names=names, covariates=covariates)
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
     path = path if isinstance(path, Table) else Path(path).expanduser()
@@ -353,25 +358,19 @@ def recipe_for(
     atom_attributes: AtomAttributes | None = None,
 ) -> GraphRecipe:
     """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
-    wanted = GraphRecipe.of_molecules(
-        reader,
-        atom_label or "element",
-        bool(hydrogens),
-        bond_label or "order",
-        standardize or False,
-        atom_attributes,
-    )
-    if known is None or not known.is_molecular:
-        return wanted
-    chosen = {
+    parameters: dict[str, Any] = {
         "atom_label": atom_label,
         "hydrogens": hydrogens,
         "bond_label": bond_label,
         "standardize": standardize,
         "atom_attributes": atom_attributes,
     }
+    chosen = {name: value for name, value in parameters.items() if value is not None}
+    wanted = GraphRecipe.of_molecules(reader, **chosen)
+    if known is None or not known.is_molecular:
+        return wanted
     for name, value in chosen.items():
-        if value is not None and getattr(wanted, name) != getattr(known, name):
+        if getattr(wanted, name) != getattr(known, name):
             raise GraphDataError(
                 f"{name}={value!r}: the model was fitted to graphs made from {known}. Leave "
                 f"{name} out: molecules are read as the model needs them."

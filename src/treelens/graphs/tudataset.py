@@ -21,6 +21,7 @@ from treelens.errors import (
     GraphDataError,
     GraphFileNotFoundError,
     IgnoredDataWarning,
+    check_truth,
 )
 from treelens.graphs.build import (
     about_directions,
@@ -88,6 +89,8 @@ def read_tudataset(
     >>> graphs, y.tolist()
     (GraphCollection(2 graphs, 3 nodes, 1 edges, 2 node labels), [1, -1])
     """
+    if directed is not None:
+        check_truth("directed", directed)
     return collection_from_text(read_text_files(path), directed)
 
 

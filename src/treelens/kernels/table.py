@@ -93,5 +93,5 @@ KERNELS = {row.name: row for row in _ROWS}
 
 def check_kernel(name: str) -> None:
     """Raise a ``ValueError`` for the name of a kernel that does not exist."""
-    if name not in KERNELS:
+    if not isinstance(name, str) or name not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got kernel={name!r}.")

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -25,7 +24,7 @@ from treelens.pairwise.objective import (
     largest_pair_norm,
 )
 from treelens.pairwise.solvers import SOLVER_KINDS, solver_name
-from treelens.parallel import one_blas_thread
+from treelens.parallel import one_blas_thread, thread_count
 from treelens.patterns.histograms import PairFeatures
 from treelens.targets import Targets
 
@@ -235,7 +234,7 @@ def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any
             "different classes alone.",
             stacklevel=2,
         )
-    n_jobs, uniform = effective_n_jobs(learner.n_jobs), np.full(features.n_patterns, CENTER)
+    n_jobs, uniform = thread_count(learner.n_jobs), np.full(features.n_patterns, CENTER)
     margins = choose_margins(features, learner.margins, learner.sigma, learner.b, n_jobs)
     pair_norm = largest_pair_norm(features)
     shared = (np.diff(features.lists.offsets) >= 2).any()
