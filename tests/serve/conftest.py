@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from treelens.serve.answers import Limits, Workbench
 
 pytest.importorskip("rdkit")
 pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 
 CHAINS = ["C" * n for n in range(1, 9)]
 ENDS = ["O", "N", "Cl", "C(=O)O", "c1ccccc1", "C1CCCC1"]
@@ -59,9 +61,9 @@ def models(tmp_path_factory):
     }
 
 
-def workbench_of(*models) -> Workbench:
+def workbench_of(*models, limits: Limits = LIMITS) -> Workbench:
     paths = [Path(f"{k}.treelens") for k in range(len(models))]
-    return Workbench(name_models(paths, models), LIMITS)
+    return Workbench(name_models(paths, models), limits)
 
 
 @pytest.fixture(scope="session")
@@ -71,17 +73,27 @@ def workbench(models):
     return bench
 
 
-@pytest.fixture(scope="session")
-def address(workbench):
-    """The address of a real server of the three models."""
-    pytest.importorskip("uvicorn")
-    from treelens.serve.app import make_app, server_of
+@contextmanager
+def serving(app):
+    """A real server of an application; its port."""
+    from treelens.serve.app import server_of
 
-    door, server = socket.create_server(("127.0.0.1", 0)), server_of(make_app(workbench))
+    door, server = socket.create_server(("127.0.0.1", 0)), server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{door.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    try:
+        yield door.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def address(workbench):
+    """The address of a real server of the three models."""
+    from treelens.serve.app import make_app
+
+    with serving(make_app(workbench)) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from treelens.report.sections import compound_card, group_evidence
 from treelens.targets import positive_code
 
 _A_DAY = 86_400.0
-_CHUNK = 250  # rows between two looks at the clock
+_CHUNK = 250  # rows that are predicted in one turn
+SMALL_BODY = 65_536  # bytes
 
 
 class TooMuchError(ValueError):
@@ -37,12 +40,52 @@ class Limits:
     molecules: int = 5000
     smiles: int = 1000  # characters, and atoms of a record of an SDF
     bytes: int = 8_000_000
-    seconds: float = 60.0
+    seconds: float = 60.0  # for a request to arrive, and for it to be answered
+    connections: int = 500  # open at once
+    bytes_at_once: int = 64_000_000  # of all large requests
 
     def __post_init__(self) -> None:
-        for name in ("molecules", "smiles", "bytes"):
+        for name in ("molecules", "smiles", "bytes", "connections", "bytes_at_once"):
             check_whole(name, getattr(self, name), 1)
         check_number("seconds", self.seconds, 1e-3, _A_DAY)
+
+
+class Turns:
+    """Whose turn it is: one at a time, first those who have had the fewest turns.
+
+    A large request takes many turns, so a small one waits for one turn of it at most.
+    """
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._numbers = count()
+        self._waiting: set[tuple[int, int]] = set()
+        self._taken = False
+
+    @contextmanager
+    def turn(self, n_before: int, deadline: float | None = None) -> Iterator[None]:
+        """Wait for a turn; past the deadline there is a ``TimeoutError``."""
+        with self._change:
+            own = (n_before, next(self._numbers))
+            self._waiting.add(own)
+            left = None if deadline is None else deadline - time.monotonic()
+            try:
+                late = left is not None and left <= 0
+                if late or not self._change.wait_for(lambda: self._is_next(own), left):
+                    raise TimeoutError
+                self._taken = True
+            finally:
+                self._waiting.remove(own)
+                self._change.notify_all()
+        try:
+            yield
+        finally:
+            with self._change:
+                self._taken = False
+                self._change.notify_all()
+
+    def _is_next(self, own: tuple[int, int]) -> bool:
+        return not self._taken and min(self._waiting) == own
 
 
 class Workbench:
@@ -62,12 +105,12 @@ class Workbench:
         self.models, self.limits = list(models), limits or Limits()
         self.covariates = list(dict.fromkeys(n for each in models for n in _covariates(each)))
         # Estimators compute some parts when they are first needed, and RDKit's log is global.
-        self._lock = threading.Lock()
+        self._turns = Turns()
         self._evidence: dict[str, dict[str, Any]] = {}
 
     def warm_up(self) -> None:
         """Compute and compile what the first request would wait for."""
-        with self._lock:
+        with self._turns.turn(0):
             self._evidence = {each.name: group_evidence(each.model) for each in self.models}
         if not self.covariates:
             self.cards("CCO", None, {})
@@ -88,7 +131,7 @@ class Workbench:
         if kind == "sdf":
             self._check_number(data.count(b"$$$$"))
             hydrogens = any(each.model.recipe_.hydrogens for each in self.models)
-            with self._lock:
+            with self._turns.turn(int(is_large_body(len(data))), deadline):
                 molecules, table = sdf_of_bytes(place, data, hydrogens)
         else:
             table = table_of_bytes(place, data)
@@ -131,12 +174,11 @@ class Workbench:
     def _predict(
         self, table: Table, molecules: list[Any] | None, deadline: float | None
     ) -> pd.DataFrame:
-        frames = []
-        for start in range(0, len(table.rows), _CHUNK):
-            _check_time(deadline)
+        frames, first = [], int(is_large(len(table.rows)))
+        for turn, start in enumerate(range(0, len(table.rows), _CHUNK), first):
             some = slice(start, start + _CHUNK)
             own = None if molecules is None else molecules[some]
-            with self._lock:
+            with self._turns.turn(turn, deadline):
                 frames.append(predict_molecules(self.models, table.part(some), own).frame)
         return pd.concat(frames, ignore_index=True)
 
@@ -152,10 +194,9 @@ class Workbench:
         The other molecule is left out where it cannot be read.
         """
         texts, found = [smiles, *([previous] if previous and previous.strip() else [])], []
-        for each in self.models:
-            _check_time(deadline)
+        for turn, each in enumerate(self.models):
             recipe = each.model.recipe_.for_new_molecules("smiles")
-            with self._lock:
+            with self._turns.turn(turn, deadline):
                 table = self._table_of_smiles(texts, covariates)
                 read = rows_of_table(table, None, recipe, "smiles", "none", _covariates(each))
                 if 0 in read.unreadable:
@@ -170,9 +211,14 @@ class Workbench:
         return found
 
 
-def _check_time(deadline: float | None) -> None:
-    if deadline is not None and time.monotonic() > deadline:
-        raise TimeoutError
+def is_large(n_molecules: int) -> bool:
+    """Whether so many molecules take more than one turn."""
+    return n_molecules > _CHUNK
+
+
+def is_large_body(n_bytes: int) -> bool:
+    """Whether a request of so many bytes may hold more than a few molecules."""
+    return n_bytes > SMALL_BODY
 
 
 def _covariates(each: NamedModel) -> list[str]:

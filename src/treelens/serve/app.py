@@ -15,11 +15,17 @@ from urllib.parse import urlsplit
 
 from treelens import __version__
 from treelens.report.render import asset, plain_summary, templates
-from treelens.serve.answers import TooMuchError, Workbench
+from treelens.serve.answers import (
+    SMALL_BODY,
+    Limits,
+    TooMuchError,
+    Workbench,
+    is_large,
+    is_large_body,
+)
 from treelens.storage.files import csv_text
 
-_THREADS = 4  # that wait for the models; these answer one after the other
-_MOST_CONNECTIONS = 800  # at once
+_THREADS = 8  # of each pool, that wait for the models; these answer one after the other
 _IDLE_SECONDS = 10
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
@@ -51,7 +57,7 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     app.exception_handler(RequestValidationError)(_invalid)
     _add_interface(app, workbench)
     _add_page(app, workbench)
-    return Guard(app, ("localhost", *hosts), workbench.limits.bytes, workbench.limits.seconds)
+    return Guard(app, ("localhost", *hosts), workbench.limits)
 
 
 async def _invalid(request: Any, error: Any) -> Any:
@@ -88,8 +94,8 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     from pydantic import BaseModel, Field, StringConstraints
 
     limits = workbench.limits
-    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="treelens")
-    answer = partial(_answer, pool, limits.seconds)
+    small, large = (ThreadPoolExecutor(_THREADS, f"treelens-{kind}") for kind in ("small", "large"))
+    answer, answer_large = (partial(_answer, pool, limits.seconds) for pool in (small, large))
     longest = limits.smiles + _LONGEST_NAME
     Smiles = Annotated[str, StringConstraints(min_length=1, max_length=longest)]
     Values = Annotated[dict[str, str], Field(description="Values of the models' covariates")]
@@ -121,8 +127,10 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     @app.post("/api/predict")
     async def predict(molecules: Molecules, output: Output = "json") -> Any:
         """Predict SMILES: the columns that 'treelens predict' writes, as JSON or CSV."""
+        chosen = answer_large if is_large(len(molecules.smiles)) else answer
         given = molecules.smiles, molecules.covariates
-        return response(await answer(workbench.predict_smiles, *given), output)
+        found = await chosen(workbench.predict_smiles, *given)
+        return await asyncio.to_thread(response, found, output)
 
     @app.post("/api/table", openapi_extra=_FILE)
     async def table(
@@ -130,7 +138,9 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     ) -> Any:
         """Predict a file: a CSV or TSV with a column of SMILES, a SMI or an SDF."""
         given = format, await request.body()
-        return response(await answer(workbench.predict_file, *given), output)
+        chosen = answer_large if is_large_body(len(given[1])) else answer
+        found = await chosen(workbench.predict_file, *given)
+        return await asyncio.to_thread(response, found, output)
 
     @app.post("/api/cards")
     async def cards(molecule: Molecule) -> list[dict[str, Any]]:
@@ -162,14 +172,16 @@ def server_of(app: Any) -> Any:
     """Return uvicorn's server of an application; ``run(sockets=[...])`` answers requests."""
     import uvicorn
 
+    from treelens.serve.connections import connections_within
+
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=connections_within(app.limits),
             log_level="warning",
             access_log=False,
             server_header=False,
             lifespan="off",
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_keep_alive=_IDLE_SECONDS,
             ws="none",
         )
@@ -201,15 +213,18 @@ class Guard:
 
     The name in the Host header must be an address or one of ``hosts``: a page of another site whose
     name is made to point to this machine (DNS rebinding) sends its own name. A request with an
-    Origin must come from the page itself.
+    Origin must come from the page itself. The bodies of all large requests that are being read or
+    answered have a common limit.
     """
 
-    def __init__(self, app: Any, hosts: Collection[str], largest_body: int, seconds: float) -> None:
+    def __init__(self, app: Any, hosts: Collection[str], limits: Limits) -> None:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
-        self.largest_body, self.seconds = largest_body, seconds
-        self.too_large = f"The request is larger than {largest_body / 1e6:g} MB."
+        self.limits, self.n_held = limits, 0
+        self.too_large = f"The request is larger than {limits.bytes / 1e6:g} MB."
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from fastapi.responses import JSONResponse
+
         if scope["type"] != "http":  # there are no web sockets here
             return
 
@@ -220,12 +235,17 @@ class Guard:
             await send(message)
 
         if refusal := self._refusal(scope["headers"]):
-            from fastapi.responses import JSONResponse
-
             answer = JSONResponse({"detail": refusal[1]}, refusal[0], {"connection": "close"})
             await answer(scope, receive, send_with_headers)
-        else:
-            await self.app(scope, self._bounded(receive), send_with_headers)
+            return
+        body = _Body(self, receive)
+        try:
+            await self.app(scope, body.receive, send_with_headers)
+        except Exception:
+            if not body.is_lost:  # else there is nobody to answer
+                raise
+        finally:
+            self.n_held -= body.n_held
 
     def _refusal(self, headers: Any) -> tuple[int, str] | None:
         found = {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in headers}
@@ -236,7 +256,7 @@ class Guard:
         if origin is not None and urlsplit(origin).netloc.casefold() != host.casefold():
             return 403, "The request comes from another site."
         length = found.get("content-length", "0")
-        if not length.isascii() or not length.isdecimal() or int(length) > self.largest_body:
+        if not length.isascii() or not length.isdecimal() or int(length) > self.limits.bytes:
             return 413, self.too_large
         return None
 
@@ -247,22 +267,27 @@ class Guard:
         except ValueError:
             return False
 
-    def _bounded(self, receive: Any) -> Any:
-        """Count what arrives, which need not be what Content-Length promised."""
-        n_bytes = 0
 
-        async def counted() -> Any:
-            nonlocal n_bytes
-            from fastapi import HTTPException
+class _Body:
+    """Counts what arrives of a request, which need not be what Content-Length promised."""
 
-            try:
-                message = await asyncio.wait_for(receive(), self.seconds)
-            except (asyncio.TimeoutError, TimeoutError):
-                raise HTTPException(408, "The request did not arrive in time.") from None
-            if message["type"] == "http.request":
-                n_bytes += len(message.get("body", b""))
-                if n_bytes > self.largest_body:
-                    raise HTTPException(413, self.too_large)
-            return message
+    def __init__(self, guard: Guard, receive: Any) -> None:
+        self._guard, self._receive = guard, receive
+        self.n_bytes = self.n_held = 0
+        self.is_lost = False
 
-        return counted
+    async def receive(self) -> Any:
+        from fastapi import HTTPException
+
+        message = await self._receive()
+        self.is_lost = message["type"] == "http.disconnect"
+        self.n_bytes += len(message.get("body", b""))
+        held, guard = max(self.n_bytes - SMALL_BODY, 0), self._guard
+        guard.n_held += held - self.n_held
+        self.n_held = held
+        if self.n_bytes > guard.limits.bytes:
+            raise HTTPException(413, guard.too_large)
+        if held and guard.n_held > guard.limits.bytes_at_once:
+            text = "Other large requests are being answered: try again later."
+            raise HTTPException(503, text, {"Retry-After": "10"})
+        return message
