@@ -177,6 +177,14 @@ def test_salts_are_noted_once(model, tmp_path, monkeypatch):
     )
 
 
+def test_a_model_of_depth_zero_says_what_it_compares(molecules, tmp_path):
+    for depth, told in ((0, True), (1, False)):
+        path = tmp_path / f"{depth}.treelens"
+        ok("fit", molecules, "--depth", depth, "--jobs", 1, "--fragments", 0, "--out", path)
+        done = run("predict", path, "COCC", "--jobs", 1)
+        assert ("similarities compare atoms alone" in done.err) == told
+
+
 def test_columns_that_name_the_rows(model, folder, tmp_path):
     for ids, expected in (
         ("kind,id", ["kind", "id"]),

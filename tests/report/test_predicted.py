@@ -14,6 +14,7 @@ from treelens.report.predicted import (
     class_scores,
     number_scores,
     reliability,
+    similarity_in_words,
     threshold_counts,
 )
 from treelens.report.render import render
@@ -59,6 +60,37 @@ def test_molecules_that_no_pattern_distinguishes_are_compared_by_smiles(tmp_path
     found = tl.load(tmp_path / "bare.treelens").summary(new)
     assert found["predictions"]["in_training"] == [True] * 3
     assert found["cards"]["rows"][1]["training"] == "A training molecule has the same patterns."
+
+
+def test_similarities_at_depth_zero_say_what_they_compare():
+    smiles = ["C" * n + "c1ccc(O)cc1" for n in range(1, 12)]
+    ethers = ["Cc1ccc(OC)cc1", "c1ccc(COC)cc1O", "OCCCCBr"]  # the first has atoms of another
+    texts = {}
+    for depth in (0, 2):
+        model = tl.GraphRegressor(depth=depth, descriptors=False, trees=("labels",))
+        model.fit(smiles, np.arange(11.0))
+        summary = model.summary(ethers)
+        rows = {row["index"]: row for row in summary["cards"]["rows"]}
+        texts[depth] = render(summary)
+        (first, last) = (rows[k]["neighbors"][0] for k in (0, 2))
+        assert summary["model"]["alone"] == ("atoms" if depth == 0 else None)
+        assert (first["similarity"] == pytest.approx(1.0)) == (depth == 0)
+        if depth == 0:
+            assert first["alike"] == "same atoms"
+            assert last["alike"] == f"{last['similarity']:.2f} by atoms alone"
+            assert "training molecule has the same atoms" in rows[0]["domain"]
+            assert "similarity" not in rows[0]["domain"].partition("(")[0]
+        else:
+            assert first["alike"] == f"{first['similarity']:.2f}"
+    assert "similarity 1.00" not in texts[0]
+    for words in ("same atoms", "by atoms alone", "similarities compare atoms alone"):
+        assert (words in texts[0], words in texts[2]) == (True, False)
+
+
+def test_no_similarity_is_rounded_up_to_one():
+    assert similarity_in_words(0.9951) == "0.99"
+    assert similarity_in_words(1.0 - 1e-12) == "1.00"
+    assert similarity_in_words(0.9951, "labels") == "0.99 by labels alone"
 
 
 def test_limits_have_their_sign_and_no_error(molecules):

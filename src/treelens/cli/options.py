@@ -461,8 +461,23 @@ def read_for_model(
         )
     elif is_regressor(model):
         table = replace(table, targets=None)
-    output.note(*table.notes)
+    output.note(*table.notes, *about_depth(model))
     return table
+
+
+def about_depth(model: Any) -> list[str]:
+    """Return what similarities of a model of depth 0 do not say."""
+    from treelens.graphs.recipe import noun_of
+    from treelens.report.predicted import compared_alone
+
+    noun = noun_of(model.recipe_)
+    alone = compared_alone(model.model_, noun.rstrip("s"))
+    if alone is None:
+        return []
+    return [
+        f"The model has depth 0: its similarities compare {alone} alone. Different {noun} of the "
+        f"same {alone} have a similarity of 1, and may be in its domain."
+    ]
 
 
 # --- MODEL ----------------------------------------------------------------------------------------

@@ -339,6 +339,7 @@ def _summary(
             summary["n_trained_on"] = int(whole["smiles"].iloc[truth[0]].isin(trained).sum())
         about = f"{each.name}: " if each.prefix else ""
         noun = noun_of(each.model.recipe_)
+        output.note(*(f"{about}{note}" for note in options.about_depth(each.model)))
         unseen = summary["mean_out_of_vocabulary"]
         if unseen > _MANY_UNKNOWN:
             output.note(

@@ -424,7 +424,8 @@ class GaussianProcessEstimator(FittedEstimator):
             graphs, on the scale that was learned, and of classes in units of the decision value,
             where the two classes are -1 and 1 (one minus ``probability`` of
             :meth:`predict_table` is the chance of being wrong); ``similarity``: the learned
-            Tanimoto similarity to the nearest training graph, whose position is ``nearest``;
+            Tanimoto similarity to the nearest training graph, whose position is ``nearest`` (1: the
+            same patterns, which at depth 0 are labels alone);
             ``out_of_vocabulary``: the fraction of patterns that training never saw.
         """
         table = self.predict_table(X)

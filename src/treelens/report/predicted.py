@@ -38,6 +38,34 @@ _N_BINS = 10
 _N_THRESHOLDS = 100  # one for every per cent
 
 
+def compared_alone(model: Any, noun: str) -> str | None:
+    """Return what a model of depth 0 compares, of which different graphs may have the same.
+
+    None where the model sees what is joined to what.
+    """
+    forest = model.expansion.forest
+    if forest.depth > 0 or forest.cells is not None:
+        return None
+    return "atoms" if noun == "molecule" else "labels"
+
+
+def similarity_in_words(similarity: float, alone: str | None = None) -> str:
+    """Return a similarity as people read it; ``alone`` is what :func:`compared_alone` returns.
+
+    Examples
+    --------
+    >>> similarity_in_words(0.834), similarity_in_words(0.999), similarity_in_words(1.0)
+    ('0.83', '0.99', '1.00')
+    >>> similarity_in_words(0.834, "atoms"), similarity_in_words(1.0, "atoms")
+    ('0.83 by atoms alone', 'same atoms')
+    """
+    same = similarity > 1.0 - 1e-9
+    text = "1.00" if same else f"{min(similarity, 0.99):.2f}"  # 1.00: the same patterns, no less
+    if alone is None:
+        return text
+    return f"same {alone}" if same else f"{text} by {alone} alone"
+
+
 @dataclass(frozen=True, eq=False)
 class PredictedGraphs:
     """Graphs, their targets where known, and the predictions of a model."""
@@ -54,6 +82,7 @@ class PredictedGraphs:
     in_domain: np.ndarray | None = None
     by_smiles: bool = False  # whether training graphs are found by SMILES
     limits: np.ndarray | None = None  # (n_graphs,) as in Targets; None: all values are exact
+    alone: str | None = None  # what the model compares, as compared_alone says
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -152,7 +181,7 @@ class PredictedGraphs:
 
     @property
     def noun(self) -> str:
-        return "molecule" if is_molecule(self.graphs[0]) else "graph"
+        return _noun_of(self.graphs)
 
     @property
     def trained_words(self) -> str:
@@ -206,7 +235,12 @@ def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
         inside,
         bool(model.training.smiles and smiles_of(graphs)),
         None if targets is None else targets.limits,
+        compared_alone(model, _noun_of(graphs)),
     )
+
+
+def _noun_of(graphs: GraphCollection) -> str:
+    return "molecule" if is_molecule(graphs[0]) else "graph"
 
 
 def graph_name(graphs: GraphCollection, index: int) -> str | None:

@@ -22,6 +22,7 @@ from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import Scene
 from treelens.graphs.collection import Graph
 from treelens.json_values import plain
+from treelens.report.predicted import similarity_in_words
 from treelens.storage.files import csv_text
 
 _MINUS = "\N{MINUS SIGN}"
@@ -69,6 +70,7 @@ def render(summary: Mapping[str, Any]) -> str:
         page_data={"thresholds": scores.get("thresholds")},
         charts={name: charts_of(summary[name], units, noun) for name in ("scores", "validation")},
         draw=Drawings(units, noun, limit),
+        alike=partial(similarity_in_words, alone=summary["model"]["alone"]),
         legend=_legend(cards, limit),
         downloads=_downloads(summary),
     )

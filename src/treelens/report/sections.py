@@ -33,7 +33,12 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
-from treelens.report.predicted import PredictedGraphs, graph_name, predict_graphs
+from treelens.report.predicted import (
+    PredictedGraphs,
+    graph_name,
+    predict_graphs,
+    similarity_in_words,
+)
 from treelens.report.render import Drawings, Units
 from treelens.targets import positive_code
 
@@ -125,7 +130,8 @@ def card_section(
         nearest = zip(near.positions[place].tolist(), near.similarity[place].tolist(), strict=True)
         for graph, similarity in nearest:
             drawing = None if train is None else drawing_data(train[graph])
-            row = {"index": graph, "similarity": similarity, "drawing": drawing}
+            words = similarity_in_words(similarity, given.alone)
+            row = {"index": graph, "similarity": similarity, "alike": words, "drawing": drawing}
             neighbors.append(row | training_graph(model, graph))
         label = found.class_label
         strongest = found.pattern_contributions.head(_MOST_PATTERNS)
@@ -155,7 +161,9 @@ def _short(value: float) -> float:
 
 def domain_sentence(given: PredictedGraphs, index: int) -> str:
     """Return whether a prediction is in the domain of applicability, and why."""
-    near = f"the nearest training {given.noun} has a similarity of {given.similarity[index]:.2f}"
+    words = similarity_in_words(float(given.similarity[index]), given.alone)
+    has = "the" if words.startswith("same") else "a similarity of"
+    near = f"the nearest training {given.noun} has {has} {words}"
     if given.domain is None or given.in_domain is None or given.expected_error is None:
         return f"T{near[1:]}."
     least, largest = given.domain.least_similarity, given.domain.largest_error

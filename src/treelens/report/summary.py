@@ -21,6 +21,7 @@ from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys
 from treelens.report.predicted import (
     PredictedGraphs,
+    compared_alone,
     predict_graphs,
     scores_of_test_set,
     validation_scores,
@@ -83,7 +84,7 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
             "treelens": treelens.__version__,
             "kind": "numbers" if model.classes is None else "classes",
             "noun": noun,
-            "model": _model(estimator),
+            "model": _model(estimator, noun),
             "svm": None if is_gp else _svm(model),
             "gp": _gp(model) if is_gp else None,
             "learning": _learning(estimator),
@@ -111,7 +112,7 @@ def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None)
     return Path(path)
 
 
-def _model(estimator: Any) -> dict[str, Any]:
+def _model(estimator: Any, noun: str) -> dict[str, Any]:
     """Return facts about a model of any kind."""
     model, forest = estimator.model_, estimator.model_.expansion.forest
     classes, targets, recipe = model.classes, model.training.targets, model.recipe
@@ -139,6 +140,7 @@ def _model(estimator: Any) -> dict[str, Any]:
         "n_patterns": len(model.weights),
         "trees": list(forest.trees),
         "depth": forest.depth,
+        "alone": compared_alone(model, noun),
         "recipe": None if recipe is None else str(recipe),
         "covariates": [name for name in names if not name.startswith(PREFIX)],
         "descriptors": [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)],

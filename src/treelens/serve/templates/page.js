@@ -152,7 +152,7 @@ function neighborFigure(near, model) {
   if (near.svg) figure.append(drawing(near.svg));
   const value = model.kind === "numbers" ? number(near.value, model) : near.class;
   const name = near.name ?? `training molecule ${near.index + 1}`;
-  caption.append(element("strong", value), ` ${name}, similarity ${near.similarity.toFixed(2)}`);
+  caption.append(element("strong", value), ` ${name}, ${near.alike.startsWith("same") ? "" : "similarity "}${near.alike}`);
   figure.append(caption);
   return figure;
 }
