@@ -16,6 +16,7 @@ from sklearn.model_selection import (
 
 import treelens as tl
 from treelens.errors import GraphDataError
+from treelens.evaluation.validation import cross_validate
 from treelens.targets import TargetRecord, Targets, first_no_number
 
 SETTINGS = {"depth": 1, "weights": "uniform", "progress": False}
@@ -262,11 +263,62 @@ def test_frames_and_series():
 
 
 @pytest.mark.parametrize(
-    "y", [["a", 1, "a", 1], [1, 1.0, "1", "1"], pd.Series(["a", 1, "a", 1]), [b"a", 2, b"a", 2]]
+    "y",
+    [
+        ["a", 1, "a", 1],
+        [1, 1.0, "1", "1"],
+        pd.Series(["a", 1, "a", 1]),
+        [b"a", 2, b"a", 2],
+        ["a", b"a", "b", "b"],
+    ],
 )
 def test_classes_of_several_kinds_are_refused(y):
     with pytest.raises(GraphDataError, match="convert all classes to one kind"):
         Targets(y).classes()
+
+
+CHAINS = [
+    ([(k, k + 1) for k in range(n)], dict(enumerate("C" * n + end)))
+    for n in range(1, 7)
+    for end in "ON"
+]
+SPLITS = [(np.arange(k, 12, 2), np.arange(1 - k, 12, 2)) for k in (0, 1)]
+DOORS = {
+    "classifier": lambda y: tl.GraphClassifier(depth=1).fit(CHAINS, y),
+    "svm": lambda y: tl.GraphSVC(kernel="wwl-linear", depth=1, cv=2, progress=False).fit(CHAINS, y),
+    "learned kernel": lambda y: tl.WassersteinWL(1, weights=tl.PairwiseWeights()).fit(CHAINS, y),
+    "blocks": lambda y: tl.GraphClassifier(depth=1).fit(tl.CollectionBlocks(CHAINS, y, 5)),
+    "score": lambda y: tl.GraphClassifier(depth=1).fit(CHAINS, ["a", "b"] * 6).score(CHAINS, y),
+    "cross-validation": lambda y: cross_validate(
+        {"ours": tl.GraphClassifier(depth=1)}, tl.as_graph_collection(CHAINS), y, SPLITS
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+@pytest.mark.parametrize("y", [["a", 1] * 6, pd.Series(["1", 1] * 6), ["a"] * 10 + [1] * 2])
+def test_classes_of_several_kinds_are_refused_at_every_door(door, y):
+    with pytest.raises(GraphDataError, match="convert all classes to one kind"):
+        door(y)
+
+
+def test_scores_of_classes_are_shares_and_weighted():
+    model = tl.GraphClassifier(depth=1).fit(CHAINS, ["a", "b"] * 6)
+    wrong = ["a", "b"] * 5 + ["b", "a"]
+    assert model.score(CHAINS, wrong) == pytest.approx(10 / 12)
+    weights = [1.0] * 10 + [5.0] * 2
+    assert model.score(CHAINS, wrong, sample_weight=weights) == pytest.approx(0.5)
+
+
+def test_cells_of_a_table_are_text_in_all_rows(tmp_path):
+    pytest.importorskip("rdkit")
+    path = tmp_path / "mixed.csv"
+    rows = "".join(
+        f"{'C' * n}{end},{c}\n" for n in range(2, 8) for end, c in (("O", "a"), ("N", 1))
+    )
+    path.write_text(f"smiles,label\n{rows}")
+    assert set(tl.read_table(path, target="label").targets) == {"a", "1"}
+    assert set(tl.read_smiles(path)[1].tolist()) == {"a", "1"}
 
 
 def test_codes_among_the_classes_of_a_model():

@@ -355,10 +355,17 @@ def _one_dimensional(y: Any) -> np.ndarray:
         y = y.iloc[:, 0]
     if isinstance(y, (set, frozenset, dict, str, bytes)):
         raise GraphDataError(f"y is a {type(y).__name__}: expected a list or an array of values.")
-    array = np.array(y)
+    try:
+        array = np.array(y)
+    except ValueError as error:
+        raise GraphDataError(
+            "y holds values of several parts, not all of one length: give one class or number for "
+            "each graph."
+        ) from error
     if array.dtype.kind in "US" and isinstance(y, (list, tuple)):
-        # numpy has made text of numbers and of NaN in a list with text
-        array = array if all(isinstance(value, (str, bytes)) for value in y) else objects(y)
+        # numpy has made text of numbers, of NaN and of bytes in a list with text
+        alike = any(all(isinstance(value, kind) for value in y) for kind in (str, bytes))
+        array = array if alike else objects(y)
     if array.dtype.kind in "cMm":  # numpy would convert these in silence
         what = "complex numbers" if array.dtype.kind == "c" else "dates or time spans"
         raise GraphDataError(f"y holds {what}: expected real numbers or classes.")
@@ -496,12 +503,15 @@ def check_class_labels(y: np.ndarray) -> None:
         )
     if y.dtype.kind == "f" and (y != np.round(y)).any():
         raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
-    texts = [isinstance(value, (str, bytes)) for value in values]
-    if any(texts) and not all(texts):
-        first = {kind: values[texts.index(kind)] for kind in (True, False)}
+    first: dict[type | None, Any] = {}  # of text, bytes and all else
+    for value in values:
+        kind = next((kind for kind in (str, bytes) if isinstance(value, kind)), None)
+        first.setdefault(kind, value)
+    if len(first) > 1:
+        one, other, *_ = first.values()
         raise GraphDataError(
-            f"y holds text and other values ({first[True]!r}, {first[False]!r}): convert all "
-            "classes to one kind."
+            f"y holds classes of different kinds ({one!r}, {other!r}): convert all classes to one "
+            "kind."
         )
     try:
         np.unique(y)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
@@ -30,7 +31,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
-from treelens.targets import Targets, Transform
+from treelens.targets import Targets, Transform, check_class_labels
 
 if TYPE_CHECKING:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
@@ -365,6 +366,14 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         """
         return self.classes_[self._collect("predicted_codes", X)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of graphs whose class is predicted."""
+        predicted = self.predict(X)
+        targets = Targets.of(y, len(predicted), sample_weight=sample_weight)
+        check_class_labels(targets.values)
+        weights = targets.sample_weight
+        return float(accuracy_score(targets.values, predicted, sample_weight=weights))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.

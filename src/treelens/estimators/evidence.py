@@ -38,7 +38,12 @@ from treelens.models.predictions import (
     warn_if_one_class,
     warn_if_slope_at_bound,
 )
-from treelens.targets import Targets, first_no_number, first_without_class
+from treelens.targets import (
+    Targets,
+    check_class_labels,
+    first_no_number,
+    first_without_class,
+)
 
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
@@ -433,6 +438,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         return TrainingTargets(codes, codes, targets, classes)
 
     def _sample_targets(self, y: Targets, all_y: Targets) -> tuple[TrainingTargets, ScaledTargets]:
+        check_class_labels(all_y.values)
         lost = all_y.values[~np.isin(all_y.values, np.unique(y.values))].tolist()
         if lost:
             raise ValueError(

@@ -12,7 +12,7 @@ from scipy import stats
 
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
-from treelens.targets import Targets, positive_code
+from treelens.targets import Targets, check_class_labels, positive_code
 
 
 def cross_validate(
@@ -66,6 +66,8 @@ def cross_validate(
     found: dict[str, dict[str, Any]] = {}
     known = y if isinstance(y, Targets) else Targets(y)
     y = known.values
+    if not all(map(is_regressor, models.values())):
+        check_class_labels(y)
     every = np.unique(y)
     if positive is None and (default := positive_code(every)) is not None:
         positive = every[default]
