@@ -301,7 +301,7 @@ def test_molecules_are_read_as_the_options_say(tmp_path):
         (["--depth", "1,2"], "--depth 1,2"),
         (["--depth", "21"], "--depth 21"),
         (["--weights", "best"], "'best' is not one of"),
-        (["--jobs", "0"], "n_jobs"),
+        (["--jobs", "0"], "--jobs 0"),
         (["--covariates", ","], "--covariates"),
         (["--method", "svc", "--weights", "depths"], "--weights is an option of --method gp"),
         (["--method", "svc", "--covariates", "x"], "--covariates is an option of --method gp"),

@@ -15,6 +15,8 @@ import treelens as tl
 from cli.conftest import (
     ALCOHOLS,
     AMINES,
+    MOLECULES,
+    QUICK,
     SMALL,
     ok,
     refused,
@@ -164,6 +166,22 @@ def test_truths_in_another_unit(models, folder, tmp_path):
     assert done.data["rmse"] == pytest.approx(expected["rmse"], rel=1e-9)
     assert "1 rows cannot be converted to nM" in done.err
     assert f"uM ({len(ROWS)}), % (1): values were converted to nM" in done.err
+
+
+def test_a_molecule_with_too_many_atoms_is_a_row_with_a_problem(model, tmp_path):
+    large = "C" * 6000
+    data = write_csv(tmp_path / "x.csv", [("CCO",), (large,), ("CCN",)], "smiles")
+    done = ok("predict", model, data, "--out", tmp_path / "p.csv")
+    assert "row 2 (6,000 atoms, more than --max-atoms 5000)" in done.err
+    rows = pd.read_csv(tmp_path / "p.csv")
+    assert rows["class"].isna().tolist() == [False, True, False]
+    assert rows["problem"][1] == "6,000 atoms, more than max_atoms=5000"
+    done = ok("predict", model, data, "--max-atoms", 6000)
+    assert "could not be read" not in done.err
+    table = write_csv(tmp_path / "train.csv", [*MOLECULES, (large, "alcohol")])
+    fitted = ok("fit", table, "--out", tmp_path / "m.treelens", *QUICK)
+    assert "(6,000 atoms, more than --max-atoms 5000)" in fitted.err
+    refused(run("fit", table, *QUICK, "--max-atoms", 2), "5 atoms, more than --max-atoms 2")
 
 
 def test_salts_are_noted_once(model, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Molecules: against RDKit's own view, from every kind of file, with rows that do not parse."""
 
+import csv
 import gzip
 import pickle
 import random
@@ -11,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treelens import as_graph_collection, read_smiles
+from treelens import as_graph_collection, read_smiles, read_table
 from treelens.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
     RepeatedMoleculesWarning,
 )
-from treelens.graphs import molecules
+from treelens.graphs import molecules, tables
 from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.molecules import (
     molecule_of,
@@ -94,6 +95,53 @@ def test_large_molecules_take_no_dense_matrix() -> None:
     assert graph.n_edges == n_atoms - 1
     assert graph[0].edges[:2] == ((0, 1), (1, 2))
     assert peak < 10 * 2**20
+
+
+LARGE = "C" * 6000  # atoms
+
+
+def test_a_molecule_with_too_many_atoms_is_a_row_that_cannot_be_read(tmp_path) -> None:
+    path = write(tmp_path / "x.csv", f"smiles,label\n{LARGE},1\nCCO,0\n")
+    with pytest.warns(InvalidMoleculesWarning, match=r"6,000 atoms, more than max_atoms=5000\)"):
+        graphs, _ = read_smiles(path, on_invalid="skip")
+    assert graphs.graph_data["row"].tolist() == [1]
+    with pytest.raises(GraphDataError, match="6,000 atoms, more than max_atoms=5000"):
+        as_graph_collection([LARGE])
+    graphs, _ = read_smiles(path, on_invalid="skip", max_atoms=6000)
+    assert graphs.sizes.tolist() == [6000, 3]
+    small = write(tmp_path / "y.csv", "smiles,label\nCCO,1\nCO,0\n")
+    notes = read_table(small, max_atoms=2, max_invalid=0.5).notes
+    assert any("3 atoms, more than max_atoms=2" in note for note in notes)
+    with pytest.raises(ValueError, match="max_atoms must be a whole number from 1 on"):
+        read_smiles(path, max_atoms=0)
+    blocks = SmilesBlocks(path, on_invalid="skip", max_atoms=6000)
+    assert [part.load().graphs.sizes.tolist() for part in blocks] == [[6000, 3]]
+
+
+def test_a_large_molecule_of_an_sdf_is_named_with_its_atoms(tmp_path) -> None:
+    path = tmp_path / "x.sdf"
+    with Chem.SDWriter(str(path)) as writer:
+        for smiles in ("CCO", "CCCCCCCC", "CN"):
+            writer.write(Chem.MolFromSmiles(smiles))
+    with pytest.warns(InvalidMoleculesWarning, match=r"row 2 .*8 atoms, more than max_atoms=5"):
+        graphs, _ = read_smiles(path, target=None, on_invalid="skip", max_atoms=5)
+    assert graphs.sizes.tolist() == [3, 2]
+
+
+def test_rings_of_a_molecule_with_too_many_atoms_are_not_looked_for(monkeypatch) -> None:
+    """Which might take minutes; hydrogens that are written out do not count."""
+    looked = []
+    honest = Chem.SanitizeMol
+    monkeypatch.setattr(Chem, "SanitizeMol", lambda m, **k: looked.append(m) or honest(m, **k))
+    graphs = smiles_to_collection(["C1CC1" * 10, "CO"], on_invalid="skip", max_atoms=9)
+    assert graphs.sizes.tolist() == [2]
+    assert [molecule.GetNumAtoms() for molecule in looked] == [2]
+    explicit = "C([H])([H])([H])C([H])([H])[H]"
+    assert smiles_to_collection([explicit], max_atoms=2).sizes.tolist() == [2]
+
+
+def test_molecules_of_the_user_may_be_as_large_as_they_are() -> None:
+    assert molecules_to_collection([Chem.MolFromSmiles(LARGE)]).sizes.tolist() == [6000]
 
 
 def test_bonds_one_by_one_are_those_of_the_matrix(monkeypatch) -> None:
@@ -342,6 +390,19 @@ def test_a_quote_that_is_not_closed_is_no_reason_to_lose_rows(tmp_path, text, li
         read_smiles(path)
     with pytest.raises(GraphDataError, match=words):
         list(SmilesBlocks(path, block_size=1))
+
+
+def test_cells_may_be_long_and_one_too_long_is_called_that(tmp_path, monkeypatch) -> None:
+    note = "x" * 200_000
+    path = write(tmp_path / "x.csv", f"smiles,note\nC,short\nCC,{note}\n")
+    assert read_text_table(path).rows[1] == ["CC", note]
+    monkeypatch.setattr(tables, "_LONGEST_CELL", 150_000)
+    before = csv.field_size_limit(150_000)  # it is never lowered, as others may have raised it
+    try:
+        with pytest.raises(GraphDataError, match=r"line 3: a cell .* more than 150,000 charac"):
+            read_text_table(path)
+    finally:
+        csv.field_size_limit(before)
 
 
 def test_quotes_inside_and_around_fields_are_fine(tmp_path) -> None:

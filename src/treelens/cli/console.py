@@ -53,6 +53,7 @@ _SAME_NAME = (
 _PARAMETERS = {
     "names": "--id",
     "max_invalid": "--max-invalid",
+    "max_atoms": "--max-atoms",
     "n_jobs": "--jobs",
     "unit_column": "--unit-column",
     "on_missing": "--missing",

@@ -22,11 +22,12 @@ def explain_cli(
     out: options.Out = Path("report.html"),
     target: options.Truth = None,
     smiles: options.Smiles = None,
+    max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
-    table = options.read_for_model(output, data, loaded, target, smiles)
+    table = options.read_for_model(output, data, loaded, target, smiles=smiles, max_atoms=max_atoms)
     loaded.report(out, table.graphs, table.targets)
     output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
 
@@ -42,6 +43,7 @@ def fragments_cli(
         Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
     smiles: options.Smiles = None,
+    max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Print the fragments of DATA that change predictions most.
@@ -51,7 +53,7 @@ def fragments_cli(
     from treelens.graphs.recipe import noun_of
 
     loaded = options.load_model(model, jobs, [data], [out])
-    rows = options.read_for_model(output, data, loaded, target, smiles)
+    rows = options.read_for_model(output, data, loaded, target, smiles=smiles, max_atoms=max_atoms)
     y = None if target is None else rows.targets
     table = loaded.fragments(rows.graphs, y, n_fragments=top).drop(columns="drawing")
     result: dict[str, Any] = {
@@ -231,6 +233,7 @@ def suggest_cli(
     out: options.CsvOut = None,
     smiles: options.Smiles = None,
     ids: options.Ids = None,
+    max_atoms: options.MaxAtoms = 5000,
     seed: Annotated[int, options.option("Of thompson.", min=0)] = 0,
     jobs: options.Jobs = -1,
 ) -> None:
@@ -244,7 +247,7 @@ def suggest_cli(
     from treelens.decisions.suggest import suggest
 
     loaded = options.load_model(model, jobs, [pool], [out])
-    table = options.read_data(pool, smiles=smiles, names=ids, model=loaded)
+    table = options.read_data(pool, smiles=smiles, names=ids, max_atoms=max_atoms, model=loaded)
     output.note(*table.notes)
     found = suggest(
         loaded,
@@ -316,6 +319,7 @@ def advise_cli(
     ] = 10,
     out: options.CsvOut = None,
     html: Annotated[Path | None, options.option("Write a page with drawings.")] = None,
+    max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Predict what replacing a substituent of a LEAD would do.
@@ -330,14 +334,14 @@ def advise_cli(
 
     reads = [lead] if training is None else [lead, training]
     loaded = options.load_model(model, jobs, reads, [out, html])
-    texts = smiles_of(options.read_data(lead, model=loaded).graphs)
+    texts = smiles_of(options.read_data(lead, model=loaded, max_atoms=max_atoms).graphs)
     if texts is None:
         raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
     if len(texts) > 1:
         output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
     known = None
     if training is not None:
-        known = options.read_for_model(output, training, loaded, learn=True)
+        known = options.read_for_model(output, training, loaded, learn=True, max_atoms=max_atoms)
     table = advise(
         loaded,
         texts[0],

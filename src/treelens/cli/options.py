@@ -72,6 +72,9 @@ Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", defau
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
 CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
 Seed = Annotated[int, option("Of random splits.", min=0)]
+MaxAtoms = Annotated[
+    int, option("Molecules with more atoms count as unreadable.", metavar="N", min=1)
+]
 Jobs = Annotated[int, option("Threads; -1: one for each processor.")]
 
 
@@ -190,6 +193,7 @@ class Training:
             max=1.0,
         ),
     ] = 0.1
+    max_atoms: MaxAtoms = 5000
     missing: Annotated[Literal["skip", "error"], option("Rows without a target.")] = "skip"
     duplicates: Annotated[
         Literal["merge", "first", "keep", "error"],
@@ -216,6 +220,7 @@ class Training:
             covariates=split_columns(self.covariates, "--covariates"),
             descriptors="rdkit" if self.descriptors == "rdkit" else None,
             max_invalid=self.max_invalid,
+            max_atoms=self.max_atoms,
             atom_label=self.atom_label,
             hydrogens=self.hydrogens,
             bond_label=self.bond_label,
@@ -439,16 +444,17 @@ def read_for_model(
     source: str,
     model: Any,
     target: str | None = None,
-    smiles: str | None = None,
     learn: bool = False,
+    **reading: Any,
 ) -> MoleculeTable:
     """Return rows as a fitted model reads them, repeated molecules merged as in fit.
 
-    ``learn``: those that it learned from, whose target it knows.
+    ``learn``: those that it learned from, whose target it knows. ``reading`` are parameters of
+    ``read_table``.
     """
     from sklearn.base import is_regressor
 
-    table = read_data(source, model=model, target=target, smiles=smiles)
+    table = read_data(source, model=model, target=target, **reading)
     known = model.model_.training.record
     if (learn or target is not None) and table.table is not None:
         table = table.with_target(

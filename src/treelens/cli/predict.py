@@ -78,6 +78,7 @@ def predict_cli(
             "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
         ),
     ] = "posterior",
+    max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Predict numbers or classes of DATA with one or more MODELs.
@@ -97,7 +98,7 @@ def predict_cli(
     kind, place = options.kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, options.files_behind(data)))
-    job = _Job(tuple(models), data, kind, smiles, ids, intervals)
+    job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms)
     loaded = job.load(jobs)
     if kind in ("tu", "name"):
         whole, truths = _predict_graphs(output, loaded, job, target)
@@ -125,6 +126,7 @@ class _Job(NamedTuple):
     smiles: str | None
     ids: str | None
     intervals: str
+    max_atoms: int
 
     def load(self, jobs: int) -> list[NamedModel]:
         models = options.load_models(self.models, jobs)
@@ -177,6 +179,7 @@ def _predict_table(
             "smiles": job.smiles,
             "ids": job.ids,
             "intervals": job.intervals,
+            "max_atoms": job.max_atoms,
             "chunk": CHUNK_ROWS,
             "version": __version__,
         }
@@ -291,7 +294,8 @@ def _predict_chunk(
 ) -> PredictedRows:
     from treelens.estimators.named_models import predict_molecules
 
-    return predict_molecules(models or _loaded(job), table, molecules, job.smiles, job.ids)
+    models = models or _loaded(job)
+    return predict_molecules(models, table, molecules, job.smiles, job.ids, job.max_atoms)
 
 
 @lru_cache(maxsize=1)

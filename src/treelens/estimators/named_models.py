@@ -16,7 +16,7 @@ from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
-from treelens.graphs.chem import molar_mass, quiet, rdkit, reasons, smiles_parser
+from treelens.graphs.chem import MAX_ATOMS, molar_mass, quiet, rdkit, reasons, smiles_parser
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
@@ -177,6 +177,7 @@ def predict_molecules(
     molecules: Sequence[Any] | None = None,
     smiles: str | None = None,
     ids: str | None = None,
+    max_atoms: int = MAX_ATOMS,
 ) -> PredictedRows:
     """Predict the rows of a table as each model reads them; equal recipes share the molecules."""
     beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
@@ -187,6 +188,7 @@ def predict_molecules(
         for each, record in zip(models, records, strict=True):
             known = each.model.recipe_ or GraphRecipe()
             recipe = known.for_new_molecules("smiles" if molecules is None else "sdf")
+            recipe = replace(recipe, max_atoms=max_atoms)
             if recipe not in made:
                 own = molecules
                 if own is not None and not recipe.hydrogens:  # another model may need them
@@ -237,7 +239,8 @@ def predict_rows(models: Sequence[NamedModel], tables: Sequence[MoleculeTable]) 
         left["smiles"] = first.texts
     problem = pd.Series("", index=range(first.n_rows), dtype="object")
     unreadable = sorted({row for table in tables for row in table.unreadable.tolist()})
-    for row, why in reasons(first.texts, unreadable).items():
+    known = {row: why for table in tables for row, why in table.why.items()}
+    for row, why in reasons(first.texts, unreadable, known).items():
         problem[row] = why
     return pd.concat([pd.DataFrame(left), body], axis=1).assign(problem=problem)
 

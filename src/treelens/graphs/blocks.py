@@ -21,7 +21,7 @@ from treelens.errors import (
     NotGraphsError,
     check_choice,
 )
-from treelens.graphs.chem import AtomAttributes, AtomLabel
+from treelens.graphs.chem import MAX_ATOMS, AtomAttributes, AtomLabel
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.foreign import described
@@ -89,7 +89,7 @@ class SmilesBlocks:
     block_size : int
         Rows in memory at a time.
     smiles, target, on_invalid, on_missing, hydrogens, atom_label, bond_label, standardize
-        As in :func:`treelens.read_smiles`, as is ``atom_attributes``.
+        As in :func:`treelens.read_smiles`, as are ``atom_attributes`` and ``max_atoms``.
 
     Examples
     --------
@@ -112,6 +112,7 @@ class SmilesBlocks:
     standardize: bool | str | Sequence[str] = False
     on_missing: str = "raise"
     atom_attributes: AtomAttributes | None = None
+    max_atoms: int = MAX_ATOMS
     _recipe: GraphRecipe = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +125,7 @@ class SmilesBlocks:
             self.bond_label,
             self.standardize,
             self.atom_attributes,
+            self.max_atoms,
         )
         object.__setattr__(self, "_recipe", recipe)
 

@@ -57,8 +57,17 @@ def molar_mass(molecule: Any) -> float:
     return float(_CalcMolWt(molecule))
 
 
-def smiles_parser(keep: bool = False, stereo: bool = True) -> Callable[[str], Any]:
-    """Return a function from a SMILES to a molecule or None; ``keep``: for ``parsed_smiles``."""
+# Of one molecule that is read from text. Memory and time grow faster than the number of atoms.
+MAX_ATOMS = 5000
+
+
+def smiles_parser(
+    keep: bool = False, stereo: bool = True, max_atoms: int | None = None
+) -> Callable[[str], Any]:
+    """Return a function from a SMILES to a molecule or None; ``keep``: for ``parsed_smiles``.
+
+    Of a molecule with more heavy atoms than ``max_atoms``, rings and hydrogens are left unknown.
+    """
     chem, bare = rdkit(), rdkit().SmilesParserParams()
     bare.sanitize = bare.removeHs = False
 
@@ -68,6 +77,10 @@ def smiles_parser(keep: bool = False, stereo: bool = True) -> Callable[[str], An
         if more and not more[0].startswith("|"):
             return None
         try:
+            if max_atoms is not None and len(smiles) > max_atoms:  # an atom is a letter or more
+                molecule = chem.MolFromSmiles(smiles, bare)
+                if molecule is not None and molecule.GetNumHeavyAtoms() > max_atoms:
+                    return molecule
             if stereo or more or "[H" in smiles:  # hydrogens may have to be removed
                 molecule = chem.MolFromSmiles(smiles)
             else:
@@ -113,11 +126,15 @@ def why_unreadable(smiles: str) -> str:
     return problems[0].Message() if problems else UNREADABLE
 
 
-def reasons(texts: Sequence[str] | None, rows: Sequence[int]) -> dict[int, str]:
+def reasons(
+    texts: Sequence[str] | None, rows: Sequence[int], known: Mapping[int, str] | None = None
+) -> dict[int, str]:
     """Return why each of these rows holds no molecule; of the first thousand in detail."""
-    found = dict.fromkeys(rows, UNREADABLE)
+    known = known or {}
+    found = {row: known.get(row, UNREADABLE) for row in rows}
     if texts is not None:
-        found |= {row: why_unreadable(texts[row]) for row in rows[:_ROWS_WITH_A_REASON]}
+        unknown = [row for row in rows if row not in known]
+        found |= {row: why_unreadable(texts[row]) for row in unknown[:_ROWS_WITH_A_REASON]}
     return found
 
 
@@ -125,16 +142,20 @@ def unreadable_rows(
     place: Callable[[int], str],
     texts: Sequence[str] | None,
     rows: Sequence[int],
+    known: Mapping[int, str],
     names: Sequence[str] = (),
 ) -> str:
     """Return the first rows that could not be read, with the reasons, as a list in words."""
-    why = reasons(texts, rows[:_ROWS_SHOWN])
+    why = reasons(texts, rows[:_ROWS_SHOWN], known)
     shown = [place(row) for row in rows]
     for k, row in enumerate(rows[:_ROWS_SHOWN]):
         if texts is not None:
             shown[k] += f" {texts[row][:60]!r} ({why[row]})"
-        elif names and names[row]:  # a record of an SDF has no text
+            continue
+        if names and names[row]:  # a record of an SDF has no text
             shown[k] += f" {names[row][:40]!r}"
+        if row in known:
+            shown[k] += f" ({known[row]})"
     return first_few(shown, _ROWS_SHOWN)
 
 

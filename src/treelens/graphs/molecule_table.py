@@ -66,7 +66,7 @@ class MoleculeTable:
     table, texts : Table and list of str, or None
         The whole table as text, and the SMILES of all its rows.
     unreadable : ndarray of int
-        Rows without a molecule that can be read.
+        Rows without a molecule that can be read; ``why`` has reasons for some of them.
     groups : ndarray of int, shape (n_graphs,), or None
         The first graph that is the same molecule: folds must not cut through a group.
     merged : tuple of ndarray of int or None
@@ -87,6 +87,7 @@ class MoleculeTable:
     table: Table | None = None
     texts: list[str] | None = None
     unreadable: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    why: dict[int, str] = field(default_factory=dict)
     groups: np.ndarray | None = None
     merged: tuple[np.ndarray, ...] | None = None
 
@@ -159,10 +160,12 @@ class MoleculeTable:
     def about_unreadable(self) -> str:
         """Which rows hold no molecule, and why, in a sentence."""
         n, names = len(self.unreadable), next(iter(self.ids.values()), [])
-        listed = unreadable_rows(self._text.place, self.texts, self.unreadable.tolist(), names)
+        listed = unreadable_rows(
+            self._text.place, self.texts, self.unreadable.tolist(), self.why, names
+        )
         return (
             f"{self.source}: {n} of {self.n_rows} rows ({100 * n / self.n_rows:.0f} %) hold no "
-            f"molecule that RDKit can read: {listed}."
+            f"molecule that can be read: {listed}."
         )
 
     def labelled(

@@ -74,8 +74,8 @@ def smiles_by_recipe(
     collected.extend(map(collected.parse, smiles))
     if collected.invalid:
         found = (
-            f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read by RDKit: "
-            f"{unreadable_rows('graph {}'.format, smiles, collected.invalid)}."
+            f"{len(collected.invalid)} of {len(smiles)} molecules cannot be read: "
+            f"{unreadable_rows('graph {}'.format, smiles, collected.invalid, collected.why)}."
         )
         leave_out(found, "on_invalid", on_invalid, not collected.kept, InvalidMoleculesWarning)
     return collected.build({"smiles": smiles})
@@ -98,7 +98,8 @@ def molecules_by_recipe(
     if collected.invalid:
         raise GraphDataError(
             f"{len(collected.invalid)} of {len(molecules)} molecules cannot be read or standardised"
-            f", or have no atoms: {unreadable_rows(place, None, collected.invalid)}."
+            ", or have no atoms: "
+            f"{unreadable_rows(place, None, collected.invalid, collected.why)}."
         )
     if recipe.reader == "rdkit" and not recipe.hydrogens and not recipe.standardize:
         collected.recipe = replace(recipe, hydrogens=_hydrogens_in(molecules))
@@ -177,12 +178,14 @@ class Molecules:
         self.needs_stereo = self.with_sides or "chirality" in self.parts
         self.standardizer = standardizer(recipe.standardize) if recipe.standardize else None
         plain = self.by_invariant and not (self.needs_stereo or recipe.standardize)
-        self.parse = smiles_parser(True, stereo=not plain or bool(recipe.atom_attributes))
+        stereo = not plain or bool(recipe.atom_attributes)
+        self.parse = smiles_parser(True, stereo, recipe.max_atoms)
         self.attributes: AtomTable | None = None
         if recipe.atom_attributes:
             self.attributes = AtomTable(recipe.atom_attributes, recipe.attribute_function)
         self.kept: list[int] = []
         self.invalid: list[int] = []
+        self.why: dict[int, str] = {}  # of some of these
         self.standard: list[tuple[Any, ...]] = []  # SMILES, molecule, steps that changed it
         self.sizes: list[int] = []
         self.atoms: list[Any] = []  # invariants, or what atom_key returned
@@ -193,6 +196,10 @@ class Molecules:
     def extend(self, molecules: Iterable[Any]) -> Molecules:
         with quiet():
             for position, molecule in enumerate(molecules):
+                if self._is_too_large(molecule):
+                    n_atoms, most = molecule.GetNumAtoms(), self.recipe.max_atoms
+                    self.why[position] = f"{n_atoms:,} atoms, more than max_atoms={most}"
+                    molecule = None
                 if molecule is not None and self.standardizer is not None:
                     # Parsed from its SMILES, which sets the order of its atoms.
                     smiles, changes = self.standardizer(molecule)
@@ -205,6 +212,12 @@ class Molecules:
                     self.kept.append(position)
                     self._add(position, molecule)
         return self
+
+    def _is_too_large(self, molecule: Any) -> bool:
+        """Whether a molecule that was read from text has too many atoms."""
+        if molecule is None or self.recipe.reader == "rdkit":
+            return False
+        return bool(molecule.GetNumAtoms() > self.recipe.max_atoms)
 
     def _add(self, position: int, molecule: Any) -> None:
         if self.recipe.reader == "rdkit" and molecule.NeedsUpdatePropertyCache():

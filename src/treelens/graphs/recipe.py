@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from treelens.errors import GraphDataError, check_choice, check_truth
+from treelens.errors import GraphDataError, check_choice, check_truth, check_whole
 from treelens.graphs.chem import (
     ATOM_PARTS,
+    MAX_ATOMS,
     AtomAttributes,
     AtomLabel,
     atom_parts,
@@ -68,7 +69,7 @@ class GraphRecipe:
     SMILES with atom_label='element+charge', hydrogens=False
     """
 
-    __derived__ = ("atom_function", "attribute_function")
+    __derived__ = ("atom_function", "attribute_function", "max_atoms")
 
     reader: str | None = None  # "smiles", "networkx", "tudataset", ...; None: built directly
     # Of molecules: parts of the node label, such as "element+charge", or "function:NAME"; whether
@@ -88,6 +89,7 @@ class GraphRecipe:
     directed: bool | None = None  # whether new graphs are read as directed; None: as they are
     atom_attributes: tuple[str, ...] = ()  # of molecules; "function:NAME" for a function
     attribute_function: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    max_atoms: int = field(default=MAX_ATOMS, compare=False, repr=False)  # of text, when read
 
     @classmethod
     def of_molecules(
@@ -98,10 +100,12 @@ class GraphRecipe:
         bond_label: str = "order",
         standardize: bool | str | Iterable[str] = False,
         atom_attributes: AtomAttributes | None = None,
+        max_atoms: int = MAX_ATOMS,
     ) -> GraphRecipe:
         """Return the recipe of these settings; an unknown one is a ``ValueError``."""
         check_choice("bond_label", bond_label, BOND_LABELS)
         check_truth("hydrogens", hydrogens)
+        check_whole("max_atoms", max_atoms, 1)
         own: dict[str, Any] = {"standardize": checked_steps(standardize)}
         if callable(atom_label):
             own |= {"atom_function": atom_label, "atom_label": _function_name(atom_label)}
@@ -115,7 +119,8 @@ class GraphRecipe:
             }
         else:
             own |= {"atom_attributes": checked_attributes(atom_attributes)}
-        return cls(reader, hydrogens=bool(hydrogens), bond_label=bond_label, **own)
+        own |= {"hydrogens": bool(hydrogens), "bond_label": bond_label, "max_atoms": max_atoms}
+        return cls(reader, **own)
 
     @property
     def is_molecular(self) -> bool:

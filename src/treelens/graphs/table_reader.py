@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress, islice
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,16 @@ from treelens.errors import (
     RepeatedMoleculesWarning,
     check_choice,
     check_names,
+    check_whole,
     first_few,
 )
-from treelens.graphs.chem import AtomAttributes, AtomLabel, changes_in_words, in_fragments
+from treelens.graphs.chem import (
+    MAX_ATOMS,
+    AtomAttributes,
+    AtomLabel,
+    changes_in_words,
+    in_fragments,
+)
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.molecule_table import MoleculeTable
@@ -50,6 +58,7 @@ def read_smiles(
     bond_label: str = "order",
     standardize: bool | str | Sequence[str] = False,
     atom_attributes: AtomAttributes | None = None,
+    max_atoms: int = MAX_ATOMS,
 ) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
     """Read molecules and their classes from a file, row by row.
 
@@ -89,6 +98,8 @@ def read_smiles(
         ``"crippen"`` (contributions to logP and molar refractivity), ``"tpsa"`` and ``"labute"``
         (to the polar and the whole surface) and ``"estate"``; or a function from an RDKit molecule
         to a dict of arrays with a number (or NaN) for each atom.
+    max_atoms : int, default=5000
+        Larger molecules count as unreadable: one of 20,000 atoms takes gigabytes to learn from.
 
     Returns
     -------
@@ -120,6 +131,7 @@ def read_smiles(
         bond_label,
         standardize,
         atom_attributes,
+        max_atoms,
     )
     read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names, target=target)
     graphs, y = read.labelled(target, on_invalid, on_missing)
@@ -170,6 +182,7 @@ def read_table(
     bond_label: str | None = None,
     standardize: bool | str | Sequence[str] | None = None,
     atom_attributes: AtomAttributes | None = None,
+    max_atoms: int = MAX_ATOMS,
     model: Any = None,
     noise: str | None = None,
 ) -> MoleculeTable:
@@ -215,6 +228,8 @@ def read_table(
         The largest share of rows without a molecule; more are an error.
     hydrogens, atom_label, bond_label, standardize, atom_attributes :
         As in :func:`read_smiles`; by default as ``model`` needs them.
+    max_atoms : int, default=5000
+        Larger molecules count as unreadable.
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
     noise : str, optional
@@ -253,6 +268,8 @@ def read_table(
         standardize,
         atom_attributes,
     )
+    check_whole("max_atoms", max_atoms, 1)
+    own = replace(own, max_atoms=max_atoms)
     if from_sdf and smiles is not None:
         raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
     table, molecules = (path, None) if isinstance(path, Table) else _table_in(path, own)
@@ -330,6 +347,7 @@ def rows_of_table(
         table=table,
         texts=texts,
         unreadable=invalid,
+        why=collected.why,
     )
 
 

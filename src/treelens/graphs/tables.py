@@ -35,6 +35,7 @@ _EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
 TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
+_LONGEST_CELL = 2**24  # characters of a CSV; Python's own limit is 131,072
 # Raised by zipfile, openpyxl and pyarrow on damaged files; XML errors are SyntaxErrors.
 DAMAGES: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
@@ -239,6 +240,7 @@ def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], s
 
 def _csv_rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[Row]:
     """Yield the column names and then the rows, each with the line that it begins on."""
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     # strict: a quote that is never closed would take the rows after it for text
     reader = csv.reader(lines, delimiter=separator, strict=True)
     columns, last_line = None, 0
@@ -255,6 +257,11 @@ def _csv_rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[Row]
                 )
             yield first_line, fields
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise GraphDataError(
+                f"{path}, line {last_line + 1}: a cell in this row has more than "
+                f"{_LONGEST_CELL:,} characters. Shorten it, or close the quote that it begins with."
+            ) from error
         raise GraphDataError(
             f"{path}, line {last_line + 1}: a quote in this row is not closed as it should be "
             f"(line {reader.line_num}: {error}). Close it, or remove it."

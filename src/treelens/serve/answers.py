@@ -16,7 +16,7 @@ from sklearn.base import is_regressor
 
 from treelens.errors import check_number, check_whole
 from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
-from treelens.graphs.chem import why_unreadable
+from treelens.graphs.chem import reasons
 from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
@@ -201,7 +201,8 @@ class Workbench:
                 read = rows_of_table(table, None, recipe, "smiles", "none", _covariates(each))
                 if 0 in read.unreadable:
                     text = table.rows[0][0]
-                    raise ValueError(f"{text[:80]!r} cannot be read: {why_unreadable(text)}.")
+                    why = reasons([text], [0], read.why)[0]
+                    raise ValueError(f"{text[:80]!r} cannot be read: {why}.")
                 card = compound_card(each.model, read.graphs, self._evidence.get(each.name))
             if (scale := learned_scale(each.model)[0]) is not None:  # back to units of the table
                 for row in (card, *card["neighbors"]):
