@@ -1,9 +1,8 @@
 """The error that bad graph data raises, the warnings beside it, and helpers for messages."""
 
+import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-
-import numpy as np
 
 
 class GraphDataError(ValueError):
@@ -53,7 +52,7 @@ def check_choice(parameter: str, value: object, choices: tuple[str, ...]) -> Non
 
 
 def check_truth(parameter: str, value: object) -> None:
-    if not isinstance(value, (bool, np.bool_)):
+    if type(value).__name__ not in ("bool", "bool_"):  # Python's and numpy's, which is not loaded
         raise ValueError(f"{parameter} must be True or False; got {value!r:.80}.")
 
 
@@ -73,7 +72,7 @@ def check_whole(parameter: str, value: object, least: int) -> None:
 
 def check_number(parameter: str, value: object, least: float, most: float) -> None:
     """Raise ``ValueError`` unless ``value`` is a number in this range, which NaN never is."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not least <= number <= most:
         raise ValueError(
             f"{parameter} must be a number from {least:g} to {most:g}; got {value!r:.80}."
