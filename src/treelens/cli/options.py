@@ -454,6 +454,8 @@ def read_for_model(
     """
     from sklearn.base import is_regressor
 
+    from treelens.report.predicted import about_depth
+
     table = read_data(source, model=model, target=target, **reading)
     known = model.model_.training.record
     if (learn or target is not None) and table.table is not None:
@@ -467,23 +469,8 @@ def read_for_model(
         )
     elif is_regressor(model):
         table = replace(table, targets=None)
-    output.note(*table.notes, *about_depth(model))
+    output.note(*table.notes, *about_depth(model.model_))
     return table
-
-
-def about_depth(model: Any) -> list[str]:
-    """Return what similarities of a model of depth 0 do not say."""
-    from treelens.graphs.recipe import noun_of
-    from treelens.report.predicted import compared_alone
-
-    noun = noun_of(model.recipe_)
-    alone = compared_alone(model.model_, noun.rstrip("s"))
-    if alone is None:
-        return []
-    return [
-        f"The model has depth 0: its similarities compare {alone} alone. Different {noun} of the "
-        f"same {alone} have a similarity of 1, and may be in its domain."
-    ]
 
 
 # --- MODEL ----------------------------------------------------------------------------------------

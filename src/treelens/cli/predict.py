@@ -162,11 +162,11 @@ def _predict_table(
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
 
-    from treelens.estimators.named_models import read_predictions, read_truth
+    from treelens.estimators.named_models import SeenTable, read_predictions, read_truth
     from treelens.storage.files import csv_text
 
     targets = _targets_for(models, target)
-    seen = _Seen(job, models, targets)
+    seen = SeenTable(job.data, models, job.smiles, targets)
     chunks = _chunks(job, any(getattr(each.model.recipe_, "hydrogens", None) for each in models))
     first = list(islice(chunks, _CHUNKS_IN_PROCESSES))
     if not first:
@@ -216,46 +216,6 @@ def _predict_table(
     ]
     output.note(*notes)
     return pd.concat(frames, ignore_index=True), truths, sink is not None
-
-
-class _Seen:
-    """What is kept of a table that is read in chunks: its rows, for the truth, and its salts."""
-
-    def __init__(
-        self, job: _Job, models: Sequence[NamedModel], targets: Sequence[str | None]
-    ) -> None:
-        from treelens.graphs.tables import Table
-
-        self.table = Table(job.data, [], [], None)
-        self.n_rows, self.salts = 0, list[int]()
-        self._smiles, self._models = job.smiles, models
-        self._targets = [name for name in targets if name is not None]
-
-    def add(self, table: Table, molecules: Sequence[Any] | None) -> None:
-        from treelens.graphs.chem import in_fragments
-        from treelens.graphs.tables import smiles_column
-
-        for name in self._targets:
-            table.column(name, "target")  # raises where there is none, before the work
-        if self._targets:
-            self.table.columns[:] = table.columns
-            self.table.rows.extend(table.rows)
-        if molecules is None:
-            records = (each.record for each in self._models)
-            known = [r.smiles for r in records if r is not None and r.smiles in table.columns]
-            column = smiles_column(table, self._smiles, next(iter(known), None), [])
-            molecules = table.column(column, "smiles")
-        self.n_rows += len(table.rows)
-        self.salts += [table.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
-
-    def notes(self) -> list[str]:
-        """Return that there are salts, unless all models take the largest fragment."""
-        from treelens.graphs.table_reader import about_fragments
-
-        recipes = [each.model.recipe_ for each in self._models]
-        if all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes):
-            return []
-        return about_fragments(self.salts, self.n_rows, chosen=True)
 
 
 def _with_progress(
@@ -328,6 +288,7 @@ def _summary(
     """Return counts and scores where the truth is known; note what looks wrong."""
     from treelens.estimators.named_models import file_columns, summarize_rows
     from treelens.graphs.recipe import noun_of
+    from treelens.report.predicted import about_depth
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):
@@ -343,7 +304,7 @@ def _summary(
             summary["n_trained_on"] = int(whole["smiles"].iloc[truth[0]].isin(trained).sum())
         about = f"{each.name}: " if each.prefix else ""
         noun = noun_of(each.model.recipe_)
-        output.note(*(f"{about}{note}" for note in options.about_depth(each.model)))
+        output.note(*(f"{about}{note}" for note in about_depth(each.model.model_)))
         unseen = summary["mean_out_of_vocabulary"]
         if unseen > _MANY_UNKNOWN:
             output.note(

@@ -16,12 +16,20 @@ from treelens.evaluation.metrics import NINETY, class_scores, number_scores
 from treelens.evaluation.validation import codes_among
 from treelens.gp.domain import expected_error
 from treelens.gp.model import FittedGP
-from treelens.graphs.chem import MAX_ATOMS, molar_mass, quiet, rdkit, reasons, smiles_parser
+from treelens.graphs.chem import (
+    MAX_ATOMS,
+    in_fragments,
+    molar_mass,
+    quiet,
+    rdkit,
+    reasons,
+    smiles_parser,
+)
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.table_reader import covariate_names, rows_of_table
+from treelens.graphs.table_reader import about_fragments, covariate_names, rows_of_table
 from treelens.graphs.tables import Table, smiles_column
 from treelens.graphs.targets import as_numbers, read_target
 from treelens.graphs.units import factors_to_unit
@@ -320,6 +328,44 @@ def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, An
         y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
         mean, summary["scale"] = scale.forward(mean), scale.name
     return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}
+
+
+class SeenTable:
+    """What is kept of a table that is read in chunks: its rows, for the truth, and its salts."""
+
+    def __init__(
+        self,
+        source: str,
+        models: Sequence[NamedModel],
+        smiles: str | None,
+        targets: Sequence[str | None],
+    ) -> None:
+        self.table = Table(source, [], [], None)
+        self._models, self._smiles = models, smiles
+        self._targets = [name for name in targets if name is not None]
+        self._n_rows, self._salts = 0, list[int]()
+
+    def add(self, chunk: Table, molecules: Sequence[Any] | None) -> None:
+        """Take some rows, with the molecules of an SDF."""
+        for name in self._targets:
+            chunk.column(name, "target")  # raises where there is none, before the work
+        if self._targets:
+            self.table.columns[:] = chunk.columns
+            self.table.rows.extend(chunk.rows)
+        if molecules is None:
+            records = (each.record for each in self._models)
+            known = [r.smiles for r in records if r is not None and r.smiles in chunk.columns]
+            column = smiles_column(chunk, self._smiles, next(iter(known), None), [])
+            molecules = chunk.column(column, "smiles")
+        self._n_rows += len(chunk.rows)
+        self._salts += [chunk.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
+
+    def notes(self) -> list[str]:
+        """Return that there are salts, unless all models take the largest fragment."""
+        recipes = [each.model.recipe_ for each in self._models]
+        if all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes):
+            return []
+        return about_fragments(self._salts, self._n_rows, chosen=True)
 
 
 def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:

@@ -80,7 +80,8 @@ class Explanation:
     neighbors : DataFrame
         The most similar training graphs, by position: ``class_label`` or ``value``, ``limit``
         (``">"`` or ``"<"``, if any value is a limit), ``similarity`` (learned Tanimoto, from 0 to
-        1: the same patterns, which at depth 0 are labels alone), ``contribution`` to the decision (0 but for support vectors or landmarks).
+        1: the same patterns, which at depth 0 are labels alone), ``contribution`` to the decision
+        (0 but for support vectors or landmarks).
     out_of_vocabulary : float
         Share of the graph's patterns, each counted as often as it occurs, that no training graph
         has.

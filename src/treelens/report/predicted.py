@@ -18,6 +18,7 @@ from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, view_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
     Predictions,
@@ -47,6 +48,18 @@ def compared_alone(model: Any, noun: str) -> str | None:
     if forest.depth > 0 or forest.cells is not None:
         return None
     return "atoms" if noun == "molecule" else "labels"
+
+
+def about_depth(model: Any) -> list[str]:
+    """Return what similarities of a model of depth 0 do not say."""
+    noun = noun_of(model.recipe)
+    alone = compared_alone(model, noun.rstrip("s"))
+    if alone is None:
+        return []
+    return [
+        f"The model has depth 0: its similarities compare {alone} alone. Different {noun} of the "
+        f"same {alone} have a similarity of 1, and may be in its domain."
+    ]
 
 
 def similarity_in_words(similarity: float, alone: str | None = None) -> str:
