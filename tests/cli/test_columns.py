@@ -212,3 +212,31 @@ def test_limits_by_a_column_of_qualifiers(tmp_path):
     refused(run(*args, "--target", "value", "--qualifier", "smiles"), "--qualifier", "'CCO'")
     refused(run(*args, "--target", "relation", "--task", "classification", *asked), "classes")
     refused(run(*args, "--target", "value,relation", *asked), "one --target")
+
+
+# --- units --------------------------------------------------------------------------------------
+
+
+def test_units_are_converted_by_every_command(tmp_path):
+    """Every third value is in uM: the model is that of a table in nM, and so are its scores."""
+    values = [round(10.0 + 7.5 * k, 3) for k in range(len(SMILES))]
+    mixed = [(v / 1e3, "uM") if k % 3 == 0 else (v, "nM") for k, v in enumerate(values)]
+    plain = write_csv(tmp_path / "plain.csv", list(zip(SMILES, values, strict=True)), "smiles,IC50")
+    rows = [(s, *cells) for s, cells in zip(SMILES, mixed, strict=True)]
+    data = write_csv(tmp_path / "mixed.csv", rows, "smiles,IC50,IC50 unit")
+    asked = ["--target", "IC50", *SMALL]
+    refused(run("fit", data, *asked, "--out", tmp_path / "m"), "--unit UNIT", "uM (14)")
+    ok("fit", plain, *asked, "--out", tmp_path / "p.treelens", "--fragments", 0)
+    done = ok("fit", data, *asked, "--unit", "nM", "--out", tmp_path / "m", "--fragments", 0)
+    assert "values were converted to nM" in done.err
+    one, other = (tl.load(tmp_path / name) for name in ("p.treelens", "m"))
+    assert other.model_.training.record.unit == "nM"
+    np.testing.assert_allclose(other.predict(SMILES[:5]), one.predict(SMILES[:5]), rtol=1e-9)
+    found, expected = (
+        run("evaluate", table, "--target", "IC50", *unit, *FAST, "--json").data["models"]
+        for table, unit in ((data, ["--unit", "nM"]), (plain, []))
+    )
+    for one, other in zip(found, expected, strict=True):
+        assert one["scores"]["rmse"] == pytest.approx(other["scores"]["rmse"], rel=1e-6)
+    done = run("explain", tmp_path / "m", data, "--target", "IC50", "--out", tmp_path / "r.html")
+    assert "values were converted to nM" in done.err
