@@ -11,6 +11,7 @@ import re
 import sys
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,18 @@ def workbook(path: Path, rows: list[list[object]], sheets: int = 1) -> Path:
     return path
 
 
+def rewritten(path: Path, change: Callable[[str], str]) -> Path:
+    """Change the XML of the sheet of a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = change(members[sheet].decode()).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
 def test_a_workbook(tmp_path) -> None:
     rows = [["smiles", "label", None], ["CCO", 1.5, "a remark"], [None, None, None], ["O", None]]
     path = workbook(tmp_path / "x.xlsx", rows)
@@ -90,14 +103,12 @@ def test_a_workbook(tmp_path) -> None:
 @pytest.mark.parametrize("claimed", ["A1:B31", "A1", "A1:XFD1048576"])
 def test_what_a_workbook_says_about_its_size_is_not_believed(tmp_path, claimed) -> None:
     path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], *[["C", k] for k in range(120)]])
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    sheet = "xl/worksheets/sheet1.xml"
-    assert b'<dimension ref="A1:B121"' in members[sheet]
-    members[sheet] = members[sheet].replace(b'ref="A1:B121"', f'ref="{claimed}"'.encode())
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+
+    def changed(text: str) -> str:
+        assert '<dimension ref="A1:B121"' in text
+        return text.replace('ref="A1:B121"', f'ref="{claimed}"')
+
+    rewritten(path, changed)
     assert len(read_text_table(path).rows) == 120
 
 
@@ -109,6 +120,25 @@ def test_a_cell_in_the_last_corner_costs_nothing(tmp_path) -> None:
     book.save(path)
     table = read_text_table(path)
     assert (table.columns, table.rows) == (["smiles", "label"], [["C", "1"], ["CC", "2"]])
+
+
+def test_rows_and_cells_that_are_out_of_order_are_not_lost(tmp_path) -> None:
+    """The library that reads workbooks would leave them out, and say nothing."""
+    rows = [["smiles", "label"], *[["C" * k, k] for k in range(1, 31)]]
+
+    def backwards(text: str) -> str:
+        head, data, tail = re.split("(<row.*</row>)", text)
+        return head + "".join(reversed(re.findall("<row.*?</row>", data))) + tail
+
+    def last_cell_first(text: str) -> str:
+        return re.sub('(<c r="A7".*?</c>)(<c r="B7".*?</c>)', r"\2\1", text)
+
+    for change, words in ((backwards, "row 30 of"), (last_cell_first, "row 7 of")):
+        path = rewritten(workbook(tmp_path / "x.xlsx", rows), change)
+        with pytest.raises(GraphDataError, match=f"{words} the first sheet.*save it again"):
+            read_text_table(path)
+    path = rewritten(path, lambda text: re.sub(' r="[A-Z]*[0-9]+"', "", text))  # they may lack it
+    assert path.exists()
 
 
 def test_what_is_no_workbook(tmp_path, monkeypatch) -> None:

@@ -20,9 +20,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from treelens.errors import GraphDataError, GraphFileNotFoundError, first_few
 from treelens.graphs.chem import quiet, rdkit
@@ -51,6 +53,7 @@ DAMAGES: tuple[type[Exception], ...] = (
     EOFError,
     RuntimeError,
     OverflowError,
+    ExpatError,
 )
 with suppress(ImportError):  # some Pythons are built without it
     from lzma import LZMAError
@@ -288,6 +291,8 @@ def _read_excel(path: Path) -> Table:
             file.seek(0)
             book = load_workbook(file, read_only=True, data_only=True)
             sheets, sheet = book.sheetnames, book.worksheets[0]
+            with sheet._get_source() as source:
+                _check_order(path, source)
             sheet.reset_dimensions()  # what the file says about its size may be wrong
             for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
                 if not named:
@@ -308,6 +313,34 @@ def _read_excel(path: Path) -> Table:
         message = f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read."
         warnings.warn(message, UserWarning, stacklevel=2)
     return _as_table(path, list(named.values()), rows)
+
+
+def _check_order(path: Path, sheet: IO[bytes]) -> None:
+    """Raise where rows or cells of a sheet stand behind later ones, which openpyxl would lose."""
+    row = column = 0
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column
+        found = re.fullmatch(r"([A-Z]*)(\d+)", attributes.get("r", ""))
+        tag = name.rpartition(":")[2]
+        if found is None or tag not in ("row", "c"):
+            return
+        letters, number = found.groups()
+        before = row, column
+        if tag == "row":
+            row, column = int(number), 0
+        else:
+            column = reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters, 0)
+        if (row, column) <= before:
+            raise GraphDataError(
+                f"{path}: row {row} of the first sheet, or a cell in it, stands behind a later one "
+                "in the file, and would be lost. Open it in a spreadsheet program, and save it "
+                "again."
+            )
+
+    parser = ParserCreate()
+    parser.StartElementHandler = begin
+    parser.ParseFile(sheet)
 
 
 def _cell_text(value: Any) -> str:
