@@ -206,6 +206,8 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
             lambda x: np.r_[0, 1, x[2:]],
             "add up|patterns of the voc",
         ),
+        ("views.0.level_shares", lambda x: 0.0 * x, "level_shares must be those of the voc"),
+        ("views.0.level_shares", lambda x: 0.5 * x, "level_shares must be those of the voc"),
         ("targets", lambda x: x + 1, "targets must be at least 0 and below 2"),
         ("basis_indices", lambda x: x + 1000, "basis_indices must be"),
         ("basis_indices", lambda x: x[::-1].copy(), "must ascend"),

@@ -134,11 +134,15 @@ class FittedSVM:
         histograms, first = self.training.histograms, self.patterns.first_depth
         n_classes, n_graphs = len(self.classes), histograms.n_graphs
         indices = self.decision.basis_indices
-        offsets = self.patterns.forest.level_offsets
+        forest = self.patterns.forest
+        offsets = forest.level_offsets
         if not 0 <= first < len(offsets) - 1 or histograms.first_depth != first:
             raise ValueError("first_depth must be a depth of the vocabulary, and the histograms'")
         if not np.array_equal(histograms.level_offsets, offsets[first:] - offsets[first]):
             raise ValueError("the histograms must count the patterns of the vocabulary")
+        for name in ("level_depths", "level_shares"):
+            if not np.array_equal(getattr(histograms, name), getattr(forest, name)[first:]):
+                raise ValueError(f"{name} must be those of the vocabulary")
         histograms.check_every_node()
         if self.patterns.kind != self.kernel.pair_feature:
             raise ValueError("the kind of pair feature must be that of the kernel")
