@@ -60,16 +60,17 @@ def _blas_threads() -> list[int]:
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_two_fits_at_once_leave_blas_as_it_was(last: int) -> None:
+@pytest.mark.parametrize("limits", [(1, 1), (1, 2), (2, 1)])
+def test_limits_of_two_threads_hold_until_they_end(limits, last: int) -> None:
     """Limits that overlap in two threads end in either order."""
-    before, after = _blas_threads(), {}
+    before, seen = _blas_threads(), {}
     entered, leave = threading.Barrier(3, timeout=30), [threading.Event(), threading.Event()]
 
     def hold(k: int) -> None:
-        with blas_threads(1):
+        with blas_threads(limits[k]):
             entered.wait()
             leave[k].wait(30)
-        after[k] = _blas_threads()
+            seen[k] = max(_blas_threads())
 
     threads = [threading.Thread(target=hold, args=(k,)) for k in (0, 1)]
     for thread in threads:
@@ -78,7 +79,25 @@ def test_two_fits_at_once_leave_blas_as_it_was(last: int) -> None:
     for k in (1 - last, last):
         leave[k].set()
         threads[k].join()
-    assert after == {0: before, 1: before}
+    assert seen[0] <= limits[0]
+    assert seen[1] <= limits[1]
+    assert seen[last] == limits[last]  # no limit of the thread that has ended
+    assert _blas_threads() == before
+
+
+def test_many_threads_never_exceed_their_limits() -> None:
+    before, wrong = _blas_threads(), []
+    controller = threadpool_limits(user_api="blas")._controller  # asking anew takes milliseconds
+
+    def work(k: int) -> None:
+        for n in range(200):
+            limit = 1 + (k + n) % 3
+            with blas_threads(limit):
+                found = [library.get_num_threads() for library in controller.lib_controllers]
+                wrong.extend(x for x in found if x > limit)
+
+    in_threads(work, range(4), 4)
+    assert not wrong
     assert _blas_threads() == before
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock, Thread, local
+from threading import Lock, Thread, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -96,17 +96,17 @@ def end_with_parent(parent: int) -> None:
 
 
 class _BlasLimits:
-    """Limits on BLAS threads that are in force, counted over all threads of the process.
+    """Limits on BLAS threads that are in force, over all threads of the process.
 
-    What a limit set in one thread means to another depends on the BLAS library. So the numbers
-    before the first limit are remembered, each thread goes back to its enclosing limit or to those
-    numbers, and no overlap of two fits can leave the process at fewer threads than it had.
+    In a thread the innermost limit holds. Most BLAS libraries have one number of threads for the
+    whole process: there it is the smallest limit of all threads, so that each has at most as many
+    as it allows, and once no limit is in force it is what it was before the first. Libraries that
+    work with OpenMP have a number for each thread, which is that of its own limit.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._own = local()
-        self._n_active = 0
+        self._limits: dict[int, list[int]] = {}  # of each thread, the innermost last
         self._before: list[int] = []
         self._controller: ThreadpoolController | None = None
 
@@ -114,25 +114,30 @@ class _BlasLimits:
         with self._lock:
             if self._controller is None:  # looking for libraries takes milliseconds: do it once
                 self._controller = ThreadpoolController().select(user_api="blas")
-            libraries = self._controller.lib_controllers
-            if not self._n_active:
+            if not self._limits:
+                libraries = self._controller.lib_controllers
                 self._before = [library.get_num_threads() for library in libraries]
-            self._n_active += 1
-            if not hasattr(self._own, "stack"):
-                self._own.stack = []
-            self._own.stack.append([limit] * len(libraries))
-            self._set(self._own.stack[-1])
+            self._limits.setdefault(get_ident(), []).append(limit)
+            self._apply()
 
     def leave(self) -> None:
         with self._lock:
-            self._n_active -= 1
-            self._own.stack.pop()
-            self._set(self._own.stack[-1] if self._own.stack else self._before)
+            own = self._limits[get_ident()]
+            own.pop()
+            if not own:
+                del self._limits[get_ident()]
+            self._apply()
 
-    def _set(self, numbers: list[int]) -> None:
+    def _apply(self) -> None:
         assert self._controller is not None
-        for library, number in zip(self._controller.lib_controllers, numbers, strict=True):
-            library.set_num_threads(number)
+        smallest = min((own[-1] for own in self._limits.values()), default=None)
+        own = self._limits.get(get_ident(), [None])[-1]
+        for library, before in zip(self._controller.lib_controllers, self._before, strict=True):
+            limit = own if getattr(library, "threading_layer", "") == "openmp" else smallest
+            # Recent versions of threadpoolctl let the first thread alone that set a number change
+            # that of OpenBLAS, for as long as it lives. Here all threads agree on one number.
+            set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
+            set_number(before if limit is None else limit)
 
 
 _LIMITS = _BlasLimits()
