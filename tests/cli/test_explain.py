@@ -112,6 +112,19 @@ def test_without_fragments_every_place_says_why(tmp_path):
     assert repr(tl.load(out).fragments(smiles)).startswith(sentence)
 
 
+def test_no_row_of_patterns_is_printed_twice(tmp_path):
+    """Labels of different trees may read the same: the column of the tree tells them apart."""
+    molecules = [
+        a + b for a in ("c1ccccc1", "C1CCOC1", "C=C") for b in ("C", "CO", "O", "N", "C=O")
+    ]
+    model = tl.GraphRegressor(depth=1, weights="uniform", descriptors=False, progress=False)
+    model.fit(molecules, [float(len(text)) for text in molecules]).save(tmp_path / "m.treelens")
+    lines = run("patterns", tmp_path / "m.treelens", "--top", 500).out.splitlines()
+    shown = [" ".join(line.split()) for line in lines if line.strip()]
+    assert len(shown) > 20
+    assert len(shown) == len(set(shown))
+
+
 def test_patterns_of_single_atoms_have_a_table_of_their_effects(tmp_path):
     data = write_csv(tmp_path / "x.csv", list(zip(SMILES, range(16), strict=True)), "smiles,y")
     run("fit", data, "--out", tmp_path / "m", "--depth", 0, "--task", "regression")

@@ -133,9 +133,12 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     side = {"class": "class"}
     if "mean_with" in first:
         side = {"mean with it": "mean_with", "mean without": "mean_without"}
+    # a label may read the same in another tree, and be another pattern
+    tree = ["tree"] if len({row["tree"] for row in patterns}) > 1 else []
     rows = [
         [
             row["pattern"],
+            *(row[name] for name in tree),
             row["depth"],
             float(row["weight"]),
             row["support"],
@@ -146,7 +149,7 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
     ]
     title = f"Patterns: {len(rows)} of {result['n_patterns']}"
     title += "" if result["learned"] else " (weights are uniform)"
-    columns = ["pattern", "depth", "weight", result["noun"], *side, result["compared"]]
+    columns = ["pattern", *tree, "depth", "weight", result["noun"], *side, result["compared"]]
     output.table(columns, rows, title)
 
 
