@@ -420,6 +420,26 @@ def test_what_are_no_numbers_to_learn(y, message) -> None:
         Targets.of(y, 2).numbers()
 
 
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (1e-300 * np.arange(20), "taken as equal"),
+        (1.0 + 1e-14 * np.arange(20), "taken as equal"),
+        (2**60 + np.arange(20), "rounded to the same numbers"),
+        ([2**60 + k for k in range(20)], "rounded to the same numbers"),
+    ],
+)
+def test_numbers_that_hardly_differ_are_said_to_be_taken_as_equal(y, words) -> None:
+    with pytest.warns(UserWarning, match=words):
+        tl.GraphRegressor(**SETTINGS).fit(["C" * k for k in range(1, 21)], y)
+
+
+@pytest.mark.filterwarnings("error:.*(taken as equal|rounded)")
+@pytest.mark.parametrize("y", [[5.0] * 20, 2**60 + 2**40 * np.arange(20), [2**60] * 20])
+def test_equal_numbers_and_large_differences_need_no_word(y) -> None:
+    tl.GraphRegressor(**SETTINGS).fit(["C" * k for k in range(1, 21)], y)
+
+
 @pytest.mark.parametrize("y", [[1e154, 2e154], [1e300, -1e300], [0.0, -2e100]])
 def test_numbers_whose_squares_overflow_are_refused_by_their_place(y) -> None:
     place = int(np.argmax(np.abs(y) > 1e100))

@@ -16,6 +16,7 @@ from treelens.errors import GraphDataError
 
 _SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 _WIDE_RANGE_OF_WEIGHTS = 1e6
+_LARGEST_EXACT = 2.0**53  # from here on, some whole numbers are no floats
 
 
 class Transform(NamedTuple):
@@ -258,7 +259,16 @@ class Targets:
             raise GraphDataError(
                 f"{wrong[1]}, at position {wrong[0]}: correct it, or drop the graph."
             )
-        return self.values.astype(np.float64)
+        numbers = self.values.astype(np.float64)
+        whole = self.values.dtype.kind in "iu" and bool((np.abs(numbers) >= _LARGEST_EXACT).any())
+        if whole and len(np.unique(numbers)) < len(np.unique(self.values)):
+            warnings.warn(
+                "y holds whole numbers from 2**53 on that differ, and are rounded to the same "
+                "numbers: subtract what they have in common.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return numbers
 
     def learned(self) -> np.ndarray:
         """Return numbers on the scale that is learned, which is theirs without a transform."""

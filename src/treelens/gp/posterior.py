@@ -7,6 +7,7 @@ upper triangle counts is one whose lower triangle does; no other part is read or
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -100,6 +101,13 @@ class ScaledTargets:
         if scale is None:
             scale = float(np.sqrt(np.average((centred**2).mean(axis=1), weights=weights)))
         if scale <= _CONSTANT * float(np.abs(raw).max(initial=0.0)):  # rounding is no spread
+            if np.ptp(raw) > 0.0:
+                warnings.warn(
+                    "The values of y differ by so little of their size that they are taken as "
+                    "equal: subtract what they have in common, or give them in a smaller unit.",
+                    UserWarning,
+                    stacklevel=2,
+                )
             return cls(np.zeros_like(centred), offset, 1.0, weights)
         return cls(centred / scale, offset, scale, weights)
 
