@@ -29,5 +29,7 @@ from .pairwise.solvers import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
 from .targets import Targets as Targets
+from .views import Paths as Paths
+from .views import WLPatterns as WLPatterns
 
 __version__: str

@@ -27,7 +27,10 @@ def check_array(
     ):
         wanted = tuple("any" if n is None else n for n in shape)
         raise ValueError(f"{name} must have the shape {wanted}, not {array.shape}")
-    if low is not None and array.size and not (array.min() >= low and array.max() < below):
+    if low is None or not array.size:
+        return
+    # as Python's numbers, which bounds of another type do not overflow
+    if not (array.min().item() >= low and array.max().item() < below):
         raise ValueError(f"{name} must be at least {low:g} and below {below:g}")
 
 

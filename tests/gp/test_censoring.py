@@ -133,7 +133,7 @@ def _censored(seed, n=16):
     limits, weights = rng.choice([-1, 0, 0, 0, 1], size=n), rng.uniform(0.5, 2.0, n)
     targets = ScaledTargets(rng.normal(size=(n, 1)), np.zeros(1), 1.0, weights, limits)
     view = CountedView(forest, forest.count(colors))
-    problem, _ = TrainingData(view, targets).problem(np.arange(n))
+    problem, _ = TrainingData((view,), targets).problem(np.arange(n))
     patterns = TermParameters(
         np.log([1.3, 0.2, 1.0, 1.7]) + 0.1 * rng.normal(size=4),
         rng.normal(size=problem.terms[0].n_groups),

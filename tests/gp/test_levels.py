@@ -23,11 +23,11 @@ def data():
     graphs = replace(graphs, node_attributes=values, attribute_names=("x", "y"))
     forest, colors = PatternForest.fit(graphs, 2, ("labels", "labels+edges"), attributes=True)
     targets = ScaledTargets.standardized(rng.normal(size=(300, 1)), np.ones(300), None)
-    return TrainingData(CountedView(forest, forest.count(colors)), targets)
+    return TrainingData((CountedView(forest, forest.count(colors)),), targets)
 
 
 def _shared(data, positions):
-    view = data.patterns
+    (view,) = data.counted
     features = PairFeatures.of_counts(view.histograms.select_graphs(positions))
     return LevelSums.of(features, view.hierarchy.group_of, positions=positions)
 
@@ -46,7 +46,8 @@ def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
 def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
     positions = np.arange(0, 300, 2)
     assert _shared(data, np.arange(250)).among(np.arange(300)) is None
-    sharing = replace(data, patterns=replace(data.patterns, shared=_shared(data, positions)))
+    view = replace(data.counted[0], shared=_shared(data, positions))
+    sharing = replace(data, counted=(view,))
     results = []
     for each in (data, sharing):
         problem, (present,) = each.problem(positions[5:], depth)
@@ -54,7 +55,7 @@ def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
         assert (term.levels is None) == (each is data)
         rng = np.random.default_rng(2)
         deviations = rng.normal(size=len(present)) * (learned == "branches")
-        deviations[data.patterns.source.n_deviating :] = 0.0
+        deviations[data.counted[0].source.n_deviating :] = 0.0
         logits = rng.normal(size=term.n_groups)
         own = term.start._replace(level_logits=logits, deviations=deviations[present])
         parameters = problem.start._replace(terms=(own,))

@@ -8,6 +8,7 @@ from sklearn.model_selection import ShuffleSplit
 import treelens as tl
 from storage.conftest import GRAPHS, THREE, Y, assert_same_predictions, fitted, refuse, reloaded
 from treelens.estimators.base import load
+from treelens.gp import posterior
 from treelens.graphs.collection import Graph
 from treelens.kernels.table import KERNELS
 from treelens.storage.files import ModelFileError
@@ -215,6 +216,29 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(model, path, tmp_path):
 )
 def test_arrays_that_do_not_fit_together(path, name, change, message):
     refuse(path, lambda r: r.set_array(name, change(r.array(name))), message)
+
+
+def test_variances_come_from_the_file_where_it_keeps_them(tmp_path, monkeypatch):
+    """To seven digits, without a factor of the covariance; what needs all digits computes it."""
+    graphs, y = GRAPHS, GRAPHS.sizes + 0.1 * np.arange(len(GRAPHS))
+    model = tl.GraphRegressor(depth=1).fit(graphs, y)
+    expected = model.predict(graphs, return_std=True)
+    model.save(tmp_path / "plain")
+    model.save(tmp_path / "more", variances=True)
+    assert (tmp_path / "more").stat().st_size > (tmp_path / "plain").stat().st_size
+    loaded = tl.load(tmp_path / "more")
+    tl.load(tmp_path / "more").save(tmp_path / "again")
+    for path in ("more", "again"):
+        loaded = tl.load(tmp_path / path)
+        with monkeypatch.context() as patched:
+            patched.setattr(posterior, "cholesky_in_place", None)
+            mean, std = loaded.predict(graphs, return_std=True)
+        np.testing.assert_array_equal(mean, expected[0])
+        np.testing.assert_allclose(std, expected[1], rtol=1e-5)
+        cov = loaded.predict(graphs, return_cov=True)[1]
+        np.testing.assert_allclose(cov, model.predict(graphs, return_cov=True)[1], rtol=1e-8)
+    svm = tl.GraphSVC("tanimoto", 1, 0, C=1.0, cv=2).fit(graphs, y > np.median(y))
+    svm.save(tmp_path / "svm", variances=True)  # which has none
 
 
 def test_patterns_that_are_all_equal(path):

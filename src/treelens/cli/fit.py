@@ -76,6 +76,13 @@ def fit_cli(
             "and values always are.",
         ),
     ] = True,
+    variances: Annotated[
+        bool,
+        options.option(
+            "Whether the model file has what standard deviations need, so that the first "
+            "predictions come sooner: 2 bytes for every pair of training graphs.",
+        ),
+    ] = False,
 ) -> None:
     """Learn from DATA to predict a number or a class.
 
@@ -121,7 +128,7 @@ def fit_cli(
         models.append(model)
         results.append({**result, "model": str(path)})
     for model, path in zip(models, paths, strict=True):  # all of them, or none
-        model.save(path, training_data)
+        model.save(path, training_data, variances)
     one = len(results) == 1
     output.finish(results[0] if one else {"models": results}, show_fit if one else _show_each)
 

@@ -15,6 +15,7 @@ from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
+from treelens.gp.data import CountedView
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
@@ -23,6 +24,7 @@ from treelens.models.predictions import choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 from treelens.targets import Targets
+from treelens.views import ViewSettings
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
 _LARGE = 3000  # more molecules than this have three inner folds instead of five, and threads
@@ -54,8 +56,9 @@ class EcfpGPRegressor(GraphRegressor):
             depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
         )
 
-    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
-        return FingerprintForest.fit(graphs, depth)
+    def _fit_views(self, graphs: GraphCollection, settings: ViewSettings) -> tuple[CountedView]:
+        source, found = FingerprintForest.fit(graphs, settings.depth)
+        return (CountedView(source, source.count(found), n_jobs=settings.n_jobs),)
 
 
 class EcfpGPClassifier(GraphClassifier):
@@ -80,7 +83,7 @@ class EcfpGPClassifier(GraphClassifier):
             random_state=random_state,
         )
 
-    _fit_patterns = EcfpGPRegressor._fit_patterns
+    _fit_views = EcfpGPRegressor._fit_views
 
 
 class _TunedTrees(GraphEstimator):

@@ -19,7 +19,7 @@ from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, pr
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import FEWEST, LearningSample, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
-from treelens.gp.data import CountedView, NumbersView, TrainingData
+from treelens.gp.data import NumbersView, TrainingData
 from treelens.gp.domain import Domain
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
@@ -42,8 +42,8 @@ from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
-from treelens.patterns.forest import TREES, PatternForest, usual_trees
 from treelens.targets import TargetRecord, Targets
+from treelens.views import ViewSettings, WLPatterns, check_views
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -85,6 +85,7 @@ class GaussianProcessEstimator(FittedEstimator):
         "descriptors": [StrOptions({"auto"}), "boolean"],
         "attributes": [StrOptions({"auto", "ignore"})],
         "trees": [StrOptions({"auto"}), list, tuple],
+        "views": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
         "exact_size": [Interval(Integral, 2, None, closed="left")],
@@ -104,6 +105,7 @@ class GaussianProcessEstimator(FittedEstimator):
         descriptors: bool | str = "auto",
         attributes: str = "auto",
         trees: Any = "auto",
+        views: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
         exact_size: int = _EXACT_SIZE,
@@ -119,6 +121,7 @@ class GaussianProcessEstimator(FittedEstimator):
         self.descriptors = descriptors
         self.attributes = attributes
         self.trees = trees
+        self.views = views
         self.prior_strength = prior_strength
         self.learning_size = learning_size
         self.exact_size = exact_size
@@ -268,9 +271,9 @@ class GaussianProcessEstimator(FittedEstimator):
         depth = None if isinstance(self.depth, str) else self.depth
         deepest = _MAX_DEPTH if depth is None else depth
         with progress_ticks(self.progress, "Learning the weights") as tick:
-            forest, colors = self._fit_patterns(graphs, deepest, n_jobs)
+            settings = ViewSettings(deepest, self.prior_strength, n_jobs)
             data = TrainingData(
-                CountedView(forest, forest.count(colors), self.prior_strength, n_jobs),
+                self._fit_views(graphs, settings),
                 known.targets,
                 codes,
                 numbers,
@@ -302,17 +305,11 @@ class GaussianProcessEstimator(FittedEstimator):
         )
         return replace(fitted, model=model)
 
-    def _fit_patterns(self, graphs: GraphCollection, depth: int, n_jobs: int) -> Any:
-        """Return patterns of the training graphs up to a depth, and where they occur."""
-        trees = usual_trees(graphs) if isinstance(self.trees, str) else self.trees
-        if not trees or any(t not in list(TREES) or list(trees).count(t) > 1 for t in trees):
-            raise ValueError(
-                f"trees must be 'auto' or different ones among {', '.join(TREES)}; got "
-                f"{list(trees)!r}."
-            )
-        ordered = tuple(tree for tree in TREES if tree in trees)  # coarse before fine
-        attributes = self.attributes == "auto"
-        return PatternForest.fit(graphs, depth, ordered, n_jobs, attributes=attributes)
+    def _fit_views(self, graphs: GraphCollection, settings: ViewSettings) -> tuple[Any, ...]:
+        """Return the views of the training graphs that count patterns."""
+        usual = [WLPatterns(self.trees, self.attributes)]
+        views = usual if isinstance(self.views, str) else check_views(self.views)
+        return tuple(view.fit(graphs, settings) for view in views)
 
     def _described(
         self, graphs: GraphCollection, given: NumbersView | None, sample: LearningSample

@@ -98,7 +98,7 @@ class CountedView(TrainingView):
         histograms = histograms.select_graphs(positions)
         present = np.ones(self.source.n_patterns, dtype=bool)
         present[: histograms.n_patterns] = histograms.support > 0
-        if depth is not None:
+        if depth is not None and self.source.has_depths:
             present &= self.source.pattern_depths <= depth
         chosen = histograms.select_patterns(present[: histograms.n_patterns])
         features, hierarchy = PairFeatures.of_counts(chosen), self.hierarchy.restricted(present)
@@ -114,6 +114,8 @@ class CountedView(TrainingView):
 
     def truncated(self, depth: int) -> CountedView:
         """Return the view without patterns beyond a depth."""
+        if not self.source.has_depths:
+            return self
         histograms = self.histograms.select_levels(self.source.level_depths <= depth)
         source = self.source.truncated(depth)
         return replace(self, source=source, histograms=histograms, shared=None)
@@ -147,7 +149,7 @@ class NumbersView(TrainingView):
 class TrainingData:
     """Views and targets of the training graphs."""
 
-    patterns: CountedView
+    counted: tuple[CountedView, ...]  # views that count patterns
     targets: ScaledTargets
     codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
     numbers: NumbersView | None = None
@@ -158,7 +160,16 @@ class TrainingData:
 
     @property
     def views(self) -> tuple[TrainingView, ...]:
-        return (self.patterns,) if self.numbers is None else (self.patterns, self.numbers)
+        return self.counted if self.numbers is None else (*self.counted, self.numbers)
+
+    @property
+    def depth(self) -> int:
+        """The largest depth of a pattern."""
+        return max(
+            int(view.source.level_depths.max(initial=0))
+            for view in self.counted
+            if view.source.has_depths
+        )
 
     @property
     def stored(self) -> tuple[StoredView, ...]:

@@ -132,7 +132,7 @@ def fit_gaussian_process(
     or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
     is exact, without ``depth`` that of uniform weights is chosen.
     """
-    deepest, given = int(data.patterns.source.level_depths.max()), data.numbers
+    deepest, given = data.depth, data.numbers
     if described is not None and descriptors is True:
         data = replace(data, numbers=described.everything())
     copies = None if data.copies is None else data.copies[sample.weights]
@@ -140,7 +140,7 @@ def fit_gaussian_process(
     only_depth = weights == "uniform" and (described is None or descriptors != "auto")
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        data = replace(data, patterns=data.patterns.sharing(some))
+        data = replace(data, counted=tuple(view.sharing(some) for view in data.counted))
     depths = list(range(deepest + 1)) if depth is None else [depth]
     candidates = [uniform_candidate(data, parts, depths, only_depth)]
     chosen = candidates[0]
@@ -162,7 +162,8 @@ def fit_gaussian_process(
         assert described is not None
         data = replace(data, numbers=described.everything())
     if chosen.depth < deepest:
-        data = replace(data, patterns=data.patterns.truncated(chosen.depth))
+        shallow = tuple(view.truncated(chosen.depth) for view in data.counted)
+        data = replace(data, counted=shallow)
     search = _refined(data, chosen, sample)
     model, left_out = _given_all(data, search.parameters, landmarks)
     return FittedEvidence(

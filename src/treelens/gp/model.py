@@ -110,6 +110,9 @@ class FittedGP:
         check_array(self.target_offset, "target_offset", np.float64, (n_columns,))
         posterior, targets, left_out = self.posterior, self.training.targets, self.record.left_out
         check_array(posterior.coefficients, "coefficients", np.float64, (n_basis, n_columns))
+        if isinstance(posterior, MeanPosterior) and posterior.rounded is not None:
+            size = n_basis * (n_basis + 1) // 2
+            check_array(posterior.rounded, "rounded factor", np.float32, (size,), -LARGEST, LARGEST)
         if isinstance(posterior, LandmarkPosterior):
             check_array(posterior.precision_gain, "gain", np.float64, (n_basis, n_basis))
         elif self.sample_weights is None or n_basis != n_graphs:
@@ -135,10 +138,17 @@ class FittedGP:
         """Return the model without the largest part of its posterior that can be computed again."""
         posterior = self.posterior
         if isinstance(posterior, ExactPosterior):
-            posterior = MeanPosterior(posterior.coefficients)
+            posterior = MeanPosterior.of(posterior, with_factor=False)
         elif isinstance(posterior, LandmarkPosterior):  # its matrix is symmetric
             posterior = replace(posterior, precision_gain=np.triu(posterior.precision_gain))
         return replace(self, posterior=posterior)
+
+    def with_rounded_factor(self, n_jobs: int = 1) -> FittedGP:
+        """Return the model with a factor that its file keeps, so that variances need no new one."""
+        posterior = self._full_posterior(n_jobs)
+        if not isinstance(posterior, ExactPosterior):  # through landmarks: it is kept anyway
+            return self
+        return replace(self, posterior=MeanPosterior.of(posterior, with_factor=True))
 
     def from_stored(self) -> FittedGP:
         """Return the model that :meth:`to_stored` wrote."""
@@ -250,10 +260,14 @@ class FittedGP:
         structure = self.kernel_rows(graphs, n_jobs) @ self.coefficients.T - added
         return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 
-    def _full_posterior(self, n_jobs: int) -> ExactPosterior | LandmarkPosterior:
-        """The posterior with all that variances need."""
+    def _full_posterior(
+        self, n_jobs: int, rounded: bool = False
+    ) -> ExactPosterior | LandmarkPosterior:
+        """The posterior with all that variances need; ``rounded``: a rounded factor will do."""
         posterior = self.posterior
         if isinstance(posterior, MeanPosterior):
+            if rounded and posterior.unpacked is not None:
+                return posterior.unpacked
             assert self.sample_weights is not None
             among = self.kernel_rows(self.basis_graphs, n_jobs)
             posterior = posterior.completed(among, self.noise / self.sample_weights, n_jobs)
@@ -284,7 +298,8 @@ class FittedGP:
                 continue
             rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
             if variance:
-                spread = self.variances(self._full_posterior(n_jobs).reduction(rows, n_jobs))
+                posterior = self._full_posterior(n_jobs, rounded=True)
+                spread = self.variances(posterior.reduction(rows, n_jobs))
             found.append((self.target_offset + rows @ self.coefficients.T, spread))
         mean, spread = map(np.concatenate, zip(*found, strict=True))
         probabilities = None if self.slope is None else calibrated(mean, self.slope)

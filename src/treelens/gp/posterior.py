@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -277,9 +278,32 @@ class Conditioned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MeanPosterior:
-    """An exact posterior out of a file, which keeps no factor: enough for means."""
+    """An exact posterior out of a file: enough for means and, with a rounded factor, variances."""
 
     coefficients: np.ndarray  # (n, n_columns)
+    # (n (n + 1) / 2,) float32, the upper triangle of the factor row by row; None where it is not
+    # kept, and computed again from the training graphs.
+    rounded: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, posterior: ExactPosterior, with_factor: bool) -> MeanPosterior:
+        """Return what a file keeps."""
+        rounded = None
+        if with_factor:
+            rows = enumerate(posterior.factor)
+            rounded = np.concatenate([row[k:].astype(np.float32) for k, row in rows])
+        return cls(posterior.coefficients, rounded)
+
+    @cached_property
+    def unpacked(self) -> ExactPosterior | None:
+        """The posterior with the factor that is kept, rounded to seven digits."""
+        if self.rounded is None:
+            return None
+        n = len(self.coefficients)
+        factor, starts = np.zeros((n, n)), np.cumsum(np.arange(n, -1, -1))
+        for k, stop in enumerate(starts[:n].tolist()):
+            factor[k, k:] = self.rounded[stop - (n - k) : stop]
+        return ExactPosterior(self.coefficients, factor)
 
     def completed(self, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> ExactPosterior:
         """With the factor that variances need; ``kernel`` (n, n) is overwritten."""

@@ -40,6 +40,7 @@ class PathPatterns(PatternSource):
     known: tuple[np.ndarray, ...]  # by level: codes of the labels, (n_patterns, 2 or 4) int64
 
     name = "paths"
+    has_depths = False
 
     def validate(self) -> None:
         """Raise ``ValueError`` unless all codes are those of labels."""

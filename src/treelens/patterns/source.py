@@ -22,6 +22,7 @@ class PatternSource(ABC):
     """
 
     name: str  # of the view
+    has_depths = True  # whether a smaller depth leaves patterns out
     one_per_node = False  # whether every node has exactly one pattern of each level
 
     @property

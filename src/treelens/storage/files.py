@@ -111,7 +111,7 @@ def harmless(value: Any) -> Any:
 FORMAT_NAME = "treelens model"
 FORMAT_VERSION = 2
 MANIFEST, MODEL = "manifest.json", "model.json"
-ARRAY_TYPES = ("<i4", "<i8", "<f8")
+ARRAY_TYPES = ("<i4", "<i8", "<f4", "<f8")
 
 # Models are a few megabytes and shrink to a fifth or so.
 MAX_UNPACKED_BYTES = 16 * 2**30

@@ -48,6 +48,7 @@ from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.path_patterns import PathPatterns
 from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import Candidate, SearchResult
@@ -55,7 +56,7 @@ from treelens.svm.solver import SVM
 from treelens.targets import TargetRecord
 
 _PLAIN = (bool, int, str, type(None))
-_ARRAY_TYPES = ("int32", "int64", "float64")
+_ARRAY_TYPES = ("int32", "int64", "float32", "float64")
 _SCALARS = ("str", *(np.dtype(code).name for code in "?bhiqBHIQefd"))  # bool, int8 ... float64
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _LARGEST_INTEGER = 2**62
@@ -323,7 +324,8 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
     if hint is np.ndarray:
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
             return isinstance(value, np.ndarray)
-        return bool((np.abs(value[~np.isnan(value)] if nan else value) <= LARGEST).all())
+        numbers = value[~np.isnan(value)] if nan else value
+        return bool((np.abs(numbers.astype(np.float64, copy=False)) <= LARGEST).all())
     if is_typeddict(hint):
         hints = get_type_hints(hint)
         known = isinstance(value, dict) and set(value) <= set(hints)
@@ -360,6 +362,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     MeanPosterior,
     NumbersTable,
     Rbf,
+    PathPatterns,
     PatternExtractor,
     PatternForest,
     PatternHistograms,

@@ -207,6 +207,10 @@ class FittedSVM:
             self.refine,
         )
 
+    def with_rounded_factor(self, n_jobs: int = 1) -> FittedSVM:
+        """Return the model itself, which has no variances."""
+        return self
+
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Return graphs as the model sees them."""
         return SeenGraphs((self.patterns.refine(graphs, self.kernel.weights, n_jobs),))
