@@ -24,7 +24,7 @@ INSTALLED_AS = {
     "cupyx": "cupy-cuda12x",
 }
 BEHIND_NUMBA = {"numba-cuda"}  # what numba.cuda is made of
-OPTIONAL = ("chem", "draw", "networkx", "gpu", "distributed", "excel", "serve")
+OPTIONAL = ("chem", "draw", "networkx", "gpu", "distributed", "excel", "parquet", "serve")
 
 
 def declared() -> dict[str, Any]:

@@ -54,6 +54,7 @@ from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import Candidate, SearchResult
 from treelens.svm.solver import SVM
 from treelens.targets import TargetRecord
+from treelens.views import Paths, WLPatterns
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float32", "float64")
@@ -363,6 +364,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     NumbersTable,
     Rbf,
     PathPatterns,
+    Paths,
     PatternExtractor,
     PatternForest,
     PatternHistograms,
@@ -379,4 +381,5 @@ MODEL_CLASSES: tuple[type, ...] = (
     TrainingGraphs,
     WeightedKernel,
     WeightedPatterns,
+    WLPatterns,
 )
