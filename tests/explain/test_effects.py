@@ -133,6 +133,8 @@ def test_compiled_paths_are_the_integrals(rng):
     sums[0, 0] = 0.0
     known = sums.max(axis=1) + rng.uniform(0, 2, size=4)
     unseen, others = rng.uniform(0, 1, size=4), sums.max(axis=0) + rng.uniform(0, 2, size=5)
+    sums[1], sums[:, 2], known[1], unseen[1], others[2] = 0.0, 0.0, 0.0, 0.0, 0.0  # no patterns
+    unseen[2] = 0.0
     scales = (1.7, 0.3, 2.0, 0.6)
     given = KernelSums(sums, known, unseen, others)
     found = mixture_slopes(given, TanimotoL1(1.7, 0.3, 0.6), 2.0, n_jobs=2)

@@ -8,7 +8,7 @@ import pytest
 from naive import evidence as naive
 from treelens.gp import levels
 from treelens.gp.evidence import USUAL_NOISE, Evidence, EvidenceParameters, EvidenceProblem
-from treelens.gp.levels import PatternHierarchy
+from treelens.gp.levels import LevelSums, PatternHierarchy
 from treelens.gp.posterior import JITTER
 from treelens.gp.terms import LOGIT_SPREAD, CountedTerm, NumbersTerm, TermParameters
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
@@ -123,6 +123,40 @@ def _with_covariates(n=14, n_columns=1):
     problem, counts = _problem(n=n, n_columns=n_columns)
     numbers = NumbersTerm(np.random.default_rng(7).normal(size=(n, 3)))
     return replace(problem, terms=(*problem.terms, numbers)), counts
+
+
+@pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_two_views_of_patterns_by_finite_differences(learned, shared):
+    """The evidence of both is that of the sum of their kernels, and slopes are those of all."""
+    first, other = _problem()[0], _problem(seed=5)[0]
+    terms = (first.terms[0], other.terms[0])
+    if shared:  # sums by levels that are known before the search
+        sums = [LevelSums.of(each.features, each.hierarchy.group_of) for each in terms]
+        terms = tuple(replace(t, levels=s) for t, s in zip(terms, sums, strict=True))
+    problem = replace(first, terms=terms)
+    own = [_parameters(each).terms[0] for each in (first, other)]
+    parameters = EvidenceParameters(tuple(own), np.log(0.3))
+    if learned == "depths":
+        still = (each._replace(deviations=0.0 * each.deviations) for each in own)
+        parameters = parameters._replace(terms=tuple(still))
+    value, gradient = Evidence(problem)(parameters, learned)
+    matrix = sum(
+        replace(first, terms=(term,)).kernel_matrix(EvidenceParameters((each,), 0.0))
+        for term, each in zip(problem.terms, parameters.terms, strict=True)
+    )
+    np.testing.assert_allclose(problem.kernel_matrix(parameters), matrix, rtol=1e-12)
+    matrix += np.diag(parameters.noise * problem.noise_factors)
+    fit = problem.targets[:, 0] @ np.linalg.solve(matrix, problem.targets[:, 0])
+    expected = 0.5 * (fit + np.linalg.slogdet(matrix)[1]) + problem.prior_value(parameters)
+    assert value == pytest.approx(expected, rel=1e-6)
+    vector, step = problem.vector(parameters, learned), 1e-5
+    for k, shift in enumerate(step * np.eye(len(vector))):
+        ahead, behind = (
+            Evidence(problem)(problem.replaced(parameters, vector + move, learned), learned)[0]
+            for move in (shift, -shift)
+        )
+        assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])

@@ -13,7 +13,7 @@ def mixture_path(shared, known, unseen, other, gamma, rho, amplitude, share):
     def kernel(t):
         own = unseen + t * known
         union = own + other - t * shared
-        tanimoto = t * shared / union if union > 0 else 0.0
+        tanimoto = t * shared / union if union > 0 else float(known + unseen + other == 0)
         near = math.exp(-gamma * (1.0 - tanimoto))
         far = math.exp(-rho * (own + other - 2.0 * t * shared))
         return amplitude * share * near, amplitude * (1.0 - share) * far

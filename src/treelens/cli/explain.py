@@ -198,6 +198,9 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
         output.facts(result[key], title)
     if result["learning"]:
         output.line(result["learning"])
+    if len(views := result.get("views") or {}) > 1:
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in views.items())
+        output.line(f"Shares of the variance that the views explain: {shares}.")
     if facts := result.get("covariates"):
         output.line(
             f"Beside the structure: {covariate_list(facts)}. Their part of the fitted values has a "

@@ -272,6 +272,7 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
             "depth": model.best_depth_,
             "trees": list(forest.trees),
         },
+        "views": fitted.shares(model._n_jobs()),
         "sizes": {
             "graphs": len(fitted.training.targets),
             "graphs_in_all": fitted.training.n_in_all,

@@ -340,6 +340,20 @@ class GaussianProcessEstimator(FittedEstimator):
         """Whether descriptors of molecules stand beside the patterns."""
         return any(name.startswith(PREFIX) for name in self.covariates_)
 
+    @property
+    def views_(self) -> list[str]:
+        """The views in use, by name."""
+        return [each.name for each in self._fitted_model.views]
+
+    @property
+    def shares_(self) -> pd.Series:
+        """How much each view explains: the variance, over training graphs, of its part of the mean.
+
+        As shares of the sum of these variances; parts that go together or against each other make
+        that sum differ from the variance of the mean.
+        """
+        return pd.Series(self._fitted_model.shares(self._n_jobs()), name="share")
+
     best_depth_: int = view("patterns.source.depth", "The depth of the patterns in use.")
     best_weights_: str = view(
         "record.learned", 'The weights in use: ``"uniform"``, ``"depths"`` or ``"branches"``.'

@@ -50,6 +50,10 @@ def mixture_path_rows(
                 p = 1.0
             ratio = max(known[g] - shared, 0.0) / p
             tanimoto = shared / (p * (1.0 + ratio))
+            if unseen[g] + others[i] + known[g] <= 0.0:  # two graphs without patterns are alike
+                start[g, i] = end[g, i] = far + near
+                per_shared[g, i], per_own[g, i] = by_shared, by_own
+                continue
             whole = np.exp(-gamma * (1.0 - tanimoto))
             start[g, i] = far * np.exp(log_start) + near * np.exp(-gamma)
             end[g, i] = far * np.exp(log_end) + near * whole

@@ -243,21 +243,36 @@ class FittedGP:
         """Return graphs as the views of the model show them."""
         return SeenGraphs(tuple(view.refine(graphs, n_jobs) for view in self.views))
 
+    def part_of(self, view: int, graphs: GraphViews, n_jobs: int = 1) -> np.ndarray:
+        """Return what one view adds to the means of graphs, shape (n_graphs, n_columns)."""
+        rows = self.kernel.terms[view].matrix(graphs[view], self.basis_graphs[view], n_jobs)
+        return rows @ self.coefficients.T
+
     def from_covariates(self, graphs: GraphViews) -> np.ndarray | None:
         """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
-        if (k := self.numbers_at) is None:
-            return None
-        return self.kernel.terms[k].matrix(graphs[k], self.basis_graphs[k]) @ self.coefficients.T
+        return None if self.numbers_at is None else self.part_of(self.numbers_at, graphs)
 
-    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
-        """Standard deviations, over training graphs, of what structure and covariates add."""
+    def parts(self, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Return what each view adds to the means of a sample of the training graphs, by name."""
         assert self.training is not None
         some = np.random.default_rng(0).permutation(len(self.training.targets))
         graphs = self.training_graphs.select(some[:_MOST_COMPARED])
-        added = self.from_covariates(graphs)  # (n, n_columns)
-        if added is None:
+        views = enumerate(self.views)
+        return {view.name: self.part_of(k, graphs, n_jobs) for k, view in views}
+
+    def shares(self, n_jobs: int = 1) -> dict[str, float]:
+        """Return the variance of each view's part over the sum of these variances, by name."""
+        found = {name: float(x.var(axis=0).mean()) for name, x in self.parts(n_jobs).items()}
+        total = sum(found.values())
+        return {name: x / total if total > 0 else 0.0 for name, x in found.items()}
+
+    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
+        """Standard deviations, over training graphs, of what structure and covariates add."""
+        if self.numbers_at is None:
             return None
-        structure = self.kernel_rows(graphs, n_jobs) @ self.coefficients.T - added
+        parts = self.parts(n_jobs)
+        added = parts.pop(self.views[self.numbers_at].name)
+        structure = np.sum(list(parts.values()), axis=0)
         return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 
     def _full_posterior(

@@ -14,6 +14,7 @@ from scipy import sparse
 from treelens.array_checks import LARGEST, check_array, check_positive
 from treelens.gp.covariates import CovariateTable
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.descriptors import PREFIX
 from treelens.patterns.forest import RefinedGraphs
 from treelens.patterns.histograms import (
     Features,
@@ -31,6 +32,11 @@ StoredView = PatternHistograms | np.ndarray  # what a model keeps of its trainin
 
 class FittedView(ABC):
     """A way to see graphs that a kernel compares."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the view is called."""
 
     @abstractmethod
     def check_stored(self, stored: Any, n_graphs: int) -> None:
@@ -63,6 +69,10 @@ class WeightedPatterns(FittedView):
     source: PatternSource
     log_weights: np.ndarray  # (n_patterns,) theta: deviations of a pattern and its ancestors, added
     level_weights: np.ndarray  # (n_levels,) beta: positive, one on average
+
+    @property
+    def name(self) -> str:
+        return self.source.name
 
     def validate(self) -> None:
         n, n_levels = self.source.n_patterns, self.source.n_levels
@@ -135,6 +145,13 @@ class NumbersTable(FittedView):
     """A table of numbers: covariates and descriptors."""
 
     table: CovariateTable
+
+    @property
+    def name(self) -> str:
+        """Descriptors, covariates, or both."""
+        described = {name.startswith(PREFIX) for name in self.table.names}
+        kinds = {True: "descriptors", False: "covariates"}
+        return " and ".join(sorted(kinds[each] for each in described))
 
     def validate(self) -> None:
         columns = self.table.columns

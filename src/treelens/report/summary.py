@@ -154,6 +154,7 @@ def _gp(model: FittedGP) -> dict[str, Any]:
         "noise": float(model.target_scale * np.sqrt(model.noise)),
         "amplitude": float(model.target_scale * np.sqrt(model.patterns_term.amplitude)),
         **model.patterns_term.kernel.values,
+        "views": model.shares(),
         "log_marginal_likelihood": record.evidence,
         "converged": bool(record.converged),
         "n_iterations": len(record.history),
