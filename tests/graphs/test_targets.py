@@ -8,6 +8,7 @@ import pytest
 import treelens as tl
 from graphs.test_molecule_table import write
 from treelens.errors import GraphDataError
+from treelens.graphs.targets import check_learnable, looks_measured
 
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
 
@@ -128,3 +129,66 @@ def test_limits_of_repeated_molecules_on_other_scales_and_in_other_ways(tmp_path
     assert first.targets.limits[0] == 1
     kept = _table(tmp_path, cells, molecules=molecules, duplicates="keep")
     assert kept.targets.limits[:2].tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.arange(100) % 20, True),  # twenty different whole numbers
+        (np.arange(100) % 19, False),
+        (np.arange(9) % 5, True),  # more than half of them differ
+        (np.arange(10) % 5, False),
+        (np.arange(2), False),
+        (np.arange(3), True),
+        (np.arange(300) % 20 + 0.5, True),  # twenty different ones
+        (np.arange(300) % 19 + 0.5, False),
+        (np.arange(50) % 6 + 0.5, True),  # more than a tenth of them differ
+        (np.arange(60) % 6 + 0.5, False),
+        (np.arange(4) % 2 + 0.5, False),
+        (np.arange(4) % 3 + 0.5, True),
+        (np.array(["a", "b", "c"] * 30), False),
+    ],
+)
+def test_what_is_a_measurement_and_what_a_class(values, expected):
+    assert looks_measured(values) == expected
+
+
+def test_names_are_an_identifier_from_twenty_one_on_where_most_appear_once():
+    def refused(n_names, n_rows):
+        names = np.array([f"name {k % n_names}" for k in range(n_rows)])
+        with pytest.raises(GraphDataError) as caught:
+            check_learnable(names, "classification", "name", str)
+        return "identifier" if "an identifier" in str(caught.value) else "single"
+
+    assert refused(21, 41) == "identifier"
+    assert refused(20, 39) == "single"
+    check_learnable(np.arange(42) % 21, "classification", "name", str)  # half: two of each
+
+
+@pytest.mark.parametrize(("n_remarks", "skipped"), [(1, True), (7, True), (8, False)])
+def test_a_fifth_of_a_column_of_numbers_may_be_remarks(n_remarks, skipped, tmp_path):
+    n = 35  # rows
+    special = [(5 * k if k < 7 else 34, f"see note {k % 2}") for k in range(n_remarks)]
+    cells = [f"{0.5 + k}" for k in range(n)]
+    for place, text in special:
+        cells[place] = text
+    asked = {"molecules": MOLECULES[:n]}
+    if skipped:
+        table = _table(tmp_path, cells, **asked)
+        assert len(table.targets) == n - n_remarks
+        assert any(f"in {n_remarks} of {n} rows" in note for note in table.notes)
+    else:  # a column of texts, too many for classes
+        with pytest.raises(GraphDataError, match="an identifier"):
+            _table(tmp_path, cells, **asked)
+
+
+@pytest.mark.parametrize(("n_remarks", "plain"), [(7, True), (8, False)])
+def test_decimal_commas_are_read_where_four_fifths_are_numbers(n_remarks, plain, tmp_path):
+    n = 35
+    cells = [f'"{k},25"' for k in range(n - n_remarks)] + ["see note"] * n_remarks
+    asked = {"molecules": MOLECULES[:n]}
+    if plain:
+        assert _table(tmp_path, cells, **asked).targets.values[2] == 2.25
+    else:
+        with pytest.raises(GraphDataError, match="an identifier"):
+            _table(tmp_path, cells, **asked)

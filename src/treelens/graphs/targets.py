@@ -247,8 +247,8 @@ def _without_remarks(
     """Return which rows stay when remarks between measured numbers are skipped."""
     numeric = np.array([is_number(text) for text in texts], dtype=bool)
     where = np.flatnonzero(labelled & ~numeric).tolist()
-    few = len(where) <= (1 - _MOSTLY) * labelled.sum()
-    measured = few and looks_measured(as_target(list(compress(texts, labelled & numeric))))
+    mostly = labelled.sum() - len(where) >= _MOSTLY * labelled.sum()
+    measured = mostly and looks_measured(as_target(list(compress(texts, labelled & numeric))))
     beside = all(_WITH_UNIT_OR_ERROR.fullmatch(texts[k]) for k in where)
     if not measured and not beside:
         return np.ones(len(texts), dtype=bool)
