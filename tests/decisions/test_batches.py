@@ -35,9 +35,9 @@ def test_expected_improvement_is_the_integral(mean, std, best):
     np.testing.assert_allclose(found, integral, rtol=1e-6, atol=1e-12)
 
 
-def naive_batch(mean, covariance, noise, n, aim):
+def naive_batch(mean, covariance, noise, n, aim, with_scores=False):
     """The same from the textbook: condition on the chosen means with a solve of their own."""
-    chosen, best = [], list(aim.best)
+    chosen, scores, best = [], [], list(aim.best)
     for _ in range(n):
         among = covariance[np.ix_(chosen, chosen)] + noise * np.eye(len(chosen))
         cross = covariance[:, chosen]
@@ -54,8 +54,9 @@ def naive_batch(mean, covariance, noise, n, aim):
             wanted = (mean - min(best)) * norm.cdf(z) + std * norm.pdf(z)
         wanted[chosen] = -np.inf
         chosen.append(int(wanted.argmax()))
+        scores.append(wanted.max())
         best = sorted([*best, mean[chosen[-1]]])[1:]
-    return chosen
+    return (chosen, scores) if with_scores else chosen
 
 
 @pytest.mark.parametrize("strategy", SEQUENTIAL)
@@ -72,6 +73,9 @@ def test_the_boundary_of_classes_stays_and_uncertainty_is_near_it(rng):
     mean = np.array([-1.0, 0.05, 1.0])
     aim = Aim("uncertainty", np.zeros(1), near=True)
     assert choose_batch(mean, 0.2 * np.eye(3), 0.1, 1, aim, rng).positions.tolist() == [1]
+    # Whose 95 % interval reaches furthest beyond the boundary, though another is nearer to it.
+    mean, variance = np.array([0.5, 1.0]), np.diag([0.01, 1.0])
+    assert choose_batch(mean, variance, 0.1, 1, aim, rng).scores[0] == pytest.approx(0.96)
     aim = Aim("expected_improvement", np.zeros(1), near=True)
     mean = np.array([3.0, 2.0, 1.0])
     found = choose_batch(mean, 1e-6 * np.eye(3), 0.1, 3, aim, rng)

@@ -10,7 +10,9 @@ from rdkit.Chem import Descriptors, MolFromSmiles
 from scipy.stats import norm
 
 import treelens as tl
-from treelens.decisions.suggest import STRATEGIES, _likely_values
+from decisions.test_batches import naive_batch
+from treelens.decisions import suggest as suggest_module
+from treelens.decisions.suggest import STRATEGIES, Aim, _likely_values
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,32 @@ def test_the_first_choice_has_the_largest_expected_improvement(model, pool, tmp_
     improvement = std * (z * norm.cdf(z) + norm.pdf(z))
     assert found["index"].iloc[0] == improvement.argmax()
     assert found["score"].iloc[0] == pytest.approx(improvement.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["expected_improvement", "ucb", "uncertainty"])
+def test_scores_are_those_of_values_without_noise_given_measurements_with_it(model, pool, strategy):
+    mean, cov = model.predict(pool, return_cov=True, include_noise=False)
+    aim = Aim(strategy, np.sort(model.train_values_)[-6:], exploration=1.5)
+    chosen, scores = naive_batch(mean, cov, model.noise_, 6, aim, with_scores=True)
+    found = tl.suggest(model, pool, 6, strategy, exploration=1.5)
+    assert found["index"].tolist() == chosen
+    np.testing.assert_allclose(found["score"], scores, rtol=1e-6)
+
+
+def test_a_shortlist_has_the_largest_scores_without_noise(model, pool, monkeypatch):
+    """Noise would make all deviations alike, and the order of the scores that of the means."""
+    mean, std = model.predict(pool, return_std=True, include_noise=False)
+    wanted, noisy = mean + 100.0 * std, mean + 100.0 * np.sqrt(std**2 + model.noise_)
+    cut = next(n for n in range(1, 20) if top(wanted, n) != top(noisy, n))
+    monkeypatch.setattr(suggest_module, "LARGEST_SHORTLIST", cut)
+    found = tl.suggest(model, pool, cut, "ucb", exploration=100.0)
+    assert set(found["index"]) == top(wanted, cut)
+    sampled = tl.suggest(model, pool, cut, "thompson")  # by bounds of three deviations
+    assert set(sampled["index"]) == top(mean + 3.0 * std, cut) != top(wanted, cut)
+
+
+def top(scores, n):
+    return set(np.argsort(-scores, kind="stable")[:n].tolist())
 
 
 def test_the_table_says_what_predict_and_kneighbors_say(model, pool):

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from sklearn import ensemble
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 
 import treelens as tl
 from treelens.estimators import baselines
 from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
+from treelens.evaluation.splits import DistinctKFold
 from treelens.kernels.fingerprints import fingerprint_counts
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -92,3 +94,75 @@ def test_radii_have_weights_and_new_environments_a_covariance():
     np.testing.assert_allclose(np.diagonal(cov), std**2)
     assert cov[0, 1] > cov[0, 2]  # amines share what training never had
     np.testing.assert_allclose(model.predict(new[-1:]), mean[-1:])  # whatever stands beside it
+
+
+SETTINGS = (
+    ("bits", {"max_depth": 1}),
+    ("counts", {"max_depth": 6}),
+    ("bits", {"max_depth": 2}),
+)
+
+
+def held_out_by_hand(model, graphs, y, columns, settings, n_folds):
+    """The prediction of each graph by trees fitted to the other folds, one graph at a time."""
+    table, found = model._table(graphs, columns), [None] * len(y)
+    split = DistinctKFold(n_folds, random_state=0).split(graphs, y if y.dtype == int else None)
+    for train, test in split:
+        trees = model._fitted_trees(table[train], y[train], baselines._N_TREES[0], settings)
+        for row in test.tolist():
+            found[row] = model._predicted(trees, table[[row]])[0]
+    return np.array(found)
+
+
+@pytest.mark.parametrize("best_at", [0, 1, 2])
+@pytest.mark.parametrize("large", [False, True])
+def test_numbers_choose_the_setting_with_the_smallest_held_out_error(best_at, large, monkeypatch):
+    order = (SETTINGS * 2)[4 - best_at : 7 - best_at]
+    assert order[best_at] == SETTINGS[1]
+    graphs, kind = tl.as_graph_collection(SMILES), BASELINES["ecfp_forest"][1]
+    monkeypatch.setattr(kind, "_settings", order)
+    monkeypatch.setattr(baselines, "_LARGE", 50 if large else 100)
+    model = kind(n_jobs=1, random_state=0)
+    held_out = model._fit_tuned(graphs, VALUES)
+    every = [held_out_by_hand(model, graphs, VALUES, *s, 3 if large else 5) for s in order]
+    errors = [((found - VALUES) ** 2).mean() for found in every]
+    assert np.argmin(errors) == best_at
+    assert model.best_params_ == {"columns": order[best_at][0], **order[best_at][1]}
+    np.testing.assert_allclose(held_out, every[best_at], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n_rare", "n_folds"), [(12, 5), (4, 4), (1, 2)])
+def test_classes_choose_by_held_out_area_with_some_of_the_rarest_in_each_fold(
+    n_rare, n_folds, monkeypatch
+):
+    graphs, kind = tl.as_graph_collection(SMILES), BASELINES["ecfp_forest"][0]
+    codes = np.zeros(len(SMILES), dtype=int)
+    codes[np.flatnonzero(ACID == "acid")[:n_rare]] = 1
+    monkeypatch.setattr(kind, "_settings", SETTINGS)
+    model = kind(n_jobs=1, random_state=0)
+    model.classes_ = np.array([0, 1])
+    held_out = model._fit_tuned(graphs, codes)
+    every = [held_out_by_hand(model, graphs, codes, *s, n_folds) for s in SETTINGS]
+    areas = [roc_auc_score(codes, found[:, 1]) for found in every]
+    best = int(np.argmax(areas))
+    assert min(areas) < max(areas)
+    assert model.best_params_ == {"columns": SETTINGS[best][0], **SETTINGS[best][1]}
+    np.testing.assert_allclose(held_out, every[best], rtol=1e-12)
+
+
+def test_the_chosen_setting_is_fitted_to_all_with_all_trees():
+    model = BASELINES["ecfp_forest"][1](n_jobs=1, random_state=0).fit(SMILES, VALUES)
+    settings = dict(model.best_params_)
+    table = model._table(tl.as_graph_collection(SMILES), settings.pop("columns"))
+    forest = ensemble.RandomForestRegressor(baselines._N_TREES[1], random_state=0, **settings)
+    np.testing.assert_allclose(model.predict(SMILES), forest.fit(table, VALUES).predict(table))
+
+
+def test_a_class_that_no_tree_has_seen_has_no_chance():
+    model = BASELINES["ecfp_forest"][0](n_jobs=1, random_state=0)
+    model.classes_ = np.array(["a", "b", "c"])
+    table, codes = model._table(tl.as_graph_collection(SMILES), "counts"), 2 * (ACID == "acid")
+    found = model._predicted(model._fitted_trees(table, codes, 10, {}), table)
+    assert found.shape == (len(SMILES), 3)
+    assert (found[:, 1] == 0).all()
+    assert np.mean(found.argmax(axis=1) == codes) > 0.9

@@ -268,3 +268,43 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted(da
         expected = np.zeros(len(row))
         expected[one.index] = one
         np.testing.assert_allclose(row, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 4.9, 5.1, 100.0])
+@pytest.mark.parametrize("n", [1, 3])
+def test_slopes_of_the_mixture_are_integrals_of_its_derivatives(gamma, n):
+    """Whatever the number of graphs and the length scale: as exact as adaptive quadrature."""
+    kernel = TanimotoL1(gamma, 0.2, 0.7)
+    one = _sums([3.9, 1.5], 4.0, 0.1, [4.0, 2.5])  # the first pair is almost equal
+    sums = KernelSums(*(np.repeat(x, n, axis=0) for x in one[:3]), *one[3:])
+    path = mixture_slopes(sums, kernel)
+    for i in range(2):
+        for which, found in ((0, path.per_shared[:, i]), (1, path.per_own[:, i])):
+
+            def slope(t, which=which, i=i):
+                own = sums.unseen[0] + t * sums.known[0]
+                shared, other = t * sums.shared[0, i], sums.others[i]
+                union = own + other - shared
+                similar = kernel.share * gamma * np.exp(-gamma * (1 - shared / union))
+                apart = (1 - kernel.share) * kernel.rho
+                apart *= np.exp(-kernel.rho * (own + other - 2 * shared))
+                if which == 0:  # dT/dS = (A + B) / union^2, dD/dS = -2
+                    return similar * (own + other) / union**2 + 2 * apart
+                return -similar * shared / union**2 - apart
+
+            exact = quad(slope, 0, 1, epsabs=1e-14, epsrel=1e-13)[0]
+            np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_effects_of_patterns_are_those_on_the_class_with_the_largest_decision():
+    """Which the intercepts take part in."""
+    classes = np.array(["a", "b", "c"])[np.arange(14) % 3]
+    expansion = tl.GraphClassifier(depth=1, max_steps=5).fit(GRAPHS, classes).model_.expansion
+    features = expansion.refine(OTHERS).features
+    for code in range(3):
+        raised = expansion.intercepts + 100.0 * (np.arange(3) == code)
+        other = dataclasses.replace(expansion, intercepts=raised)
+        (part,) = effects.effects_of_graphs(other, OTHERS, code).parts
+        found = effects_of_patterns(other, features)
+        expected = part.rows.to_sparse(found.shape[1])
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)

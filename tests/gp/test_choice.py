@@ -1,7 +1,10 @@
 """The choice of weights: parts, held-out predictions, and the rule that prefers the simpler."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from strategies import random_collection
 from treelens.gp.choice import (
@@ -10,6 +13,7 @@ from treelens.gp.choice import (
     fit_uniform,
     parts_of_graphs,
     preferred,
+    tenths_by_rank,
 )
 from treelens.gp.data import CountedView, TrainingData
 from treelens.gp.fitting import uniform_candidate
@@ -77,6 +81,60 @@ def test_leave_one_out_agrees_with_refits(data):
         variance = matrix[graph, graph] - row @ np.linalg.solve(noisy, row) + parameters.noise
         np.testing.assert_allclose(left_out.mean[k], mean, atol=1e-6)
         assert left_out.variance[k] == pytest.approx(variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("log_noise", [-9.0, -6.5, -4.0])
+def test_noise_that_was_found_too_small_grows_threefold_while_that_is_more_likely(data, log_noise):
+    """Found on part of the graphs, it can be far too small for those outside."""
+    problem, present = data.problem(np.arange(60))
+    parameters = problem.start.spread(present)._replace(log_noise=log_noise)
+    matrix, positions = problem.kernel_matrix(parameters), np.arange(0, 60, 2)
+    among, values = matrix[np.ix_(positions, positions)], data.targets.values[positions, 0]
+
+    def evidence(noise):
+        return stats.multivariate_normal.logpdf(values, cov=among + noise * np.eye(30))
+
+    noise = parameters.noise
+    while 3.0 * noise < 1.0 and evidence(3.0 * noise) > evidence(noise):
+        noise *= 3.0
+    copies = None if data.copies is None else data.copies[positions]
+    found = data.leave_one_out(parameters, None, positions)
+    for k in range(0, 30, 7):
+        others = np.arange(30) != k
+        if copies is not None:
+            others = copies != copies[k]
+        noisy = among[np.ix_(others, others)] + noise * np.eye(others.sum())
+        mean = among[k, others] @ np.linalg.solve(noisy, values[others])
+        assert found.mean[k, 0] == pytest.approx(mean, abs=1e-6)
+    assert (noise > parameters.noise) == (log_noise < -5)
+
+
+def test_tenths_have_equal_numbers_of_neighbouring_values():
+    values = np.random.default_rng(0).permutation(np.arange(30.0)) ** 2
+    tenths = tenths_by_rank(values)
+    for k, value in enumerate(np.sqrt(values)):
+        assert tenths[k] == int(value) // 3
+    assert tenths_by_rank(np.array([5.0, 5.0, 1.0, 5.0])).tolist() == [2, 5, 0, 7]
+
+
+def test_a_limit_that_holds_is_no_error_and_one_that_does_not_is(data):
+    signs = np.array([1, -1, 0])[np.arange(60) % 3]
+    limited = replace(data, targets=replace(data.targets, limits=signs))
+    parts = parts_of_graphs(np.arange(60), np.zeros(60, int), seed=0)
+    candidate = fit_uniform(limited, parts, [1])
+    row, outcomes = 0, set()
+    for part, parameters in zip(parts, candidate.fits, strict=True):
+        both = np.union1d(part.fitted, part.compared)
+        mean = limited.leave_one_out(parameters, 1, both).mean[:, 0]
+        for graph in part.compared.tolist():
+            predicted, value = mean[both.tolist().index(graph)], data.targets.values[graph, 0]
+            error = {1: max(value - predicted, 0.0), -1: max(predicted - value, 0.0)}.get(
+                signs[graph], abs(value - predicted)
+            )
+            assert candidate.squared_errors[row] == pytest.approx(error**2, rel=1e-9, abs=1e-12)
+            outcomes.add((int(signs[graph]), error > 0))
+            row += 1
+    assert len(outcomes) == 5  # limits of both kinds that hold and that do not
 
 
 def all_candidates(data, parts, depths):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.gp.domain import left_out_std
+from treelens.gp.domain import Domain, Neighbourhood, left_out_std
 from treelens.kernels.gram import pair_sums
 
 pytest.importorskip("rdkit")
@@ -67,3 +67,11 @@ def test_landmarks_have_a_domain_of_all_training_graphs():
     assert found["nearest"][:-1].tolist() == list(range(len(SMILES)))
     assert found["in_domain"][:-1].mean() > 0.9
     assert not found["in_domain"].iloc[-1]
+
+
+def test_a_graph_inside_has_both_a_small_error_and_a_near_neighbour():
+    domain = Domain(None, None, np.ones(1), largest_error=2.0, least_similarity=0.5)
+    similarity = np.array([0.9, 0.1, 0.9, 0.1, 0.5])
+    around = Neighbourhood(np.zeros(5, dtype=int), similarity, np.ones(5))
+    inside = domain.holds(np.array([1.0, 1.0, 3.0, 3.0, 2.0]), around)
+    assert inside.tolist() == [True, False, False, False, True]  # limits themselves are inside

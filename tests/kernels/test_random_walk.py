@@ -124,7 +124,18 @@ def test_spectral_radii_match_a_dense_solver(graphs):
         assert spectral_radius(side, i) == pytest.approx(values.max(initial=0.0), abs=1e-10)
 
 
+def test_a_radius_is_that_of_long_walks_however_many_short_ones_there_are():
+    """Every node leads to all later ones, the last to a ring: the number of walks stays bounded."""
+    edges = [(u, v) for v in range(9) for u in range(v)] + [(8, 9), (9, 10), (10, 8)]
+    side = walked(as_graph_collection([(edges, dict.fromkeys(range(11), "C"))], directed=True))
+    assert walk_kernel(side, None, 8, 1.0)[0, 0] > 1e4
+    assert spectral_radius(side, 0) == pytest.approx(1.0, rel=1e-9)
+
+
 def test_convergence_is_judged_by_the_radius_and_not_by_degrees():
+    # The bound on the radius is the square of the largest degree, here 4: no walk is overlooked.
+    with pytest.raises(ValueError, match=r"spectral radius 16"):
+        check_convergence(walked(as_graph_collection([complete_graph(5)])), 0.2)
     star = [(0, i) for i in range(1, 10)], dict.fromkeys(range(10), "C")
     both = walked(as_graph_collection([star, complete_graph(5)]))
     with pytest.raises(ValueError, match=r"graph 1 with itself has spectral radius 16.*0\.0625"):

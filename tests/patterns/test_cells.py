@@ -6,7 +6,13 @@ import pytest
 
 import treelens as tl
 from naive import cells as naive
-from treelens.patterns.cells import N_RESOLUTIONS, N_TREES, AttributeCells, means_over_steps
+from treelens.patterns.cells import (
+    N_RESOLUTIONS,
+    N_TREES,
+    AttributeCells,
+    _choose_split,
+    means_over_steps,
+)
 from treelens.patterns.forest import PatternForest
 
 pytestmark = pytest.mark.interpreted
@@ -162,3 +168,64 @@ def test_edge_attributes_are_edge_labels_too():
     np.testing.assert_array_equal(new.colors, colors.colors)
     texts = forest.texts(forest.level_offsets[level] + np.unique(colors.colors[level]))
     assert all("length" in text for text in texts)
+
+
+@pytest.mark.parametrize("n", [9, 10, 41])
+@pytest.mark.parametrize("quantile", [0.1, 0.25, 0.5, 0.77])
+def test_a_cell_is_split_at_a_quantile_of_the_values_in_it(n, quantile):
+    rng = np.random.default_rng(n)
+    column = rng.normal(size=n + 5)
+    column[:3] = np.nan  # too few to go apart
+    cell = rng.permutation(n + 5)[:n]
+    _, threshold, missing = _choose_split(column[None], cell, np.ones(1), rng, (quantile, quantile))
+    assert not missing
+    assert threshold == pytest.approx(np.nanquantile(column[cell], quantile), rel=1e-12)
+
+
+def test_no_cell_of_the_training_nodes_is_empty_and_equal_values_stay_together():
+    """Thresholds lie on values here: a node on one belongs to the first of the two cells."""
+    graphs = [nx.path_graph(12) for _ in range(6)]
+    for k, graph in enumerate(graphs):
+        nx.set_node_attributes(graph, "a", "label")
+        nx.set_node_attributes(graph, {v: float((v + k) % 3) for v in graph}, "charge")
+    data = tl.as_graph_collection(graphs, node_attributes=["charge"])
+    for depth in (0, 1):
+        cells = AttributeCells.fit(data, depth)
+        found = cells.transform(data)
+        for level, own in enumerate(found):
+            assert np.unique(own).tolist() == list(range(cells.level_sizes[level]))
+        last = found[N_RESOLUTIONS - 1]  # of the first tree, on the values themselves
+        for value in range(3):
+            assert len(np.unique(last[data.node_attributes[:, 0] == value])) == 1
+        assert cells.level_sizes[N_RESOLUTIONS - 1] == 3
+
+
+@pytest.mark.parametrize(("n_missing", "apart"), [(7, False), (8, True), (12, True), (13, False)])
+def test_missing_values_go_apart_where_there_are_enough_of_both_kinds(n_missing, apart):
+    column = np.arange(20.0)
+    column[:n_missing] = np.nan
+    rng = np.random.default_rng(0)
+    _, threshold, missing = _choose_split(column[None], np.arange(20), np.ones(1), rng, (0.5, 0.5))
+    assert missing == apart
+    assert apart or threshold == np.nanmedian(column)
+
+
+def test_cells_are_split_along_what_varies_most_in_them_among_half_of_the_attributes():
+    """Relative to the whole: the first attribute has the largest numbers, the second varies."""
+    columns = np.random.default_rng(0).normal(size=(3, 50)) * [[1000.0], [1.0], [1.0]]
+    units, cell = np.array([10_000.0, 1.0, 10.0]), np.arange(50)
+    draws = [
+        _choose_split(columns, cell, units, np.random.default_rng(k), (0.1, 0.9))[0]
+        for k in range(300)
+    ]
+    share = np.bincount(draws, minlength=3) / 300
+    np.testing.assert_allclose(share, [1 / 6, 2 / 3, 1 / 6], atol=0.07)  # two of three are tried
+
+
+def test_edges_are_divided_at_the_median():
+    graph = nx.path_graph(18)
+    for k, edge in enumerate(graph.edges):
+        graph.edges[edge]["length"] = float(k**2)
+    nx.set_node_attributes(graph, "a", "label")
+    data = tl.as_graph_collection([graph], edge_attributes=["length"])
+    assert AttributeCells.of_edges(data).threshold[0] == 64.0

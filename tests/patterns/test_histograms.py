@@ -1,6 +1,7 @@
 """Histograms and pair features by definition, and every way of picking from them."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import strategies
 from strategies import collections, random_collection
 from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels.gram import pair_sums
 from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import (
     PAIR_KINDS,
@@ -232,3 +234,50 @@ def test_features_of_some_graphs_are_those_of_these_graphs_alone(graphs, kind):
         a, b = getattr(some.pairs, part), getattr(alone.pairs, part)
         for name in ("offsets", "indices", "values"):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+@pytest.mark.parametrize("kind", PAIR_KINDS)
+def test_levels_count_by_their_shares(kind: str, rng: np.random.Generator) -> None:
+    """Two half levels count as much as a whole one: the kernel level by level, and their mean."""
+    histograms, _, _ = counted(random_collection(rng, 9))
+    shares = np.array([1.0, 0.5, 0.25])
+    shared = replace(histograms, level_shares=shares)
+    values = table(histograms, "frequencies" if kind == "wasserstein" else "counts")
+    expected = np.zeros((9, 9))
+    for level, share in enumerate(shares):
+        own = values[:, slice(*histograms.level_offsets[level : level + 2])]
+        both = own[:, None], own[None]
+        pairs = both[0] * both[1] if kind == "subtree" else np.minimum(*both)
+        expected += share / 1.75 * pairs.sum(axis=-1)
+    found = pair_sums(PairFeatures.from_histograms(shared, kind, unit=False))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert shared.n_full_depths == 1.75
+
+
+def test_usual_shares_of_unknown_patterns_are_those_of_graphs_left_out() -> None:
+    """The oracle: a vocabulary of all other graphs, one graph after the other."""
+    graphs = random_collection(np.random.default_rng(8), 30, labels="CCCNO", max_nodes=7)
+    unknown = []
+    for k in range(30):
+        others = np.delete(np.arange(30), k)
+        vocabulary, _ = PatternVocabulary.fit(graphs[others], 1)
+        colors = vocabulary.transform(graphs[[k]])
+        unknown.append(PatternHistograms.from_colors(vocabulary, colors).out_of_vocabulary()[0])
+    found = counted(graphs, depth=1)[0].usual_out_of_vocabulary()
+    assert found == pytest.approx(np.quantile(unknown, 0.95))
+    assert 0.1 < found < 0.5  # or this shows nothing
+    for labels, bound in ((range(10_000), 0.5), ("C", 0.1)):
+        some = random_collection(np.random.default_rng(8), 30, labels=labels, max_nodes=4)
+        assert counted(some, depth=0)[0].usual_out_of_vocabulary() == bound
+
+
+def test_of_frequencies_unknown_patterns_are_a_distance(rng: np.random.Generator) -> None:
+    """They are parts of the graph, so that nothing is scaled up to make up for them."""
+    histograms, _, _ = counted(random_collection(rng, 20), random_collection(rng, 9, labels="CS"))
+    pairs = PairFeatures.from_histograms(histograms, "wasserstein", unit=True)
+    assert histograms.unseen.any()
+    np.testing.assert_allclose(pairs.diagonal(), 1.0 - histograms.out_of_vocabulary())
+    known = histograms.nodes_counted().any(axis=1)
+    for kind in ("optimal-assignment", "subtree"):
+        own = PairFeatures.from_histograms(histograms, kind, unit=True).diagonal()
+        np.testing.assert_allclose(own[known], 1.0)
