@@ -166,3 +166,22 @@ def test_a_class_that_no_tree_has_seen_has_no_chance():
     assert found.shape == (len(SMILES), 3)
     assert (found[:, 1] == 0).all()
     assert np.mean(found.argmax(axis=1) == codes) > 0.9
+
+
+def test_tables_are_counts_bits_or_counts_beside_descriptors():
+    model, graphs = BASELINES["boosting"][1](), tl.as_graph_collection(SMILES)
+    names = ("counts", "bits", "counts and descriptors")
+    counts, bits, both = (model._table(graphs, name) for name in names)
+    assert counts.max() > 1
+    np.testing.assert_array_equal(bits, counts > 0)
+    np.testing.assert_array_equal(both[:, : counts.shape[1]], counts)
+    assert both.shape[1] > counts.shape[1]
+
+
+def test_a_threshold_of_a_forest_is_kept():
+    for threshold in (0.05, 0.95):
+        model = BASELINES["ecfp_forest"][0](n_jobs=1, random_state=0, threshold=threshold)
+        model.fit(SMILES, ACID)
+        rare = model.predict_proba(SMILES)[:, 0]
+        expected = np.where(rare >= threshold, "acid", "other")
+        np.testing.assert_array_equal(model.predict(SMILES), expected)

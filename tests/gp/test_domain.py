@@ -75,3 +75,16 @@ def test_a_graph_inside_has_both_a_small_error_and_a_near_neighbour():
     around = Neighbourhood(np.zeros(5, dtype=int), similarity, np.ones(5))
     inside = domain.holds(np.array([1.0, 1.0, 3.0, 3.0, 2.0]), around)
     assert inside.tolist() == [True, False, False, False, True]  # limits themselves are inside
+
+
+def test_limits_are_no_errors_that_the_domain_is_set_by():
+    limits = np.where(np.arange(36) < 12, ">", "=")
+    model = tl.GraphRegressor(depth=2, descriptors=False).fit(
+        SMILES[::2], VALUES[::2], limits=limits
+    )
+    alike = similarities(model, SMILES[::2])
+    np.fill_diagonal(alike, -1)
+    nearest = alike.max(axis=1)
+    expected = np.quantile(nearest[12:], 0.025)
+    assert model.domain_.least_similarity == pytest.approx(expected)
+    assert expected != pytest.approx(np.quantile(nearest, 0.025))

@@ -8,7 +8,7 @@ import pytest
 import treelens as tl
 from graphs.test_molecule_table import write
 from treelens.errors import GraphDataError
-from treelens.graphs.targets import check_learnable, looks_measured
+from treelens.graphs.targets import as_target, check_learnable, looks_measured
 
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
 
@@ -163,6 +163,13 @@ def test_names_are_an_identifier_from_twenty_one_on_where_most_appear_once():
     assert refused(21, 41) == "identifier"
     assert refused(20, 39) == "single"
     check_learnable(np.arange(42) % 21, "classification", "name", str)  # half: two of each
+    assert refused(101, 202) == "identifier"
+    check_learnable(np.array(list(map(str, np.arange(200) % 100))), "auto", "name", str)
+
+
+def test_whole_numbers_are_integers_as_long_as_a_float_holds_all_of_them():
+    assert as_target(["9007199254740991.0", "1.0"]).dtype.kind == "i"
+    assert as_target(["9007199254740992.0", "1.0"]).dtype.kind == "f"
 
 
 @pytest.mark.parametrize(("n_remarks", "skipped"), [(1, True), (7, True), (8, False)])

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from strategies import random_collection
 from treelens.kernels.mixture import TanimotoL1
+from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
+from treelens.patterns.vocabulary import PatternVocabulary
 
 pytestmark = pytest.mark.interpreted
 
@@ -31,3 +34,13 @@ def test_rounding_of_sums_makes_no_distance_negative():
     own = np.array([1.0])
     found = TanimotoL1(2.0, 1e6, 0.0).of_sums(np.array([[1.0 + 1e-9]]), own, own)
     assert found[0, 0] == 1.0
+
+
+def test_a_search_begins_where_neither_part_is_flat(rng):
+    """The unit of distances is the mean of what graphs share with themselves."""
+    vocabulary, colors = PatternVocabulary.fit(random_collection(rng, 10), 1)
+    counts = PairFeatures.of_counts(PatternHistograms.from_colors(vocabulary, colors))
+    kernel = TanimotoL1.usual(Features.of(counts))
+    own = counts.rows.to_sparse(counts.n_patterns).sum(axis=1)
+    assert kernel.rho == pytest.approx(1.0 / own.mean())
+    assert 0.0 < kernel.share < 1.0

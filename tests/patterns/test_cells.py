@@ -222,6 +222,13 @@ def test_cells_are_split_along_what_varies_most_in_them_among_half_of_the_attrib
     np.testing.assert_allclose(share, [1 / 6, 2 / 3, 1 / 6], atol=0.07)  # two of three are tried
 
 
+@pytest.mark.parametrize(("n", "is_split"), [(7, False), (8, True)])
+def test_cells_of_less_than_eight_nodes_are_not_split(n, is_split):
+    rng, column = np.random.default_rng(0), np.arange(float(n))
+    attribute, *_ = _choose_split(column[None], np.arange(n), np.ones(1), rng, (0.5, 0.5))
+    assert (attribute >= 0) == is_split
+
+
 def test_edges_are_divided_at_the_median():
     graph = nx.path_graph(18)
     for k, edge in enumerate(graph.edges):
