@@ -258,8 +258,21 @@ def test_frames_and_series():
     frame = pd.DataFrame({"pIC50": [1.0, 2.0]}, index=[7, 3])
     assert Targets(frame).record.name == Targets(frame["pIC50"]).record.name == "pIC50"
     assert Targets(frame).tolist() == [1.0, 2.0]
-    with pytest.raises(GraphDataError, match="y has 2 columns"):
-        Targets(frame.assign(other=0.0))
+    both = Targets(frame.assign(other=[0.0, None]))
+    with pytest.raises(GraphDataError, match=r"y has 2 columns \(pIC50, other\)"):
+        Targets.of(both, 2)
+    assert both.endpoints == ("pIC50", "other")
+    assert repr(both) == "Targets(3 values of 2 endpoints of 2 graphs)"
+    one = both[[1]]
+    assert (one.endpoints, one.shape, np.isnan(one.values).tolist()) == (
+        both.endpoints,
+        (1, 2),
+        [[False, True]],
+    )
+    np.testing.assert_array_equal(both[0], [1.0, 0.0])
+    for known in ({"limits": "=>"}, {"noise": [1, 1]}, {"transform": "log10"}):
+        with pytest.raises(ValueError, match="is of one endpoint, and y has 2"):
+            Targets(both.values, **known)
 
 
 @pytest.mark.parametrize(

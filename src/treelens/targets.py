@@ -109,8 +109,10 @@ class Targets:
 
     Parameters
     ----------
-    y : array-like, shape (n_graphs,)
-        Numbers, in their units, or classes of any kind.
+    y : array-like, shape (n_graphs,) or (n_graphs, n_endpoints)
+        Numbers, in their units, or classes of any kind. With several columns, numbers of several
+        endpoints, NaN where one was not measured; these are for :class:`treelens.GraphPanel`, and
+        have no limits, noise, weights or transforms.
     limits : array-like, shape (n_graphs,), optional
         ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"`` (or -1) where it
         lies below, ``"="`` (or 0) where ``y`` is the value.
@@ -126,7 +128,9 @@ class Targets:
 
     Attributes
     ----------
-    values : ndarray, shape (n_graphs,)
+    values : ndarray, shape (n_graphs,) or (n_graphs, n_endpoints)
+    endpoints : tuple of str, or None
+        Names of the columns; None where there is one endpoint.
     limits : ndarray of int, shape (n_graphs,), or None
         1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact.
     noise, sample_weight : ndarray of float, shape (n_graphs,), or None
@@ -143,7 +147,7 @@ class Targets:
     ([1, 0], True)
     """
 
-    __slots__ = ("limits", "noise", "record", "sample_weight", "values")
+    __slots__ = ("endpoints", "limits", "noise", "record", "sample_weight", "values")
 
     def __init__(
         self,
@@ -160,8 +164,12 @@ class Targets:
             raise TypeError("y holds Targets already: index them, or make new ones of y.values.")
         if noise is not None and sample_weight is not None:
             raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
-        self.values = _one_dimensional(y)
+        self.values, self.endpoints = _columns(y)
         n = len(self.values)
+        beside = {"limits": limits, "noise": noise, "sample_weight": sample_weight}
+        beside["transform"] = transform
+        if self.endpoints and (given := [k for k, x in beside.items() if x is not None]):
+            raise ValueError(f"{given[0]} is of one endpoint, and y has {len(self.endpoints)}.")
         self.limits = limit_signs(limits, n)
         self.noise = None if noise is None else standard_deviations(noise, n)
         self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
@@ -172,11 +180,11 @@ class Targets:
         )
 
     @classmethod
-    def of(cls, y: Any, n_graphs: int, **known: Any) -> Targets:
+    def of(cls, y: Any, n_graphs: int, *, several: bool = False, **known: Any) -> Targets:
         """Return what ``fit(graphs, y, **known)`` was given as targets, one for each graph.
 
         ``known`` are ``limits``, ``noise`` and ``sample_weight`` of an array; targets have their
-        own, so that giving them twice is an error.
+        own, so that giving them twice is an error. ``several``: there may be several endpoints.
         """
         if y is None:
             raise GraphDataError("There is nothing to learn: call fit(graphs, y).")
@@ -190,6 +198,11 @@ class Targets:
         if len(targets) != n_graphs:
             raise GraphDataError(
                 f"There are {n_graphs} graphs but {len(targets)} values in y: give one each."
+            )
+        if targets.endpoints is not None and not several:
+            raise GraphDataError(
+                f"y has {len(targets.endpoints)} columns ({', '.join(targets.endpoints)}): give "
+                "one, or learn them together with GraphPanel."
             )
         return targets
 
@@ -205,8 +218,10 @@ class Targets:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn selects rows
         values = self.values[key]
-        if np.ndim(values) == 0:
+        if np.ndim(values) < self.values.ndim:
             return values
+        if self.endpoints is not None:
+            return Targets._of_columns(values, self.endpoints)
         parts = {
             name: None if (part := getattr(self, name)) is None else part[key]
             for name in ("limits", "noise", "sample_weight")
@@ -215,6 +230,13 @@ class Targets:
         return Targets(
             values, **parts, transform=record.transform, name=record.name, unit=record.unit
         )
+
+    @classmethod
+    def _of_columns(cls, values: np.ndarray, endpoints: tuple[str, ...]) -> Targets:
+        """Return targets of several endpoints."""
+        targets = cls(np.zeros(len(values)))
+        targets.values, targets.endpoints = values, endpoints
+        return targets
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
@@ -237,6 +259,9 @@ class Targets:
 
     def __repr__(self) -> str:
         n = len(self)
+        if self.endpoints is not None:
+            n_cells = int((~np.isnan(self.values)).sum())
+            return f"Targets({n_cells} values of {len(self.endpoints)} endpoints of {n} graphs)"
         of = "" if (words := self.record.in_words) is None else f" of {words}"
         parts = [f"{n} value{'' if n == 1 else 's'}{of}"]
         if self.limits is not None:
@@ -353,15 +378,42 @@ class Targets:
 # --- checks of what is given ---------------------------------------------------------------------
 
 
+def _columns(y: Any) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Return targets as an array and, where there are several columns, their names."""
+    has_columns = hasattr(y, "columns") and hasattr(y, "iloc")
+    shape: tuple[int, ...] = np.shape(y) if has_columns or isinstance(y, np.ndarray) else ()
+    n_columns = shape[1] if len(shape) == 2 else 1
+    if n_columns < 2:
+        return _one_dimensional(y), None
+    names = y.columns if has_columns else range(1, n_columns + 1)
+    endpoints = tuple(str(name) if has_columns else f"endpoint {name}" for name in names)
+    if len(set(endpoints)) < n_columns:
+        raise GraphDataError(f"y has two columns of one name ({', '.join(endpoints)}): rename one.")
+    columns = [y.iloc[:, k].to_numpy() if has_columns else y[:, k] for k in range(n_columns)]
+    pairs = zip(columns, endpoints, strict=True)
+    return np.stack([_measured(*each) for each in pairs], axis=1), endpoints
+
+
+def _measured(column: np.ndarray, name: str) -> np.ndarray:
+    """Return numbers (n_graphs,), NaN where nothing was measured."""
+    given = column.tolist()
+    numbers = np.array([np.nan if is_nothing(x) else as_number(x) for x in given], dtype=float)
+    wrong = [k for k, x in enumerate(given) if not is_nothing(x) and not np.isfinite(numbers[k])]
+    if wrong:
+        raise GraphDataError(
+            f"y holds {given[wrong[0]]!r:.40} in the column {name!r}, at position {wrong[0]}, "
+            "which is no number: correct it, or leave it empty."
+        )
+    return numbers
+
+
 def _one_dimensional(y: Any) -> np.ndarray:
     """Return targets as a one-dimensional array; text stays apart from numbers."""
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
         raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
     if hasattr(y, "columns") and hasattr(y, "iloc"):
-        if len(y.columns) != 1:
-            raise GraphDataError(
-                f"y has {len(y.columns)} columns ({', '.join(map(str, y.columns))}): give one."
-            )
+        if not len(y.columns):
+            raise GraphDataError("y has no column: give one.")
         y = y.iloc[:, 0]
     if isinstance(y, (set, frozenset, dict, str, bytes)):
         raise GraphDataError(f"y is a {type(y).__name__}: expected a list or an array of values.")

@@ -60,7 +60,8 @@ class WLPatterns(View):
         check_choice("attributes", self.attributes, ("auto", "ignore"))
         trees = usual_trees(graphs) if isinstance(self.trees, str) else tuple(self.trees)
         auto = not isinstance(self.trees, str) or self.trees == "auto"
-        if not auto or not trees or any(t not in TREES or trees.count(t) > 1 for t in trees):
+        known = list(TREES)
+        if not auto or not trees or any(t not in known or trees.count(t) > 1 for t in trees):
             raise ValueError(
                 f"trees must be 'auto' or different ones among {', '.join(TREES)}; got "
                 f"{self.trees!r}."

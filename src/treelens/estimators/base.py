@@ -297,10 +297,6 @@ class FittedEstimator(GraphEstimator):
             Whether to keep what standard deviations need, rounded to seven digits, so that the
             first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000).
         """
-        from treelens import __version__
-        from treelens.storage.files import Contents, write_archive
-        from treelens.storage.state import MODEL_CLASSES, UnstorableError, to_state
-
         model = self._fitted_model
         if not training_data:
             model = replace(model, training=model.training.without_identity())
@@ -308,26 +304,10 @@ class FittedEstimator(GraphEstimator):
             model = model.with_rounded_factor(self._n_jobs())
         learners = {type(getattr(self, name, None)) for name in ("learner", "learner_")}
         if not learners <= {PairwiseWeights, type(None)}:
+            from treelens.storage.state import UnstorableError
+
             raise UnstorableError("It cannot be saved: its learner is not a PairwiseWeights.")
-        kept, not_kept = {}, {}
-        for name, value in self.get_params(deep=False).items():
-            given = value.flat_parameters() if type(value) is PairwiseWeights else value
-            try:
-                to_state(given, MODEL_CLASSES)
-                kept[name] = given
-            except UnstorableError:  # a splitter, a random generator: for fitting again only
-                not_kept[name] = repr(value)[:200]
-        record = {
-            "estimator": type(self).__name__,
-            "parameters": kept,
-            "parameters_not_kept": not_kept,
-            "model": model,
-        }
-        try:
-            contents = Contents(*to_state(record, MODEL_CLASSES))
-        except UnstorableError as error:
-            raise UnstorableError(f"The model cannot be saved: {error}") from None
-        write_archive(path, contents, __version__)
+        write_model(self, model, path)
 
     def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
@@ -393,6 +373,33 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
 # --- files ------------------------------------------------------------------------------------
 
 
+def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
+    """Write an estimator with its fitted model to a file."""
+    from treelens import __version__
+    from treelens.storage.files import Contents, write_archive
+    from treelens.storage.state import MODEL_CLASSES, UnstorableError, to_state
+
+    kept, not_kept = {}, {}
+    for name, value in estimator.get_params(deep=False).items():
+        given = value.flat_parameters() if type(value) is PairwiseWeights else value
+        try:
+            to_state(given, MODEL_CLASSES)
+            kept[name] = given
+        except UnstorableError:  # a splitter, a random generator: for fitting again only
+            not_kept[name] = repr(value)[:200]
+    record = {
+        "estimator": type(estimator).__name__,
+        "parameters": kept,
+        "parameters_not_kept": not_kept,
+        "model": model,
+    }
+    try:
+        contents = Contents(*to_state(record, MODEL_CLASSES))
+    except UnstorableError as error:
+        raise UnstorableError(f"The model cannot be saved: {error}") from None
+    write_archive(path, contents, __version__)
+
+
 def load(path: str | Path) -> AnyModel:
     """Load a model that ``model.save(path)`` wrote.
 
@@ -424,20 +431,28 @@ def load(path: str | Path) -> AnyModel:
 def estimator_of(contents: Contents, place: str) -> AnyModel:
     """Return the estimator in the contents of a model file; ``place`` is for messages."""
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+    from treelens.estimators.panel import GraphPanel
     from treelens.estimators.svc import GraphSVC
     from treelens.gp.model import FittedGP
+    from treelens.gp.panel_model import FittedPanel
     from treelens.storage.files import ModelFileError
     from treelens.storage.state import MODEL_CLASSES, StateError, from_state
     from treelens.svm.model import FittedSVM
 
-    kinds: dict[Any, Any] = {k.__name__: k for k in (GraphClassifier, GraphRegressor, GraphSVC)}
+    models: dict[Any, Any] = {
+        GraphClassifier: FittedGP,
+        GraphPanel: FittedPanel,
+        GraphRegressor: FittedGP,
+        GraphSVC: FittedSVM,
+    }
+    kinds = {kind.__name__: kind for kind in models}
     try:
         record = from_state(*contents, MODEL_CLASSES)
         name, model = record.get("estimator"), record.get("model")
         kind = kinds.get(str(name))
-        expected = FittedSVM if kind is GraphSVC else FittedGP
         has_classes = getattr(model, "classes", None) is not None
-        if not isinstance(model, expected) or has_classes == (kind is GraphRegressor):
+        fits = kind is not None and type(model) is models[kind]
+        if not fits or has_classes != (kind in (GraphClassifier, GraphSVC)):
             raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
         try:
             return _made(kind, record.get("parameters"), model)

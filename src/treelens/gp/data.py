@@ -52,6 +52,10 @@ class TrainingView(ABC):
     def data(self) -> ViewData:
         """What the view shows of all training graphs; of patterns their counts, without weights."""
 
+    def truncated(self, depth: int) -> TrainingView:
+        """Return the view without patterns beyond a depth."""
+        return self
+
     @abstractmethod
     def fitted(self, parameters: TermParameters) -> FittedView:
         """Return the view of a model with these parameters."""

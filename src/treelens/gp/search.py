@@ -41,7 +41,7 @@ class EvidenceStep:
 class EvidenceFit:
     """Where a stage of the search ended."""
 
-    parameters: EvidenceParameters
+    parameters: Any  # EvidenceParameters or PanelParameters
     history: tuple[EvidenceStep, ...]
     converged: bool  # whether it ended because iterations no longer gained anything
 
@@ -73,17 +73,17 @@ def maximise_evidence(
     else:
         evaluate = Evidence(problem)
     start = start or problem.start
-    return _Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
+    return Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise)
 
 
 @dataclass
-class _Stage:
+class Stage:
     """One run of L-BFGS over the first so many parameters."""
 
-    problem: EvidenceProblem
+    problem: Any  # EvidenceProblem or PanelProblem
     stage: str
-    start: EvidenceParameters
-    evaluate: Any  # Evidence, CensoredEvidence or DeviceEvidence
+    start: Any  # its parameters
+    evaluate: Any  # Evidence, CensoredEvidence, DeviceEvidence or PanelEvidence
     tick: Tick
     history: list[EvidenceStep] = field(default_factory=list)
     _n_evaluations: int = 0
@@ -115,7 +115,7 @@ class _Stage:
         inside[: len(bounds)] = np.clip(vector[: len(bounds)], *bounds.T)
         return inside
 
-    def _at(self, vector: np.ndarray) -> EvidenceParameters:
+    def _at(self, vector: np.ndarray) -> Any:
         return self.problem.replaced(self.start, vector, self.stage)
 
     def _with_likely_noise(self, start: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ from treelens.gp.covariates import CovariateColumn, CovariateTable
 from treelens.gp.fitting import LearningGain
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.model import EvidenceRecord, FittedGP
+from treelens.gp.panel_model import FittedPanel, LeftOutPanel
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.gp.views import NumbersTable, WeightedPatterns
 from treelens.graphs.recipe import GraphRecipe, TableRecord
@@ -351,6 +352,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     CovariateTable,
     EvidenceRecord,
     FittedGP,
+    FittedPanel,
     FittedSVM,
     GraphRecipe,
     LandmarkPosterior,
@@ -358,6 +360,7 @@ MODEL_CLASSES: tuple[type, ...] = (
     LearningGain,
     LeftOutClasses,
     LeftOutNumbers,
+    LeftOutPanel,
     LinearOnKernel,
     Margins,
     MeanPosterior,

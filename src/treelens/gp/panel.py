@@ -1,0 +1,382 @@
+"""One Gaussian process of several endpoints with gaps: its evidence, posterior and predictions.
+
+An observation is a *cell*: a graph and an endpoint. With ``k_v`` the kernel of view ``v``,
+
+    cov(f_t(G), f_s(G')) = sum over v of B_v[t, s] k_v(G, G'),     B_v = L_v L_v' + diag(kappa_v),
+
+and every endpoint has a noise of its own. ``B_v`` says how much of an endpoint the view explains,
+and how much of that it shares with others. Matrices are computed among graphs, and gathered to the
+cells. With one endpoint this is the process of :mod:`treelens.gp.evidence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from treelens.gp.evidence import NOISE, USUAL_NOISE, pull_of
+from treelens.gp.posterior import (
+    JITTER,
+    LeaveOneOut,
+    cholesky_in_place,
+    inverse_in_place,
+    left_out_given,
+    solve_factored,
+    solve_upper,
+)
+from treelens.gp.terms import SearchedTerm, TermParameters
+from treelens.kernels.gram import mirrored
+from treelens.kernels.mixture import row_blocks
+from treelens.parallel import in_threads
+
+RANK = 2  # columns of L
+_SHARED = 0.5  # of the usual variance of an endpoint, where a search begins
+_LOADING_SPREAD = 0.5  # standard deviation of the prior on the entries of L, relative to its size
+_OWN_SPREAD = 1.5  # and on log kappa
+
+
+class Cells(NamedTuple):
+    """Measured cells, ordered by graph."""
+
+    graphs: np.ndarray  # (n_cells,) ascending
+    endpoints: np.ndarray  # (n_cells,)
+    values: np.ndarray  # (n_cells,) of about unit size in each endpoint
+    n_endpoints: int
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> Cells:
+        """Return the cells of a table (n_graphs, n_endpoints) that are not NaN."""
+        graphs, endpoints = np.nonzero(~np.isnan(table))
+        return cls(graphs, endpoints, table[graphs, endpoints], table.shape[1])
+
+    @property
+    def one_hot(self) -> np.ndarray:
+        """Which endpoint each cell is of, shape (n_cells, n_endpoints)."""
+        return np.eye(self.n_endpoints)[self.endpoints]
+
+    def sums_by_endpoint(self, values: np.ndarray) -> np.ndarray:
+        """Return sums over the cells of each endpoint, shape (n_endpoints,)."""
+        return np.bincount(self.endpoints, values, self.n_endpoints)
+
+
+class Sharing(NamedTuple):
+    """How the endpoints share what one view explains."""
+
+    loadings: np.ndarray  # (n_endpoints, rank) L
+    log_own: np.ndarray  # (n_endpoints,) log kappa
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """``B``, shape (n_endpoints, n_endpoints)."""
+        return self.loadings @ self.loadings.T + np.diag(np.exp(self.log_own))
+
+    def slopes(self, pairs: np.ndarray, own: np.ndarray) -> Sharing:
+        """Return slopes from those in ``B``.
+
+        ``pairs`` (n_endpoints, n_endpoints) are sums over ordered pairs of cells, ``own``
+        (n_endpoints,) over cells with themselves.
+        """
+        both = pairs + pairs.T + 2.0 * np.diag(own)
+        own_slopes = np.exp(self.log_own) * (np.diagonal(pairs) + own)
+        return Sharing(both @ self.loadings, own_slopes)
+
+
+class PanelParameters(NamedTuple):
+    """Everything that the evidence of a panel decides."""
+
+    terms: tuple[TermParameters, ...]  # with amplitudes of one
+    sharing: tuple[Sharing, ...]
+    log_noise: np.ndarray  # (n_endpoints,)
+
+    @property
+    def shared(self) -> tuple[np.ndarray, ...]:
+        """``B`` of each view."""
+        return tuple(each.matrix for each in self.sharing)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelProblem:
+    """Graphs in all views, and the cells that are measured."""
+
+    views: tuple[SearchedTerm, ...]
+    cells: Cells
+    n_jobs: int = 1
+
+    @property
+    def n_graphs(self) -> int:
+        """The size of the problem, for tolerances: its cells."""
+        return len(self.cells.values)
+
+    @cached_property
+    def start(self) -> PanelParameters:
+        """Usual kernels with uniform weights; endpoints share half of what a view explains."""
+        n, sharing = self.cells.n_endpoints, []
+        for view in self.views:
+            loadings = np.zeros((n, min(RANK, n)))
+            loadings[:, 0] = np.sqrt(_SHARED * view.USUAL_AMPLITUDE)
+            if loadings.shape[1] > 1:  # not the same for all, which the search could not leave
+                loadings[:, 1] = 0.1 * loadings[:, 0] * np.where(np.arange(n) % 2, 1.0, -1.0)
+            own = np.full(n, np.log((1.0 - _SHARED) * view.USUAL_AMPLITUDE))
+            sharing.append(Sharing(loadings, own))
+        terms = tuple(_with_unit_amplitude(view.start) for view in self.views)
+        noise = np.full(n, NOISE.coordinate(USUAL_NOISE))
+        return PanelParameters(terms, tuple(sharing), noise)
+
+    @cached_property
+    def scale_bounds(self) -> np.ndarray:
+        """The lowest and the highest of the numbers that are searched, shape (n, 2)."""
+        kernels = [each.bounds for view in self.views for each in view.KERNEL.PARAMETERS]
+        n = self.cells.n_endpoints
+        sharing = [(-30.0, 30.0)] * (n * min(RANK, n)) + [(np.log(1e-6), np.log(1e3))] * n
+        return np.array([*kernels, *(sharing * len(self.views)), *([NOISE.bounds] * n)])
+
+    @property
+    def n_scales(self) -> int:
+        return len(self.scale_bounds)
+
+    def vector(self, parameters: PanelParameters, learned: str) -> np.ndarray:
+        """Return the numbers that are searched."""
+        return np.concatenate(
+            [
+                *(own.scales[:-1] for own in parameters.terms),
+                *(np.append(each.loadings, each.log_own) for each in parameters.sharing),
+                parameters.log_noise,
+            ]
+        )
+
+    def replaced(
+        self, parameters: PanelParameters, vector: np.ndarray, learned: str
+    ) -> PanelParameters:
+        """Return parameters with the numbers that are searched taken from ``vector``."""
+        n, sizes = self.cells.n_endpoints, [len(view.KERNEL.PARAMETERS) for view in self.views]
+        n_loadings = parameters.sharing[0].loadings.size
+        sizes += [n_loadings + n] * len(self.views)
+        parts = np.split(vector, np.cumsum(sizes))
+        terms = tuple(
+            own._replace(scales=np.append(part, own.scales[-1]))
+            for own, part in zip(parameters.terms, parts, strict=False)
+        )
+        sharing = tuple(
+            Sharing(part[:n_loadings].reshape(n, -1), part[n_loadings:])
+            for part in parts[len(self.views) : -1]
+        )
+        return PanelParameters(terms, sharing, parts[-1])
+
+    def prior(self, parameters: PanelParameters) -> tuple[float, np.ndarray]:
+        """Return minus the log of the Gaussian priors, up to a constant, and its slopes."""
+        spreads, middle = [], []
+        for view in self.views:
+            spreads += [each.spread for each in view.KERNEL.PARAMETERS]
+            middle += view.usual_scales[:-1].tolist()
+        for view, usual in zip(self.views, self.start.sharing, strict=True):
+            size = np.sqrt(view.USUAL_AMPLITUDE)
+            spreads += [_LOADING_SPREAD * size] * usual.loadings.size
+            spreads += [_OWN_SPREAD] * len(usual.log_own)
+            middle += [0.0] * usual.loadings.size + usual.log_own.tolist()
+        spreads += [NOISE.spread] * self.cells.n_endpoints
+        middle += [NOISE.coordinate(USUAL_NOISE)] * self.cells.n_endpoints
+        off = (self.vector(parameters, "uniform") - np.array(middle)) / np.array(spreads)
+        return 0.5 * float(off @ off), off / np.array(spreads)
+
+
+def _with_unit_amplitude(parameters: TermParameters) -> TermParameters:
+    scales = parameters.scales.copy()
+    scales[-1] = 0.0  # the logarithm of one
+    return parameters._replace(scales=scales)
+
+
+class PanelEvidence:
+    """Objective and gradient of a panel, as a function of its parameters."""
+
+    def __init__(self, problem: PanelProblem) -> None:
+        self.problem = problem
+        self._pairs = [view.pairs(problem.n_jobs) for view in problem.views]
+
+    def kernels(self, parameters: PanelParameters) -> list[np.ndarray]:
+        """Return kernel values among the graphs, view by view."""
+        n_graphs, found = int(self.problem.cells.graphs[-1]) + 1, []
+        for pairs, own in zip(self._pairs, parameters.terms, strict=True):
+            matrix = np.zeros((n_graphs, n_graphs))
+            pairs.add_to(matrix, own, "uniform")
+            np.fill_diagonal(matrix, 1.0)
+            found.append(mirrored(matrix, self.problem.n_jobs))
+        return found
+
+    def __call__(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient in the numbers that are searched."""
+        problem, cells, n_jobs = self.problem, self.problem.cells, self.problem.n_jobs
+        kernels = self.kernels(parameters)
+        shared, noise = parameters.shared, np.exp(parameters.log_noise)
+        matrix = cell_covariance(kernels, shared, noise, cells, n_jobs)
+        factor = cholesky_in_place(matrix, n_jobs)
+        half_log_determinant = float(np.log(np.diagonal(factor)).sum())
+        alpha = solve_factored(factor, cells.values[:, None])  # (n_cells, 1)
+        prior, prior_slopes = problem.prior(parameters)
+        value = 0.5 * float(cells.values @ alpha[:, 0]) + half_log_determinant + prior
+        inverse = inverse_in_place(factor, n_jobs)
+        on_diagonal = 0.5 * (np.diagonal(inverse) - alpha[:, 0] ** 2)
+        pull = np.triu(pull_of(inverse, alpha, n_jobs), 1)
+        own = cells.sums_by_endpoint(on_diagonal)
+        in_kernels, in_sharing = [], []
+        for k, kernel in enumerate(kernels):
+            by_pair = in_pairs_of_endpoints(pull, kernel, cells, n_jobs)
+            slopes = parameters.sharing[k].slopes(by_pair, own * (1.0 + JITTER))
+            in_sharing.append(np.append(slopes.loadings, slopes.log_own))
+            of_graphs = in_pairs_of_graphs(pull, shared[k], cells, n_jobs)
+            found = self._pairs[k].slopes(parameters.terms[k], of_graphs, "uniform", True)
+            in_kernels.append(found.scales[:-1])
+        in_noise = noise * own
+        return value, np.concatenate([*in_kernels, *in_sharing, in_noise]) + prior_slopes
+
+
+def cell_covariance(
+    kernels: list[np.ndarray],
+    shared: Sequence[np.ndarray],
+    noise: np.ndarray,
+    cells: Cells,
+    n_jobs: int = 1,
+) -> np.ndarray:
+    """Return the covariance of the measured cells, noise on its diagonal: (n_cells, n_cells)."""
+    graphs, endpoints = cells.graphs, cells.endpoints
+    matrix = np.empty((len(graphs), len(graphs)))
+
+    def fill(rows: slice) -> None:
+        block = np.zeros((rows.stop - rows.start, len(graphs)))
+        for kernel, between in zip(kernels, shared, strict=True):
+            part = kernel[graphs[rows]][:, graphs]
+            part *= between[endpoints[rows]][:, endpoints]
+            block += part
+        matrix[rows] = block
+
+    in_threads(fill, row_blocks(*matrix.shape), n_jobs)
+    own = np.arange(len(graphs))
+    matrix[own, own] *= 1.0 + JITTER
+    matrix[own, own] += noise[endpoints]
+    return matrix
+
+
+def in_pairs_of_endpoints(
+    pull: np.ndarray, kernel: np.ndarray, cells: Cells, n_jobs: int = 1
+) -> np.ndarray:
+    """Return ``sum of pull * kernel`` over pairs of cells, by their endpoints."""
+    one_hot = cells.one_hot
+
+    def part(rows: slice) -> np.ndarray:
+        block = pull[rows] * kernel[cells.graphs[rows]][:, cells.graphs]
+        return one_hot[rows].T @ (block @ one_hot)
+
+    return np.sum(in_threads(part, row_blocks(*pull.shape), n_jobs), axis=0)
+
+
+def in_pairs_of_graphs(
+    pull: np.ndarray, shared: np.ndarray, cells: Cells, n_jobs: int = 1
+) -> np.ndarray:
+    """Return slopes in the kernel of pairs of graphs, above the diagonal, from those in cells."""
+    endpoints, n_graphs = cells.endpoints, int(cells.graphs[-1]) + 1
+    present, starts = np.unique(cells.graphs, return_index=True)
+    ends = np.append(starts[1:], len(endpoints))
+    sums = np.zeros((n_graphs, n_graphs))
+
+    def part(rows: slice) -> None:
+        first, last = int(starts[rows.start]), int(ends[rows.stop - 1])
+        block = pull[first:last] * shared[endpoints[first:last]][:, endpoints]
+        by_graph = np.add.reduceat(block, starts[rows] - first, axis=0)
+        sums[np.ix_(present[rows], present)] = np.add.reduceat(by_graph, starts, axis=1)
+
+    in_threads(part, row_blocks(len(present), 4 * pull.shape[1]), n_jobs)
+    return np.triu(sums, 1)  # cells are ordered by graph, so nothing is below the diagonal
+
+
+# --- given all measured cells --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PanelPosterior:
+    """A panel given its measured cells."""
+
+    cells: Cells
+    shared: np.ndarray  # (n_views, n_endpoints, n_endpoints) B
+    noise: np.ndarray  # (n_endpoints,) variances
+    coefficients: np.ndarray  # (n_cells,) inv(A) y
+    factor: np.ndarray  # (n_cells, n_cells) upper triangular U, U.T @ U == A
+
+    @classmethod
+    def fit(
+        cls,
+        kernels: list[np.ndarray],
+        shared: Sequence[np.ndarray],
+        noise: np.ndarray,
+        cells: Cells,
+        n_jobs: int = 1,
+    ) -> PanelPosterior:
+        """Condition on all cells; ``kernels`` are among their graphs, view by view."""
+        matrix = cell_covariance(kernels, shared, noise, cells, n_jobs)
+        factor = cholesky_in_place(matrix, n_jobs)
+        coefficients = solve_factored(factor, cells.values[:, None], n_jobs)[:, 0]
+        return cls(cells, np.array(shared), noise, coefficients, factor)
+
+    def weights_of_graphs(self, view: int, n_graphs: int) -> np.ndarray:
+        """Return what a unit of a view's kernel with each graph adds: (n_graphs, n_endpoints)."""
+        cells = self.cells
+        found = np.zeros((n_graphs, cells.n_endpoints))
+        parts = self.coefficients[:, None] * self.shared[view][cells.endpoints]
+        np.add.at(found, cells.graphs, parts)
+        return found
+
+    def mean(self, rows: list[np.ndarray]) -> np.ndarray:
+        """Return means (n_new, n_endpoints) from kernel values with the training graphs."""
+        return np.sum(
+            [own @ self.weights_of_graphs(k, own.shape[1]) for k, own in enumerate(rows)], axis=0
+        )
+
+    def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
+        """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
+        cells, n = self.cells, self.cells.n_endpoints
+        halves = []
+        for endpoint in range(n):
+            across = np.zeros((len(rows[0]), len(cells.values)))
+            for own, shared in zip(rows, self.shared, strict=True):
+                across += own[:, cells.graphs] * shared[endpoint][cells.endpoints]
+            halves.append(solve_upper(self.factor, across.T, transposed=True, n_jobs=n_jobs))
+        taken = np.array([[np.einsum("ij,ij->j", a, b) for b in halves] for a in halves])
+        left = self.shared.sum(axis=0)[:, :, None] - taken  # (n_endpoints, n_endpoints, n_new)
+        found = np.moveaxis(left, 2, 0)
+        own = np.arange(n)
+        found[:, own, own] = np.maximum(found[:, own, own], 0.0)
+        return found
+
+    def leave_one_out(self, by_graph: bool, n_jobs: int = 1) -> LeaveOneOut:
+        """Return each cell given all others, or given all cells of other graphs."""
+        inverse = inverse_in_place(self.factor.copy(), n_jobs)
+
+        def block(group: np.ndarray) -> np.ndarray:
+            return mirrored(inverse[np.ix_(group, group)])
+
+        together = self.cells.graphs if by_graph else None
+        given = self.cells.values[:, None], self.coefficients[:, None]
+        return left_out_given(*given, np.diagonal(inverse).copy(), block, together)
+
+
+def given_siblings(
+    mean: np.ndarray, covariance: np.ndarray, noise: np.ndarray, measured: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return predictions of graphs of which some endpoints are measured.
+
+    ``mean`` (n, n_endpoints) and ``covariance`` (n, n_endpoints, n_endpoints) are those without,
+    ``measured`` (n, n_endpoints) is NaN where nothing is known. Measured cells keep their
+    predictions, which do not know the measurement.
+    """
+    mean, covariance = mean.copy(), covariance.copy()
+    for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
+        known = ~np.isnan(measured[k])
+        own, before = covariance[k], mean[k].copy()
+        total = own[np.ix_(known, known)] + np.diag(noise[known])
+        gain = np.linalg.solve(total, own[known][:, ~known])  # (n_known, n_gaps)
+        mean[k, ~known] += (measured[k, known] - before[known]) @ gain
+        left = own[np.ix_(~known, ~known)] - own[np.ix_(~known, known)] @ gain
+        covariance[k][np.ix_(~known, ~known)] = left
+    return mean, covariance

@@ -1,0 +1,140 @@
+"""GraphPanel: gaps, siblings, what it shares, files and wrong input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treelens as tl
+from strategies import random_collection
+from treelens.errors import GraphDataError
+from treelens.storage.files import ModelFileError
+
+ENDPOINTS = ["size", "copy", "noise"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """The second endpoint is the first on another scale, the third has nothing to do with them."""
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 90, max_nodes=12)
+    hidden = graphs.sizes + 2.0 * rng.normal(size=90)  # which the graphs do not tell
+    table = np.stack([hidden, 100.0 - 10.0 * hidden, rng.normal(size=90)], axis=1)
+    table += rng.normal(size=table.shape) * [0.2, 2.0, 0.2]
+    return graphs, pd.DataFrame(table, columns=ENDPOINTS)
+
+
+@pytest.fixture(scope="module")
+def panel(data):
+    graphs, table = data
+    train = table[:70].copy()
+    train.loc[::3, "size"] = np.nan
+    train.loc[1::4, "copy"] = np.nan
+    return tl.GraphPanel(depth=1, n_jobs=1).fit(graphs[:70], train)
+
+
+def test_what_goes_together_is_found(panel):
+    assert panel.endpoints_ == ENDPOINTS
+    assert panel.correlations_.loc["size", "copy"] < -0.8
+    assert abs(panel.correlations_.loc["size", "noise"]) < 0.5
+    np.testing.assert_allclose(panel.shares_.sum(), 1.0)
+    assert panel.shares_.index.tolist() == ["patterns", "paths"]
+    assert panel.noise_["copy"] > panel.noise_["size"]
+
+
+def test_measured_siblings_tell_what_the_graph_does_not(data, panel):
+    graphs, table = data
+    new, truth = graphs[70:], table[70:]
+    alone = panel.predict(new)
+    known = truth[["copy"]]
+    mean, std = panel.predict(new, return_std=True, measured=known)
+    before = panel.predict(new, return_std=True)[1]
+    error = [np.sqrt(np.mean((x[:, 0] - truth["size"]) ** 2)) for x in (alone, mean)]
+    assert error[1] < 0.5 * error[0]
+    assert (std[:, 0] < before[:, 0]).all()
+    np.testing.assert_array_equal(mean[:, 1], alone[:, 1])  # what is known shows what was expected
+    nothing = panel.predict(new, measured=truth * np.nan)
+    np.testing.assert_allclose(nothing, alone)
+
+
+def test_gaps_are_easier_than_new_molecules(panel):
+    scores = panel.loo_
+    assert scores.index.names == ["kind", "endpoint"]
+    assert scores.loc[("gap", "size"), "rmse"] < 0.7 * scores.loc[("new", "size"), "rmse"]
+    assert scores.loc[("gap", "size"), "n"] == 46
+    assert scores["coverage"].between(0.75, 1.0).all()
+
+
+def test_deviations_and_covariances_belong_together(data, panel):
+    new = data[0][70:75]
+    mean, cov = panel.predict(new, return_cov="endpoints")
+    std = panel.predict(new, return_std=True)[1]
+    assert cov.shape == (5, 3, 3)
+    np.testing.assert_allclose(np.sqrt(cov[:, [0, 1, 2], [0, 1, 2]]), std)
+    assert np.linalg.eigvalsh(cov).min() > 0
+    quiet = panel.predict(new, return_std=True, include_noise=False)[1]
+    np.testing.assert_allclose(std**2 - quiet**2, np.tile(panel.noise_**2, (5, 1)))
+    table = panel.scores(data[0][70:], data[1][70:])
+    assert table.index.tolist() == ENDPOINTS
+    assert panel.score(data[0][70:], data[1][70:]) == pytest.approx(table["r2"].mean())
+
+
+def test_a_file_keeps_it(data, panel, tmp_path):
+    new = data[0][70:]
+    panel.save(tmp_path / "p.treelens")
+    loaded = tl.load(tmp_path / "p.treelens")
+    assert isinstance(loaded, tl.GraphPanel)
+    np.testing.assert_array_equal(loaded.predict(new), panel.predict(new))
+    expected = panel.predict(new, return_std=True)[1]
+    np.testing.assert_allclose(loaded.predict(new, return_std=True)[1], expected, rtol=1e-8)
+    pd.testing.assert_frame_equal(loaded.loo_, panel.loo_)
+    content = (tmp_path / "p.treelens").read_bytes()
+    (tmp_path / "bad").write_bytes(content[:-200])
+    with pytest.raises(ModelFileError):
+        tl.load(tmp_path / "bad")
+
+
+def test_small_endpoints_are_sampled_whole(data):
+    graphs, table = data
+    few = table[:70].copy()
+    few.loc[10:, "noise"] = np.nan
+    panel = tl.GraphPanel(depth=1, learning_size=60, max_steps=3).fit(graphs[:70], few)
+    assert np.isfinite(panel.predict(graphs[70:])).all()
+
+
+def test_molecules_have_descriptors_as_well():
+    pytest.importorskip("rdkit")
+    smiles = ["C" * k + end for k in range(1, 13) for end in ("O", "N", "C(=O)O")]
+    length = np.array([len(s) for s in smiles], dtype=float)
+    y = np.stack([length, 2.0 * length + 1.0], axis=1)
+    panel = tl.GraphPanel(depth=1, max_steps=10).fit(smiles, y)
+    assert panel.shares_.index.tolist() == ["patterns", "paths", "descriptors"]
+    assert panel.endpoints_ == ["endpoint 1", "endpoint 2"]
+    assert np.corrcoef(panel.predict(smiles)[:, 1], length)[0, 1] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda y: y[["size"]], "one column: learn it with GraphRegressor"),
+        (lambda y: y.assign(copy=np.nan), "'copy' has 0 values"),
+        (lambda y: y.assign(copy="high"), "'high' in the column 'copy', at position 0"),
+        (lambda y: y[:5], "90 graphs but 5 values"),
+        (lambda y: y.set_axis(["a", "a", "b"], axis=1), "two columns of one name"),
+    ],
+)
+def test_what_cannot_be_learned(data, change, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        tl.GraphPanel(depth=1).fit(data[0], change(data[1]))
+
+
+def test_what_a_panel_refuses(data, panel):
+    graphs, table = data
+    with pytest.raises(GraphDataError, match="'other' is none of the endpoints"):
+        panel.predict(graphs[:3], measured=table[:3].rename(columns={"size": "other"}))
+    with pytest.raises(ValueError, match="return_cov must be False or 'endpoints'"):
+        panel.predict(graphs[:3], return_cov=True)
+    with pytest.raises(GraphDataError, match="more than exact_size=50"):
+        tl.GraphPanel(exact_size=50).fit(graphs, table)
+    for model in (tl.GraphRegressor(), tl.GraphSVC()):
+        with pytest.raises(GraphDataError, match=r"y has 3 columns .*GraphPanel"):
+            model.fit(graphs, table)

@@ -1,0 +1,164 @@
+"""Panels: evidence and posterior against a dense joint process, slopes against differences."""
+
+import numpy as np
+import pytest
+
+from gp.test_evidence import _parameters, _problem
+from naive import panel as naive
+from treelens.gp.panel import (
+    Cells,
+    PanelEvidence,
+    PanelParameters,
+    PanelPosterior,
+    PanelProblem,
+    Sharing,
+    given_siblings,
+)
+from treelens.gp.search import Stage
+from treelens.gp.terms import NumbersTerm, TermParameters
+
+N, N_NEW, N_ENDPOINTS = 14, 4, 3
+
+
+def _table(seed=0, n=N, n_endpoints=N_ENDPOINTS):
+    """Values with gaps; one graph has none, one endpoint a single one."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(n, n_endpoints))
+    table[rng.uniform(size=table.shape) < 0.4] = np.nan
+    table[3] = np.nan
+    table[-1, 0] = 0.7
+    table[:-1, -1] = np.nan
+    table[-1, -1] = 0.3
+    return table
+
+
+@pytest.fixture
+def panel():
+    rng = np.random.default_rng(2)
+    patterns = _problem(n=N)[0].terms[0]
+    numbers = NumbersTerm(rng.normal(size=(N, 2)))
+    problem = PanelProblem((patterns, numbers), Cells.of(_table()))
+    own = _parameters(_problem(n=N)[0]).terms[0]
+    terms = (
+        own._replace(scales=np.append(own.scales[:-1], 0.0), deviations=0.0 * own.deviations),
+        TermParameters(np.log([1.4, 1.0]), np.empty(0), np.empty(0)),
+    )
+    sharing = tuple(
+        Sharing(0.7 * rng.normal(size=(N_ENDPOINTS, 2)), rng.normal(-1.0, 0.3, N_ENDPOINTS))
+        for _ in terms
+    )
+    return problem, PanelParameters(terms, sharing, np.log([0.1, 0.2, 0.3]))
+
+
+def _pairs(cells):
+    return list(zip(cells.graphs.tolist(), cells.endpoints.tolist(), strict=True))
+
+
+def test_the_evidence_is_that_of_a_joint_process_and_slopes_are_differences(panel):
+    problem, parameters = panel
+    evaluate = PanelEvidence(problem)
+    value, gradient = evaluate(parameters, "uniform")
+    shared, noise = [each.matrix for each in parameters.sharing], np.exp(parameters.log_noise)
+    kernels, cells = evaluate.kernels(parameters), problem.cells
+    expected = naive.objective(kernels, shared, noise, _pairs(cells), cells.values)
+    assert value == pytest.approx(expected + problem.prior(parameters)[0], rel=1e-6)
+    vector, step = problem.vector(parameters, "uniform"), 1e-5
+    assert len(vector) == len(problem.scale_bounds) == len(gradient)
+    for k, shift in enumerate(step * np.eye(len(vector))):
+        ahead, behind = (
+            evaluate(problem.replaced(parameters, vector + move, "uniform"), "uniform")[0]
+            for move in (shift, -shift)
+        )
+        assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-5, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_posterior_and_gaps_are_those_of_a_joint_process(panel, n_jobs):
+    problem, parameters = panel
+    kernels = PanelEvidence(problem).kernels(parameters)
+    old, new = np.arange(N - N_NEW), np.arange(N - N_NEW, N)
+    cells = Cells.of(_table()[old])
+    among = [kernel[np.ix_(old, old)] for kernel in kernels]
+    given = parameters.shared, np.exp(parameters.log_noise)
+    posterior = PanelPosterior.fit(among, *given, cells, n_jobs)
+    rows = [kernel[np.ix_(new, old)] for kernel in kernels]
+    shared, noise = posterior.shared, posterior.noise
+    wanted = [(g, t) for g in new.tolist() for t in range(N_ENDPOINTS)]
+    given = kernels, shared, noise, _pairs(cells), cells.values
+    mean, covariance = naive.predict(*given, wanted)
+    found = posterior.mean(rows), posterior.covariance(rows, n_jobs)
+    np.testing.assert_allclose(found[0].ravel(), mean, atol=1e-8)
+    for k in range(N_NEW):
+        block = covariance[3 * k : 3 * k + 3, 3 * k : 3 * k + 3]
+        np.testing.assert_allclose(found[1][k], block, atol=1e-7)
+    # of a new graph some endpoints are known: as if they were among the measured cells
+    measured = np.full((N_NEW, N_ENDPOINTS), np.nan)
+    measured[1, 0], measured[2, :2] = 0.8, (-0.5, 0.2)
+    gaps = given_siblings(*found, noise, measured)
+    np.testing.assert_array_equal(gaps[0][0], found[0][0])
+    for k in (1, 2):
+        known = [(int(new[k]), t) for t in range(3) if not np.isnan(measured[k, t])]
+        values = np.append(cells.values, [measured[k, t] for _, t in known])
+        left = [(int(new[k]), t) for t in range(3) if np.isnan(measured[k, t])]
+        more = (kernels, shared, noise, _pairs(cells) + known, values)
+        mean, covariance = naive.predict(*more, left)
+        places = [t for _, t in left]
+        np.testing.assert_allclose(gaps[0][k, places], mean, atol=1e-7)
+        np.testing.assert_allclose(gaps[1][k][np.ix_(places, places)], covariance, atol=1e-6)
+
+
+@pytest.mark.parametrize("by_graph", [True, False])
+def test_leaving_out_is_fitting_again(panel, by_graph):
+    problem, parameters = panel
+    kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
+    posterior = PanelPosterior.fit(kernels, parameters.shared, np.exp(parameters.log_noise), cells)
+    found, pairs = posterior.leave_one_out(by_graph), _pairs(cells)
+    for k, (graph, endpoint) in enumerate(pairs):
+        kept = [j for j, (g, _) in enumerate(pairs) if (g != graph if by_graph else j != k)]
+        given = [pairs[j] for j in kept], cells.values[kept]
+        mean, left = naive.predict(
+            kernels, posterior.shared, posterior.noise, *given, [(graph, endpoint)]
+        )
+        assert found.mean[k, 0] == pytest.approx(mean[0], abs=1e-6)
+        assert found.variance[k] == pytest.approx(left[0, 0] + posterior.noise[endpoint], rel=1e-5)
+
+
+def _drawn(shared, n=150, seed=0):
+    """Endpoints of a process on numbers, with a known sharing and a little noise."""
+    rng = np.random.default_rng(seed)
+    numbers = rng.normal(size=(n, 2))
+    squares = ((numbers[:, None] - numbers[None]) ** 2).sum(axis=2)
+    kernel = np.exp(-2.0 * squares) + 1e-8 * np.eye(n)
+    root = np.linalg.cholesky(np.array(shared) + 1e-9 * np.eye(len(shared)))
+    drawn = np.linalg.cholesky(kernel) @ rng.normal(size=(n, len(shared))) @ root.T
+    return numbers, drawn + 0.1 * rng.normal(size=drawn.shape)
+
+
+def _searched(numbers, table):
+    problem = PanelProblem((NumbersTerm(numbers),), Cells.of(table))
+    evaluate = PanelEvidence(problem)
+    fit = Stage(problem, "uniform", problem.start, evaluate, lambda what: None).run(200)
+    return fit.parameters
+
+
+def test_the_search_finds_which_endpoints_go_together():
+    numbers, table = _drawn([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    found = _searched(numbers, table / table.std(axis=0)).sharing[0].matrix
+    scale = np.sqrt(np.diagonal(found))
+    correlation = found / np.outer(scale, scale)
+    assert correlation[0, 1] > 0.8
+    assert np.abs(correlation[2, :2]).max() < 0.5
+
+
+def test_one_endpoint_is_the_process_of_a_single_model():
+    numbers, table = _drawn([[1.0]], n=40)
+    problem = PanelProblem((NumbersTerm(numbers),), Cells.of(table))
+    parameters = problem.start
+    amplitude = parameters.sharing[0].matrix[0, 0]
+    kernel = PanelEvidence(problem).kernels(parameters)[0]
+    covariance = amplitude * kernel + np.exp(parameters.log_noise[0]) * np.eye(40)
+    posterior = PanelPosterior.fit(
+        [kernel], parameters.shared, np.exp(parameters.log_noise), problem.cells
+    )
+    expected = amplitude * kernel @ np.linalg.solve(covariance, table[:, 0])
+    np.testing.assert_allclose(posterior.mean([kernel])[:, 0], expected, atol=1e-7)
