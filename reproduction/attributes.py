@@ -18,7 +18,9 @@ from reproduction.methods import CS
 from reproduction.pages import (
     Rows,
     common_rows,
+    difference_text,
     grouped,
+    holm_of,
     markdown_table,
     mean_and_error,
     p_text,
@@ -26,10 +28,10 @@ from reproduction.pages import (
     plus_minus,
     rows_of,
     section,
-    signed,
     write_page,
 )
 from reproduction.protocol import N_OUTER, choose_kernel, inner_splits, outer_split
+from treelens.evaluation.statistics import PairedTest
 
 SETS = ("ENZYMES", "PROTEINS", "Letter-med", "BZR")
 # Settings of other kernels, chosen by inner folds together with C.
@@ -283,8 +285,8 @@ def _accuracy_table(rows: Rows) -> str:
     return markdown_table(["accuracy in % (folds)", *header], lines)
 
 
-def gains(rows: Rows) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Return paired differences in points, with the corrected resampled t-test, by set."""
+def gains(rows: Rows) -> dict[tuple[str, str, str], PairedTest]:
+    """Return paired differences of accuracy, with the corrected resampled t-test, by set."""
     found = {}
     for name, members in grouped(rows, "set").items():
         for ours, theirs in (
@@ -296,28 +298,30 @@ def gains(rows: Rows) -> dict[tuple[str, str, str], dict[str, float]]:
             ("default", "propagation"),
             ("default", "hopper"),
         ):
-            test = paired(members, ours, theirs, "accuracy", SPLIT, 1 / (N_OUTER - 1))
+            test = paired(members, ours, theirs, "accuracy", SPLIT)
             if test is not None:
                 found[name, ours, theirs] = test
     return found
 
 
 def _gain_parts(rows: Rows) -> list[str]:
+    tests = gains(rows)
+    adjusted = holm_of(tests)
     lines = [
         [
             name,
             f"{NAMES[ours]} − {NAMES[theirs]}",
-            f"{signed(round(100 * test['difference'], 1) + 0.0, 1)} ± {100 * test['error']:.1f}",
-            p_text(test["p_value"]),
-            int(test["n"]),
+            difference_text(test, 1, 100),
+            p_text(adjusted[name, ours, theirs]),
+            test.degrees_of_freedom + 1,
         ]
-        for (name, ours, theirs), test in gains(rows).items()
+        for (name, ours, theirs), test in tests.items()
     ]
     text = (
         "In points of accuracy, with the corrected standard error of resampled folds; p is "
-        "one-sided, for the first being better."
+        "two-sided, with Holm's correction for the lines of the table."
     )
-    header = ["set", "difference", "points", "p", "folds"]
+    header = ["set", "difference", "points", "p (Holm)", "folds"]
     return section("## Differences on shared folds", text, header, lines)
 
 

@@ -13,12 +13,12 @@ from reproduction.data import Molecules, StudyOptions, load_molecules, random_sp
 from reproduction.pages import (
     Rows,
     common_rows,
+    difference_text,
     grouped,
     listed,
     markdown_table,
     paired,
     rows_of,
-    signed,
     write_page,
 )
 from treelens.evaluation.metrics import number_scores
@@ -84,7 +84,6 @@ _TITLES = {
     "uncensored": "true values",
 }
 _OTHERS = ("left_out", "clipped")
-_RATIO = 0.25  # test molecules to training molecules
 
 
 def write(out: Path) -> Path | None:
@@ -139,10 +138,8 @@ def _difference_table(rows: Rows, score: str) -> str:
     for (name, side), own in grouped(rows, "set", "side").items():
         cells = []
         for other in _OTHERS:
-            found = paired(own, "limits", other, score, ("split",), _RATIO)
-            cells.append(
-                "" if found is None else f"{signed(found['difference'], 3)} ± {found['error']:.3f}"
-            )
+            found = paired(own, "limits", other, score, ("split",))
+            cells.append("" if found is None else difference_text(found))
         lines.append([name, side, *cells])
     return markdown_table(["set", "censored", "against left out", "against clipped"], lines)
 
@@ -151,8 +148,8 @@ def _ahead_text(rows: Rows) -> str:
     sides = grouped(rows, "set", "side")
     near = []
     for (name, side), own in sides.items():
-        found = [paired(own, "limits", m, "rmse", ("split",), _RATIO) for m in _OTHERS]
-        if any(each is None or each["difference"] > -each["error"] for each in found):
+        found = [paired(own, "limits", m, "rmse", ("split",)) for m in _OTHERS]
+        if any(t is None or t.difference > -(t.standard_error or 0.0) for t in found):
             near.append(f"{name}, {side}")
     text = (
         f"By more than that error, limits are ahead of both in {len(sides) - len(near)} of "

@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from reproduction.compare import WEIGHTS, all_rows
 from reproduction.pages import (
+    difference_text,
     grouped,
+    holm_of,
     listed,
     markdown_table,
     p_text,
+    ratio_of,
     save_figure,
-    signed,
     write_page,
 )
-from treelens.evaluation.validation import corrected_paired_test
+from treelens.evaluation.statistics import PairedTest, corrected_t_test
 
 FIXED = (*WEIGHTS, *(f"{w}_descriptors" for w in WEIGHTS))
 # Part -> (score, its name, what a difference is measured in).
@@ -40,7 +41,7 @@ class Comparison(NamedTuple):
     name: str
     part: str
     scores: dict[str, np.ndarray]  # method -> (n_splits,)
-    ratio: float  # test part divided by training part
+    ratio: float  # test parts divided by training parts
     rows: dict[str, list[Any]]
 
     @property
@@ -62,24 +63,20 @@ class Comparison(NamedTuple):
         fixed = [method for method in FIXED if method in self.scores]
         return (min if self.unit == "%" else max)(fixed, key=self.mean)
 
-    def gain(self, ours: str, theirs: str) -> tuple[float, float | None]:
-        """How much better, in points or in percent of the error, with its standard error."""
-        # Over splits the error is that of Nadeau and Bengio; of an assay, with one split, that of
-        # the mean over test molecules.
+    def gain(self, ours: str, theirs: str) -> PairedTest:
+        """How much better, in points or in percent of the error of the second."""
         first, second = self.scores[ours], self.scores[theirs]
         if self.unit == "points":
-            mean, error, _ = corrected_paired_test(100 * (first - second), self.ratio)
-            return mean, error
-        if len(first) > 1:
-            scaled = 100 * (second - first) / second.mean()
-            mean, error, _ = corrected_paired_test(scaled, self.ratio)
-            return mean, error
-        mean = 100 * float(1 - first[0] / second[0])
-        if "errors" not in self.rows[ours][0]:
-            return mean, None
-        squares = [np.square(self.rows[method][0]["errors"]) for method in (ours, theirs)]
-        away = (squares[1] - squares[0]) / (2 * squares[1].mean())
-        return mean, 100 * float(away.std(ddof=1) / np.sqrt(len(away)))
+            return corrected_t_test(100 * first, 100 * second, self.ratio)
+        rows = [self.rows[method][0] for method in (ours, theirs)]
+        if len(first) == 1 and "errors" in rows[0]:
+            # Over test molecules: the mean of these differences is that of the two RMSE.
+            squares = [np.square(row["errors"]) for row in rows]
+            roots = [float(np.sqrt(np.mean(each))) for each in squares]
+            scale = 100 / (roots[1] * sum(roots))
+            return corrected_t_test(scale * squares[1], scale * squares[0])
+        scale = 100 / second.mean()
+        return corrected_t_test(scale * second, scale * first, self.ratio)
 
     @property
     def excess_loss(self) -> float:
@@ -129,9 +126,8 @@ def comparisons(out: Path, methods: Sequence[str] = ("auto", *FIXED)) -> list[Co
             continue
         score = SCORES[part][0]
         scores = {m: np.array([row[score] for row in found]) for m, found in own.items()}
-        sizes = own["auto"][0]
         title = name + {"scaffold": ", scaffolds"}.get(kind, "") + (", labels" if labels else "")
-        found.append(Comparison(title, part, scores, sizes["n_test"] / sizes["n_train"], own))
+        found.append(Comparison(title, part, scores, ratio_of(own["auto"]), own))
     return found + _pooled([each for each in found if each.part == "moleculeace"])
 
 
@@ -183,8 +179,8 @@ def choice_parts(found: list[Comparison]) -> list[str]:
         lines = []
         known = [m for m in FIXED if any(m in row["c"].scores for row in members)]
         for each in (row["c"] for row in members):
-            mean, error = each.gain("auto", each.best)
-            late = len(each.rows["auto"]) > 1 and mean < -TOLERANCE[unit]
+            gain = each.gain("auto", each.best)
+            late = len(each.rows["auto"]) > 1 and gain.difference < -TOLERANCE[unit]
             behind += [each.name] if late else []
             lines.append(
                 [
@@ -192,7 +188,7 @@ def choice_parts(found: list[Comparison]) -> list[str]:
                     len(each.rows["auto"]),
                     each.text("auto"),
                     *(f"**{each.text(m)}**" if m == each.best else each.text(m) for m in known),
-                    _gain_text(mean, error) + (" !" if late else ""),
+                    difference_text(gain, 2) + (" !" if late else ""),
                     *([f"{each.excess_loss:+.3f}"] if unit == "points" else []),
                     each.choices,
                 ]
@@ -225,31 +221,18 @@ def choice_parts(found: list[Comparison]) -> list[str]:
 
 # --- learning ---------------------------------------------------------------------------------
 
-# (set, unit) -> (gain, half the 95 % interval, p-value) of branches and depths over uniform ones
-Gain = tuple[float, float, float]
 
-
-def learning_gains(found: list[Comparison]) -> dict[tuple[str, str], dict[str, Gain]]:
+def learning_gains(found: list[Comparison]) -> dict[tuple[str, str], dict[str, PairedTest]]:
     """Weights that are learned against uniform ones at the best depth, the largest gain first."""
-    # Without descriptors, so that the graph alone decides.
-    gains: dict[tuple[str, str], dict[str, Gain]] = {}
-    for each in found:
-        if {"uniform", "branches"} <= set(each.scores):
-            n = len(each.scores["auto"])
-            freedom = n - 1 if n > 1 else each.rows["auto"][0]["n_test"] - 1
-            gains[each.name, each.unit] = {
-                m: _interval(*each.gain(m, "uniform"), freedom)
-                for m in ("branches", "depths")
-                if m in each.scores
-            }
-    return dict(sorted(gains.items(), key=lambda item: -item[1]["branches"][0]))
-
-
-def _interval(mean: float, error: float | None, freedom: int) -> Gain:
-    if not error:
-        return mean, np.nan, np.nan
-    half = float(stats.t.ppf(0.975, freedom)) * error
-    return mean, half, float(stats.t.sf(mean / error, freedom))
+    # By set and unit. Without descriptors, so that the graph alone decides.
+    gains = {
+        (each.name, each.unit): {
+            m: each.gain(m, "uniform") for m in ("branches", "depths") if m in each.scores
+        }
+        for each in found
+        if {"uniform", "branches"} <= set(each.scores)
+    }
+    return dict(sorted(gains.items(), key=lambda item: -item[1]["branches"].difference))
 
 
 def gain_parts(found: list[Comparison]) -> list[str]:
@@ -257,52 +240,60 @@ def gain_parts(found: list[Comparison]) -> list[str]:
     gains = learning_gains(found)
     if not gains:
         return []
+    adjusted = holm_of({key: own["branches"] for key, own in gains.items()})
     return [
         "## Where learning pays",
         finding(gains),
         "![Gain of learned over uniform weights](figures/learning_pays.png)",
         "Weights for every branch of patterns, and one weight per depth, minus uniform weights at "
         "the best depth; graphs alone, without descriptors. In percent of the error (numbers) or "
-        "in points (classes), with 95 % intervals; p is one-sided, for branches.",
+        "in points (classes), with 95 % intervals; p is two-sided, for branches, with Holm's "
+        "correction for the lines of the table.",
         markdown_table(
-            ["set", "unit", "branches − uniform", "p", "depths − uniform"],
+            ["set", "unit", "branches − uniform", "p (Holm)", "depths − uniform"],
             [
                 [
-                    name,
-                    unit,
-                    _gain_text(*own["branches"][:2]),
-                    "" if np.isnan(own["branches"][2]) else p_text(own["branches"][2]),
-                    _gain_text(*own["depths"][:2]) if "depths" in own else "",
+                    *key,
+                    interval_text(own["branches"]),
+                    p_text(adjusted[key]),
+                    interval_text(own["depths"]) if "depths" in own else "",
                 ]
-                for (name, unit), own in gains.items()
+                for key, own in gains.items()
             ],
         ),
     ]
 
 
-def _gain_text(mean: float, error: float | None) -> str:
-    return signed(mean) + ("" if error is None or np.isnan(error) else f" ± {error:.2f}")
+def interval_text(test: PairedTest) -> str:
+    """Return a difference with half of its interval."""
+    return difference_text(test._replace(standard_error=_half(test)), 2)
 
 
-def finding(gains: dict[tuple[str, str], dict[str, Gain]]) -> str:
+def _half(test: PairedTest) -> float | None:
+    return None if test.interval is None else test.interval[1] - test.difference
+
+
+def finding(gains: dict[tuple[str, str], dict[str, PairedTest]]) -> str:
     """Say in how many sets learning clearly helps or hurts beyond the choice of depth."""
     own = {n: g["branches"] for (n, _), g in gains.items() if not n.startswith("MoleculeACE")}
-    better = [name for name, (mean, half, _) in own.items() if mean - half > 0]
-    worse = [name for name, (mean, half, _) in own.items() if mean + half < 0]
+    better = [name for name, test in own.items() if test.interval and test.interval[0] > 0]
+    worse = [name for name, test in own.items() if test.interval and test.interval[1] < 0]
+    sure = [name for name, p in holm_of(own).items() if p is not None and p < 0.05]
     return (
         f"On {len(own)} sets (each assay is one), weights learned for every pattern against "
         "uniform weights at the best depth: clearly better (95 % interval above 0) on "
         f"{len(better)}"
-        + (f" ({listed(better)})" if better else "")
+        + (f" ({listed(better, '; ')})" if better else "")
         + f", clearly worse on {len(worse)}"
-        + (f" ({listed(worse)})" if worse else "")
+        + (f" ({listed(worse, '; ')})" if worse else "")
         + f", no clear difference on {len(own) - len(better) - len(worse)}. Without any "
         f"effect about {0.025 * len(own):.0f} of so many intervals would lie above 0, and as many "
-        "below."
+        "below. Significant after Holm's correction for their number: "
+        + (f"{listed(sure, '; ')}." if sure else "none.")
     )
 
 
-def draw_gains(folder: Path, gains: dict[tuple[str, str], dict[str, Gain]]) -> list[Path]:
+def draw_gains(folder: Path, gains: dict[tuple[str, str], dict[str, PairedTest]]) -> list[Path]:
     """Draw one panel for numbers and one for classes, a line per set."""
     from matplotlib.figure import Figure
 
@@ -317,7 +308,11 @@ def draw_gains(folder: Path, gains: dict[tuple[str, str], dict[str, Gain]]) -> l
     styles = {"branches": ("#d55e00", "o", 0.12), "depths": ("#0072b2", "s", -0.16)}
     for panel, (unit, own) in zip(panels, shown.items(), strict=True):
         for method, (color, marker, shift) in styles.items():
-            lines = [(k + shift, *g[method][:2]) for k, (_, g) in enumerate(own) if method in g]
+            lines = [
+                (k + shift, g[method].difference, _half(g[method]) or np.nan)
+                for k, (_, g) in enumerate(own)
+                if method in g
+            ]
             if lines:
                 y, x, half = np.array(lines).T
                 panel.errorbar(

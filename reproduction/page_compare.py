@@ -13,7 +13,9 @@ from reproduction.compare import NEW_ASSAYS, OLD_ASSAYS
 from reproduction.earlier_classes import earlier_parts
 from reproduction.pages import (
     Rows,
+    difference_text,
     grouped,
+    holm_of,
     listed,
     markdown_table,
     p_text,
@@ -21,10 +23,11 @@ from reproduction.pages import (
     plus_minus,
     rows_of,
     save_figure,
-    signed,
+    ties,
     write_page,
 )
 from reproduction.published import PUBLISHED
+from treelens.evaluation.statistics import Comparison, compare_ranks, holm
 
 NAMES = {
     "auto": "treelens",
@@ -76,24 +79,17 @@ KINDS = {"random": "random splits", "scaffold": "folds of whole scaffolds"}
 # --- all pages --------------------------------------------------------------------------------
 
 
-def difference(rows: Rows, ours: str, theirs: str, score: str) -> tuple[float, float, float] | None:
-    """Return how much larger a score is, its corrected error and two-sided p, on shared splits."""
-    found = paired(rows, ours, theirs, score, ("split",), rows[0]["n_test"] / rows[0]["n_train"])
-    if found is None:
-        return None
-    p = found["p_value"]
-    return found["difference"], found["error"], 2.0 * min(p, 1.0 - p)
-
-
 def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:
     """Return the lines of one set: means of all scores, the difference to treelens, seconds."""
     lines = []
-    first = next(iter(scores))
-    for method, own in grouped(rows, "method").items():
+    first, by_method = next(iter(scores)), grouped(rows, "method")
+    tests = {m: paired(rows, m, "auto", first, ("split",)) for m in by_method if m != "auto"}
+    adjusted = holm_of(tests)
+    for method, own in by_method.items():
         values = {s: [r[s] for r in own if r.get(s) is not None] for s in scores}
         mean = float(np.mean(values[first]))
         spread = float(np.std(values[first], ddof=1)) if len(own) > 1 else None
-        apart = None if method == "auto" else difference(rows, method, "auto", first)
+        test = tests.get(method)
         lines.append(
             (
                 mean,
@@ -101,16 +97,14 @@ def score_table(rows: Rows, scores: Mapping[str, str], smaller: bool) -> str:
                     NAMES[method],
                     plus_minus(mean, spread, 3),
                     *(f"{np.mean(values[s]):.3f}" if values[s] else "" for s in list(scores)[1:]),
-                    ""
-                    if apart is None
-                    else f"{signed(apart[0], 3)} ± {apart[1]:.3f} ({p_text(apart[2])})",
+                    "" if test is None else f"{difference_text(test)} ({p_text(adjusted[method])})",
                     _seconds_text(own),
                     len(own),
                 ],
             )
         )
     lines.sort(key=lambda line: line[0] if smaller else -line[0])
-    header = ["method", *scores.values(), "to treelens (p)", "fit, s", "splits"]
+    header = ["method", *scores.values(), "to treelens (p, Holm)", "fit, s", "splits"]
     return markdown_table(header, [line for _, line in lines])
 
 
@@ -146,42 +140,86 @@ def places_text(rows: Rows, score: str, smaller: bool) -> str:
 
 def short_table(out: Path) -> str:
     """Return the table of the README: RMSE of three sets over their splits, and of the assays."""
-    # A star: the difference between treelens and the best rival is significant.
-    sets: dict[str, Rows] = {}
-    for kind, text in KINDS.items():
-        own = [r for r in rows_of(out, "compare_numbers") if r["kind"] == kind]
-        for name, found in grouped(own, "set").items():
-            sets[f"{name}, {len({r['split'] for r in found})} {text}"] = found
-    assays = rows_of(out, "compare_moleculeace")
-    if assays:
-        sets[f"MoleculeACE, {len({r['set'] for r in assays})} assays"] = assays
+    # Bold: the best of a line and all that are level with it.
     lines = []
-    for title, rows in sets.items():
+    for title, rows in _short_rows(out).items():
         values = {m: [r["rmse"] for r in own] for m, own in grouped(rows, "method").items()}
-        rivals = [m for m in RIVALS if len(values.get(m, ())) == len(values["auto"])]
-        best = min(rivals, key=lambda m: np.mean(values[m])) if rivals else ""
-        apart = None if rows is assays else difference(rows, "auto", best, "rmse")
-        p = _assay_p(rows, "auto", best) if rows is assays else (apart[2] if apart else 1.0)
+        level = _level(rows)
         cells = []
         for method in SHORT:
             errors = values.get(method, [])
-            spread = len(errors) > 1 and rows is not assays
+            spread = len(errors) > 1 and not _of_assays(rows)
             std = float(np.std(errors, ddof=1)) if spread else None
             whole = errors and len(errors) == len(values["auto"])
             text = plus_minus(float(np.mean(errors)), std, 3) if whole else "–"
-            cells.append(text + (" *" if method == best and p < 0.05 else ""))
+            cells.append(f"**{text}**" if method in level else text)
         lines.append([title, *cells])
     shown = [k for k in range(len(SHORT)) if any(line[k + 1] != "–" for line in lines)]
     lines = [[line[0], *(line[k + 1] for k in shown)] for line in lines]
     return markdown_table(["RMSE", *(NAMES[SHORT[k]] for k in shown)], lines)
 
 
-def _assay_p(rows: Rows, ours: str, theirs: str, score: str = "rmse") -> float:
-    """The p-value of Wilcoxon's test over assays."""
+def _short_rows(out: Path) -> dict[str, Rows]:
+    """The rows behind each line of the table of the README."""
+    numbers = rows_of(out, "compare_numbers")
+    found = {
+        f"{name}, {len({r['split'] for r in own})} {text}": own
+        for kind, text in KINDS.items()
+        for name, own in grouped([r for r in numbers if r["kind"] == kind], "set").items()
+    }
+    assays = rows_of(out, "compare_moleculeace")
+    if assays:
+        found[f"MoleculeACE, {len({r['set'] for r in assays})} assays"] = assays
+    return {t: [r for r in own if r["method"] in {*SHORT, *RIVALS}] for t, own in found.items()}
+
+
+def _of_assays(rows: Rows) -> bool:
+    return len({row["set"] for row in rows}) > 1
+
+
+def _level(rows: Rows) -> tuple[str, ...]:
+    """The best of the methods of the README, and all that are level with it."""
+    own = [row for row in rows if row["method"] in SHORT]
+    if not _of_assays(own):
+        return ties(own, "rmse", smaller=True)
+    by_set = [{r["method"]: r["rmse"] for r in found} for found in grouped(own, "set").values()]
+    shared = [m for m in SHORT if all(m in found for found in by_set)]
+    scores = {m: [found[m] for found in by_set] for m in shared}
+    return compare_ranks(scores, greater_is_better=False).ties
+
+
+def lead_text(out: Path) -> str:
+    """Say what is bold in the table of the README, and where treelens differs from a rival."""
+    tests = {}
+    for title, rows in _short_rows(out).items():
+        values = {m: [r["rmse"] for r in own] for m, own in grouped(rows, "method").items()}
+        rivals = [m for m in RIVALS if len(values.get(m, ())) == len(values["auto"])]
+        if not rivals:
+            continue
+        best = min(rivals, key=lambda m: np.mean(values[m]))
+        test = None if _of_assays(rows) else paired(rows, "auto", best, "rmse", ("split",))
+        tests[title] = _assay_p(rows, "auto", best) if test is None else test.p_value
+    adjusted = dict(zip(tests, holm(list(tests.values())), strict=True))
+    known = {title: p for title, p in adjusted.items() if p is not None}
+    if not known:
+        return ""
+    least = min(known, key=lambda title: known[title])
+    apart = [title for title, p in known.items() if p < 0.05]
+    return (
+        "Bold: the best of a line and all that cannot be told from it at 5 % (Tukey's HSD over "
+        "splits, with the error of Nadeau and Bengio; Nemenyi's test over assays). From the best "
+        f"rival of a line treelens differs significantly on {listed(apart) if apart else 'none'} "
+        f"after Holm's correction for the {len(known)} lines (smallest p = {known[least]:.2f}: "
+        f"{least})."
+    )
+
+
+def _assay_p(rows: Rows, ours: str, theirs: str, score: str = "rmse") -> float | None:
+    """The p-value of Wilcoxon's test over assays; None for fewer than five."""
     first, second = ({r["set"]: r[score] for r in rows if r["method"] == m} for m in (ours, theirs))
     shared = sorted(first.keys() & second.keys())
     if len(shared) < 5:
-        return 1.0
+        return None
     return float(stats.wilcoxon([first[k] for k in shared], [second[k] for k in shared]).pvalue)
 
 
@@ -203,7 +241,13 @@ def write_numbers(out: Path) -> Path | None:
     rows = rows_of(out, "compare_numbers")
     if not rows:
         return None
-    parts = [_ABOUT, short_table(out), coverage_text(out), places_text(rows, "rmse", True)]
+    parts = [
+        _ABOUT,
+        short_table(out),
+        lead_text(out),
+        coverage_text(out),
+        places_text(rows, "rmse", True),
+    ]
     for kind, text in KINDS.items():
         own = grouped([r for r in rows if r["kind"] == kind], "set")
         parts += [f"## {text.capitalize()}"] if own else []
@@ -225,10 +269,9 @@ _ABOUT = (
     "without or with descriptors. The ECFP Gaussian processes have the same kernel form and a "
     "weight for each radius; the forest and boosting are tuned by inner folds; Chemprop (2.3) has "
     "its defaults and stops by a tenth of the training part. ± is the standard deviation over "
-    "splits; differences to treelens have the corrected standard error of Nadeau "
-    "and Bengio and a two-sided p-value. Seconds are processor time of a fit on one thread; "
-    "*GPU* stands for networks that were trained on one. "
-    "A star: the difference between treelens and the best rival is significant."
+    "splits. Differences to treelens have the corrected standard error of Nadeau and Bengio and a "
+    "two-sided p-value with Holm's correction for the lines of a table. Seconds are processor time "
+    "of a fit on one thread; *GPU* stands for networks that were trained on one."
 )
 
 
@@ -295,10 +338,14 @@ def assay_parts(out: Path) -> list[str]:
         if len(found) > 1 and (title == "All assays" or len(found) < len(full)):
             every = [*methods, *PUBLISHED["methods"]]
             parts += [f"### {title}", _assay_table(found, every)]
-    draw_ranks(out / "figures", full, columns)
+    errors = {m: [own[m]["rmse"] for own in full.values()] for m in columns}
+    ranks = compare_ranks(errors, greater_is_better=False)
+    draw_ranks(out / "figures", ranks, len(full))
     parts += [
-        "Mean ranks over assays; methods that are not connected with treelens to within the "
-        "critical difference (Nemenyi, 5 %) differ from it.",
+        "Mean ranks over assays (Friedman's test that all are alike: p "
+        f"{'' if ranks.p_value < 0.001 else '= '}{p_text(ranks.p_value)}). Methods within the "
+        "critical difference around treelens (Nemenyi, 5 %) cannot be told from it. Level with the "
+        f"best rank are {listed(NAMES.get(m, m) for m in ranks.ties)}.",
         "![Mean ranks](figures/ranks.png)",
     ]
     return parts
@@ -306,39 +353,37 @@ def assay_parts(out: Path) -> list[str]:
 
 def _assay_table(found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]) -> str:
     rows = [{**own[m], "set": name, "method": m} for name, own in found.items() for m in methods]
+    tests = {
+        score: {m: _assay_p(rows, "auto", m, score) for m in methods if m != "auto"}
+        for score in ("rmse", "rmse_cliff")
+    }
+    adjusted = [dict(zip(own, holm(list(own.values())), strict=True)) for own in tests.values()]
     lines = []
     for method in methods:
         own = {name: each[method] for name, each in found.items()}
-        means = {s: np.mean([r[s] for r in own.values()]) for s in ("rmse", "rmse_cliff")}
+        means = [np.mean([r[score] for r in own.values()]) for score in tests]
         last = [""] * 3
         if method != "auto":
             wins = sum(found[n]["auto"]["rmse"] < own[n]["rmse"] for n in found)
-            tests = [p_text(_assay_p(rows, "auto", method, score)) for score in means]
-            last = [f"{wins} of {len(found)}", *tests]
-        lines.append([NAMES.get(method, method), *(f"{x:.3f}" for x in means.values()), *last])
+            last = [f"{wins} of {len(found)}", *(p_text(each[method]) for each in adjusted)]
+        lines.append([NAMES.get(method, method), *(f"{x:.3f}" for x in means), *last])
     lines.sort(key=lambda line: line[1])
-    header = ["method", "mean RMSE", "on cliffs", "treelens better on", "Wilcoxon p", "on cliffs"]
+    header = [
+        "method",
+        "mean RMSE",
+        "on cliffs",
+        "treelens better on",
+        "p (Wilcoxon, Holm)",
+        "on cliffs",
+    ]
     return markdown_table(header, lines)
 
 
-def mean_ranks(
-    found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
-) -> tuple[dict[str, float], float]:
-    """Return mean ranks over assays, and Nemenyi's critical difference of two of them."""
-    table = np.array([[own[m]["rmse"] for m in methods] for own in found.values()])
-    n, k = table.shape
-    q = stats.studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2.0)
-    ranks = stats.rankdata(table, axis=1).mean(axis=0)
-    return dict(zip(methods, ranks.tolist(), strict=True)), q * np.sqrt(k * (k + 1) / (6.0 * n))
-
-
-def draw_ranks(
-    folder: Path, found: Mapping[str, Mapping[str, Any]], methods: Sequence[str]
-) -> list[Path]:
+def draw_ranks(folder: Path, compared: Comparison, n_assays: int) -> list[Path]:
     """Draw mean ranks, with the critical difference on either side of treelens."""
     from matplotlib.figure import Figure
 
-    ranks, critical = mean_ranks(found, methods)
+    ranks, critical = compared.centers, compared.critical_difference
     order = sorted(ranks, key=lambda m: -ranks[m])
     figure = Figure(figsize=(6.4, 0.9 + 0.25 * len(order)), layout="constrained")
     panel = figure.subplots()
@@ -346,7 +391,7 @@ def draw_ranks(
     colors = ["#d55e00" if m == "auto" else "0.3" for m in order]
     panel.scatter([ranks[m] for m in order], range(len(order)), c=colors, s=24, zorder=2)
     panel.set_yticks(range(len(order)), labels=[NAMES.get(m, m) for m in order], fontsize=8)
-    panel.set(xlabel=f"mean rank over {len(found)} assays (1: smallest error)")
+    panel.set(xlabel=f"mean rank over {n_assays} assays (1: smallest error)")
     panel.grid(axis="x", alpha=0.25)
     return save_figure(figure, folder, "ranks")
 
@@ -366,7 +411,7 @@ def write_classes(out: Path) -> Path | None:
         "is tuned on the training part where a class is rare; Brier score and log loss are of "
         "probabilities. ± is the standard deviation over folds. Chemprop was trained on a GPU, "
         "whose time did not suffice for all ensembles on scaffold folds and HIV; lines of HIV with "
-        "fewer folds are slow ones.",
+        "fewer folds are slow ones. P-values are as in numbers.",
         places_text(rows, "roc_auc", smaller=False),
     ]
     for (name, kind), own in grouped(rows, "set", "kind").items():

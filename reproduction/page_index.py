@@ -30,6 +30,7 @@ def write(out: Path) -> Path | None:
         return None
     parts = [
         page_compare.short_table(out),
+        page_compare.lead_text(out),
         page_compare.coverage_text(out),
         "RMSE of numbers. " + page_compare.places_text(numbers, "rmse", smaller=True),
         "ROC AUC of classes. " + page_compare.places_text(classes, "roc_auc", smaller=False),

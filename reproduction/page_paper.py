@@ -32,6 +32,7 @@ from reproduction.tables import (
     summarize,
     table2_rows,
 )
+from treelens.evaluation.statistics import holm
 
 Summary = Mapping[str, Mapping[str, dict[str, Any]]]
 _WHOLE = 100  # folds of a complete line
@@ -150,7 +151,7 @@ def _learning_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
     if not tests:
         return []
     cells = {
-        (ours, name): f"{signed(100 * test.difference)} ({p_text(test.p_corrected or 0.0)})"
+        (ours, name): f"{signed(100 * test.difference)} ({p_text(test.p_corrected)})"
         for name, ours, test, _ in tests
     }
     lines = [
@@ -158,15 +159,11 @@ def _learning_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
         for ours in TWINS
         if any((ours, name) in cells for name in folds)
     ]
-    left = [
-        f"{title_of(ours)} on {name} (p = {p_text(holm)})"
-        for name, ours, _, holm in tests
-        if holm < 0.05
-    ]
+    left = [f"{title_of(ours)} on {name}" for name, ours, _, p in tests if p < 0.05]
     return [
         "Points by which every method that learns weights is ahead of the same method with uniform "
-        "ones, on the same folds, and the corrected one-sided p-value of Nadeau and Bengio. After "
-        f"Holm's correction for the {len(tests)} comparisons there "
+        "ones, on the same folds, and the two-sided p-value of the corrected resampled t-test "
+        f"(Nadeau and Bengio). After Holm's correction for the {len(tests)} comparisons there "
         f"{'remains: ' + '; '.join(left) if left else 'remains none'}.",
         markdown_table(["method", *folds], lines),
     ]
@@ -176,22 +173,26 @@ def _depth_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
     """Return how much of the gain of the Gaussian process is the choice of depth."""
     pairs = (("branches", "uniform"), ("depths", "uniform"), ("branches", "depths"))
     steps = [(f"gp_{ours}", f"gp_{theirs}") for ours, theirs in pairs]
-    lines = []
-    for name, methods in folds.items():
-        if all(m in methods for step in steps for m in step):
-            tests = [compare(methods[ours], methods[theirs]) for ours, theirs in steps]
-            lines.append(
-                [
-                    name,
-                    *(
-                        f"{signed(100 * t.difference)} (p = {p_text(t.p_corrected or 0.0)})"
-                        for t in tests
-                    ),
-                    tests[0].n_folds,
-                ]
-            )
-    if not lines:
+    tests = {
+        (name, step): compare(methods[step[0]], methods[step[1]])
+        for name, methods in folds.items()
+        if all(m in methods for step in steps for m in step)
+        for step in steps
+    }
+    if not tests:
         return []
+    least = min(p for p in holm([t.p_corrected for t in tests.values()]) if p is not None)
+    lines = [
+        [
+            name,
+            *(
+                f"{signed(100 * test.difference)} (p = {p_text(test.p_corrected)})"
+                for test in (tests[name, step] for step in steps)
+            ),
+            tests[name, steps[0]].n_folds,
+        ]
+        for name in dict.fromkeys(name for name, _ in tests)
+    ]
     header = [
         "data set",
         "all that learning changes",
@@ -202,7 +203,8 @@ def _depth_parts(folds: Mapping[str, Mapping[str, Folds]]) -> list[str]:
     return [
         "### How much of it is the depth?",
         "Uniform weights have the depth of the largest evidence. Differences in points, with the "
-        "corrected one-sided p-value:",
+        f"same p-value. After Holm's correction for these {len(tests)} comparisons the smallest "
+        f"p-value is {p_text(least)}.",
         markdown_table(header, lines),
     ]
 
@@ -221,14 +223,14 @@ def _variant_parts(out: Path) -> list[str]:
                     {(r["repetition"], r["fold"]): r[score] for r in found}
                     for score in ("accuracy", "uniform_accuracy")
                 )
-                p_values.append(compare(learned, uniform).p_corrected or 1.0)
+                p_values.append(compare(learned, uniform).p_corrected)
+    raw, adjusted = ([p for p in own if p is not None] for own in (p_values, holm(p_values)))
     ways = len({r["formulation"] for r in rows})
     return [
         f"Other ways to learn were tried: {ways} formulations (margins, pairs, constraint sets, "
         "smoothing of rare patterns, edge labels, other kernels) on four data sets. Of "
-        f"{len(p_values)} comparisons with uniform weights the smallest corrected p-value is "
-        f"{min(p_values):.3f}, which is not significant after a correction for their number "
-        "(`rows/formulations.jsonl`)."
+        f"{len(raw)} comparisons with uniform weights the smallest p-value is {p_text(min(raw))}, "
+        f"and {p_text(min(adjusted))} after Holm's correction (`rows/formulations.jsonl`)."
     ]
 
 

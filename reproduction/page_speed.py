@@ -11,20 +11,20 @@ import numpy as np
 
 from reproduction.compare import LANDMARKS
 from reproduction.cost import CLASS_LINES, CLASS_SETS, LIMIT, NUMBER_LINES, NUMBER_SETS, Line
-from reproduction.page_compare import difference
 from reproduction.pages import (
     Rows,
     common_rows,
+    difference_text,
     grouped,
     markdown_table,
-    plus_minus,
+    paired,
+    ratio_of,
     rows_of,
     sections,
-    signed,
     write_page,
 )
 from reproduction.protocol import N_OUTER
-from treelens.evaluation.validation import corrected_paired_test
+from treelens.evaluation.statistics import corrected_t_test
 
 OURS = "treelens"
 STEPS = ("kernel", "factor", "solve", "inverse", "gather", "evaluation")
@@ -223,13 +223,12 @@ def _class_parts(out: Path) -> list[str]:
         pairs = [(before[key], r) for r in members if (key := (name, r["split"])) in before]
         if not pairs:
             continue
-        gain = np.array([100 * (new["accuracy"] - old["accuracy"]) for old, new in pairs])
-        ratio = pairs[0][1]["n_test"] / pairs[0][1]["n_train"]
-        mean, error, _ = corrected_paired_test(gain, ratio)
         sides = list(zip(*pairs, strict=True))
+        old, new = ([100 * row["accuracy"] for row in side] for side in sides)
+        gain = corrected_t_test(new, old, ratio_of(sides[1]))
         cells = [f"{100 * _mean(side, 'accuracy'):.1f}" for side in sides]
         losses = [f"{_mean(side, 'log_loss'):.3f}" for side in sides]
-        lines.append([name, len(pairs), *cells, plus_minus(mean, error), *losses])
+        lines.append([name, len(pairs), *cells, difference_text(gain, 2), *losses])
     return (
         [
             "The default classifier on the folds of [Table 2](table2.md), by labels; the "
@@ -277,7 +276,7 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
         ]
         own = common_rows([*exact, *(row for row in rows if row["set"] == name)], [], ["split"])
         score, times, digits = ("rmse", 1, 3) if part == "numbers" else ("accuracy", 100, 1)
-        found = difference(own, "landmarks", "auto", score) if own else None
+        found = paired(own, "landmarks", "auto", score, ("split",)) if own else None
         if found is None:
             continue
         by_method = grouped(own, "method")
@@ -288,7 +287,7 @@ def _landmark_parts(out: Path, rows: Rows) -> list[str]:
                 f"{own[0]['n_train']:,}",
                 "accuracy, %" if times == 100 else "RMSE",
                 *(f"{means[m]:.{digits}f}" for m in ("auto", "landmarks")),
-                f"{signed(times * found[0], digits)} ± {times * found[1]:.{digits}f}",
+                difference_text(found, digits, times),
                 len(by_method["landmarks"]),
             ]
         )

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from reproduction.rows import read_rows
-from treelens.evaluation.validation import corrected_paired_test
+from treelens.evaluation.statistics import (
+    PairedTest,
+    compare_means,
+    corrected_t_test,
+    holm,
+    size_ratio,
+)
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -69,8 +75,10 @@ def plus_minus(mean: float, error: float | None, digits: int = 2) -> str:
     return f"{mean:.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
 
 
-def p_text(p_value: float) -> str:
-    """Return a p-value as a table shows it."""
+def p_text(p_value: float | None) -> str:
+    """Return a p-value as a table shows it; nothing where there is none."""
+    if p_value is None:
+        return ""
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
@@ -83,6 +91,13 @@ def listed(texts: Iterable[str], between: str = ", ") -> str:
     """Return texts as a list in a sentence."""
     *first, last = texts
     return f"{between.join(first)} and {last}" if first else last
+
+
+def difference_text(test: PairedTest, digits: int = 3, times: float = 1.0) -> str:
+    """Return a difference with its sign and standard error."""
+    error = None if test.standard_error is None else times * test.standard_error
+    after = "" if error is None else f" ± {error:.{digits}f}"
+    return signed(round(times * test.difference, digits) + 0.0, digits) + after
 
 
 # --- statistics -------------------------------------------------------------------------------
@@ -117,18 +132,40 @@ def common_rows(rows: Rows, within: Sequence[str], split: Sequence[str]) -> list
 
 
 def paired(
-    rows: Rows, ours: str, theirs: str, score: str, split: Sequence[str], ratio: float
-) -> dict[str, float] | None:
-    """Return the mean difference of two methods on the splits of both, with the corrected test."""
-    # `ratio` is the size of a test part divided by that of its training part; the p-value is
-    # one-sided, for `ours` having the larger score.
+    rows: Rows, ours: str, theirs: str, score: str, split: Sequence[str]
+) -> PairedTest | None:
+    """Return the corrected test of two methods on the splits of both; None of fewer than two."""
     first, second = (
-        {tuple(r[k] for k in split): r[score] for r in rows if r["method"] == m}
-        for m in (ours, theirs)
+        {tuple(r[k] for k in split): r for r in rows if r["method"] == m} for m in (ours, theirs)
     )
     shared = sorted(first.keys() & second.keys())
     if len(shared) < 2:
         return None
-    differences = np.array([first[key] - second[key] for key in shared])
-    mean, error, p_value = corrected_paired_test(differences, ratio)
-    return {"difference": mean, "error": error, "p_value": p_value, "n": len(shared)}
+    scores = ([own[key][score] for key in shared] for own in (first, second))
+    return corrected_t_test(*scores, ratio_of([first[key] for key in shared]))
+
+
+def ratio_of(rows: Rows) -> float:
+    """Return the size of test parts divided by that of training parts, over a row per split."""
+    return size_ratio([row["n_test"] for row in rows], [row["n_train"] for row in rows])
+
+
+def holm_of(tests: Mapping[Any, PairedTest | None]) -> dict[Any, float | None]:
+    """Return the p-values of the tests of a table, corrected for their number."""
+    p_values = [None if test is None else test.p_value for test in tests.values()]
+    return dict(zip(tests, holm(p_values), strict=True))
+
+
+def ties(rows: Rows, score: str, smaller: bool) -> tuple[str, ...]:
+    """Return the best of the methods with all splits of a set, and all that are level with it."""
+    by_method = grouped(rows, "method")
+    n_splits = max(map(len, by_method.values()))
+    whole = {m: sorted(own, key=_split_of) for m, own in by_method.items() if len(own) == n_splits}
+    if len(whole) < 2 or n_splits < 2:
+        return ()
+    scores = {method: [row[score] for row in own] for method, own in whole.items()}
+    return compare_means(scores, not smaller, ratio_of(next(iter(whole.values())))).ties
+
+
+def _split_of(row: Mapping[str, Any]) -> Any:
+    return row["split"]

@@ -19,8 +19,8 @@ from reproduction.data import StudyOptions
 from reproduction.methods import GRIDS, PAPER_MARGINS, study_learner
 from reproduction.pages import Rows, grouped, markdown_table, p_text, plus_minus, rows_of
 from reproduction.published import PAPER_SYNTHETIC
-from reproduction.tables import paired_t_test
 from treelens.estimators.svc import GraphSVC
+from treelens.evaluation.statistics import corrected_t_test
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.datasets import (
     PATTERN_CENTRE,
@@ -258,12 +258,14 @@ def synthetic_parts(out: Path) -> list[str]:
         for r in rows
         if r["protect_pattern"] and r["include_depth_zero"]
     }
-    gains = np.array([scores["learned_wwl", k] - scores["wwl", k] for m, k in scores if m == "wwl"])
+    sets = [k for method, k in scores if method == "wwl"]
+    test = corrected_t_test(*([scores[m, k] for k in sets] for m in ("learned_wwl", "wwl")))
     ranks = found["ranks"]
     text = (
-        f"Learned minus uniform where noise spares the pattern: {100 * gains.mean():+.1f} points, "
-        f"p = {p_text(paired_t_test(gains)) if len(gains) > 1 else '-'}; the planted pattern has "
-        f"the largest weight of its depth on {ranks.count(1)} of {len(ranks)} data sets."
+        "Learned minus uniform where noise spares the pattern: "
+        f"{100 * test.difference:+.1f} points, p = {p_text(test.p_value) or '-'} (paired "
+        "t-test over data sets, two-sided); the planted pattern has the "
+        f"largest weight of its depth on {ranks.count(1)} of {len(ranks)} data sets."
     )
     if free.get("learned_wwl"):
         text += (

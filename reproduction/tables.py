@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from reproduction.methods import GP_METHODS, TABLE2_METHODS, WL_METHODS
 from reproduction.pages import Rows, rows_of
 from reproduction.protocol import N_OUTER
 from reproduction.table2 import DATASETS
-from treelens.evaluation.validation import corrected_paired_test, holm
+from treelens.evaluation.statistics import corrected_t_test, holm
 
 # (repetition, fold) -> accuracy
 Folds = Mapping[tuple[int, int], float]
@@ -31,10 +30,10 @@ TWINS = {m: spec.uniform for m, spec in WL_METHODS.items() if spec.uniform and n
 
 
 class Comparison(NamedTuple):
-    """One method against another on the folds of both: mean difference and one-sided p-values."""
+    """One method against another on the folds of both: mean difference and p-values."""
 
-    # `p_repetitions` is the paper's t-test over means of repetitions, `p_corrected` Nadeau and
-    # Bengio's over folds; None where there are fewer than two.
+    # `p_repetitions` is the paper's one-sided t-test over means of repetitions, `p_corrected` that
+    # of Nadeau and Bengio over folds, two-sided; None where there are fewer than two.
 
     difference: float
     p_repetitions: float | None
@@ -102,31 +101,26 @@ def _summary(folds: Folds) -> dict[str, Any]:
     return {"mean": round(float(np.mean(means)), 4), "std": std, "n_folds": N_OUTER * len(means)}
 
 
-def paired_t_test(differences: np.ndarray) -> float:
-    """Return the one-sided p-value of a mean above zero."""
-    differences = np.asarray(differences, dtype=float)
-    n, mean = len(differences), float(np.mean(differences))
-    error = float(np.std(differences, ddof=1)) / np.sqrt(n)
-    if error == 0.0:
-        return 0.5 if mean == 0 else float(mean < 0)
-    return float(stats.t.sf(mean / error, n - 1))
+def paper_p_value(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Return the p-value of the paper's paired t-test, one-sided, for the first being greater."""
+    test = corrected_t_test(first, second)
+    if test.p_value is None:
+        return None
+    return test.p_value / 2 if test.difference > 0 else 1 - test.p_value / 2
 
 
 def compare(first: Folds, second: Folds, n_outer: int = N_OUTER) -> Comparison:
-    """Test whether the first method is better than the second."""
+    """Test whether the first method is better than the second, and whether they differ."""
     shared = sorted(first.keys() & second.keys())
     if not shared:
         raise ValueError("The two methods have no fold in common.")
-    differences = np.array([first[key] - second[key] for key in shared])
+    scores = np.array([[own[key] for key in shared] for own in (first, second)])
     repetitions = np.array([repetition for repetition, _ in shared])
     complete = [r for r in np.unique(repetitions) if (repetitions == r).sum() == n_outer]
-    means = np.array([differences[repetitions == r].mean() for r in complete])
-    return Comparison(
-        float(differences.mean()),
-        paired_t_test(means) if len(means) > 1 else None,
-        corrected_paired_test(differences, 1 / (n_outer - 1))[2] if len(shared) > 1 else None,
-        len(shared),
-    )
+    means = [scores[:, repetitions == r].mean(axis=1) for r in complete]
+    test = corrected_t_test(*scores, 1 / (n_outer - 1))
+    paper = paper_p_value(*np.transpose(means)) if means else None
+    return Comparison(test.difference, paper, test.p_value, len(shared))
 
 
 def learning_tests(
@@ -139,6 +133,5 @@ def learning_tests(
         for ours, twin in TWINS.items()
         if ours in methods and twin in methods
     ]
-    found = [each for each in found if each[2].p_corrected is not None]
-    adjusted = holm([test.p_corrected for _, _, test in found]) if found else []
-    return [(*each, float(p)) for each, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([test.p_corrected for _, _, test in found])
+    return [(*each, p) for each, p in zip(found, adjusted, strict=True) if p is not None]

@@ -9,9 +9,9 @@ from reproduction.compare import PARTS
 from reproduction.earlier_classes import hiv_tests
 from reproduction.fragments import NO_DESCRIPTORS
 from reproduction.page_choice import comparisons
-from reproduction.page_compare import coverage_text, difference, short_table
+from reproduction.page_compare import coverage_text, lead_text, short_table
 from reproduction.page_explanations import fragment_counts
-from reproduction.pages import rows_of
+from reproduction.pages import holm_of, paired, rows_of
 from reproduction.published import PAPER_ACCURACY
 
 from docs.conftest import ROOT
@@ -42,6 +42,7 @@ def quoted(page: str, pattern: str) -> tuple[str, ...]:
 
 def test_the_table_and_the_coverage_of_the_readme():
     assert short_table(RESULTS) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert lead_text(RESULTS) in words("README.md")
     text = coverage_text(RESULTS)
     assert text in words("README.md")
     random, scaffold = re.findall(r"(\S+(?: to \S+)?) % of", text)
@@ -71,9 +72,9 @@ def test_chemprop_in_the_readme():
         for r in rows_of(RESULTS, "compare_numbers")
         if (r["set"], r["kind"]) == ("Lipophilicity", "scaffold")
     ]
-    behind, _, p = difference(rows, "auto", "chemprop_ensemble", "rmse")
+    test = paired(rows, "auto", "chemprop_ensemble", "rmse", ("split",))
     found = quoted("README.md", "its five networks are ahead by # (p = #)")
-    assert found == (f"{behind:.3f}", f"{p:.2f}")
+    assert found == (f"{test.difference:.3f}", f"{test.p_value:.2f}")
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -86,9 +87,9 @@ def test_all_methods_of_a_split_have_the_same_test_part(part):
 
 
 def test_where_the_readme_says_not_to_use_it():
-    tests = hiv_tests(rows_of(RESULTS, "hiv"))
+    adjusted = holm_of(hiv_tests(rows_of(RESULTS, "hiv")))
     found = quoted("README.md", "not significant by ROC AUC (p = #; by PR AUC p = #)")
-    assert found == tuple(f"{tests[score][2]:.2f}" for score in ("roc_auc", "pr_auc"))
+    assert found == tuple(f"{adjusted[score]:.2f}" for score in ("roc_auc", "pr_auc"))
     data = evidence()
     found = quoted("README.md", "from # points behind to # points ahead of uniform weights")
     tests = [data.test(n, "gp_branches", "gp_uniform") for n in data.sets_with("gp_uniform")]
@@ -97,7 +98,7 @@ def test_where_the_readme_says_not_to_use_it():
     assert found == (f"{-min(gains):.1f}", f"{max(gains):.1f}")
     assert min(test.p_corrected for test in tests) > 0.05  # "nowhere significantly"
     classes = [c for c in comparisons(RESULTS) if c.part == "table2"]
-    worst = min(c.gain("auto", c.best)[0] for c in classes)
+    worst = min(c.gain("auto", c.best).difference for c in classes)
     assert quoted("README.md", "up to # points behind the best one") == (f"{-worst:.1f}",)
     toxic = {row["model"]: row for row in rows_of(RESULTS, "toxicophores")}
     areas = {m: np.mean(row["areas"]["contributions"]) for m, row in toxic.items()}

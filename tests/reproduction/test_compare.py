@@ -13,7 +13,7 @@ from reproduction.page_choice import comparisons, learning_gains
 from reproduction.rows import RowFile, read_rows
 
 import treelens as tl
-from reproduction import compare, page_choice, page_compare
+from reproduction import compare, page_choice
 
 SMILES = ["C" * n + end for n in range(1, 11) for end in ("O", "N", "Cl", "F[C@H](Br)")[:3]]
 
@@ -119,15 +119,9 @@ def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     write_accuracies(tmp_path, {**base, "branches": [0.7, 0.9, 0.8]}, "same")
     gains = learning_gains(comparisons(tmp_path))
     assert [name for name, _ in gains] == ["better", "same"]
-    mean, half, p = gains["better", "points"]["branches"]
-    assert mean == pytest.approx(9.0)
-    assert 0 < half < mean
-    assert p < 0.05
+    test = gains["better", "points"]["branches"]
+    assert test.difference == pytest.approx(9.0)
+    assert 0 < test.interval[0] < test.difference
+    assert test.p_value < 0.05
+    assert "above 0) on 1 (better)" in page_choice.finding(gains)
     assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
-
-
-def test_mean_ranks_and_their_critical_difference():
-    found = {n: {"auto": {"rmse": 0.1}, "forest": {"rmse": 0.2}} for n in compare.OLD_ASSAYS[:6]}
-    ranks, critical = page_compare.mean_ranks(found, ["auto", "forest"])
-    assert ranks == {"auto": 1.0, "forest": 2.0}
-    assert critical == pytest.approx(1.96 * np.sqrt(2 * 3 / (6 * 6)), abs=1e-3)  # Demsar (2006)

@@ -11,7 +11,7 @@ from reproduction.data import StudyOptions
 from reproduction.figures import DEPTH, LEFT, RIGHT, compare_nodes
 from reproduction.figures import run as draw
 from reproduction.fragments import Ames, _fingerprints, forest_environments, summary
-from reproduction.pages import common_rows, paired
+from reproduction.pages import common_rows, paired, ties
 
 from treelens import WassersteinWL, WLOptimalAssignment, WLSubtree, as_graph_collection
 
@@ -30,7 +30,7 @@ def test_every_committed_page_is_that_of_the_rows(tmp_path):
 
 def test_a_mean_is_over_the_splits_that_every_method_has():
     rows = [
-        {"set": "a", "method": method, "size": 50, "split": split, "rmse": rmse}
+        {"method": method, "split": split, "rmse": rmse, "n_train": 80, "n_test": 20}
         for method, split, rmse in [
             ("treelens", 0, 1.0),
             ("treelens", 1, 3.0),
@@ -39,10 +39,39 @@ def test_a_mean_is_over_the_splits_that_every_method_has():
             ("ecfp_gp", 1, 2.0),
         ]
     ]
-    assert {row["split"] for row in common_rows(rows, ["set"], ["split"])} == {0, 1}
-    gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",), 0.25)
-    assert (gain["difference"], gain["n"]) == (0.0, 2)
-    assert paired(rows, "treelens", "none", "rmse", ("split",), 0.25) is None
+    assert {row["split"] for row in common_rows(rows, [], ["split"])} == {0, 1}
+    gain = paired(rows, "treelens", "ecfp_gp", "rmse", ("split",))
+    assert (gain.difference, gain.degrees_of_freedom) == (0.0, 1)
+    assert paired(rows, "treelens", "none", "rmse", ("split",)) is None
+
+
+def test_one_large_fold_does_not_stand_for_all():
+    """Whole scaffolds: the first fold may be half of a set; five folds are still 1 to 4."""
+    sizes = [(320, 322), (152, 490), (52, 590), (67, 575), (51, 591)]
+    scores = {"treelens": [1.0, 1.2, 0.9, 1.1, 1.3], "forest": [1.1, 1.5, 1.0, 1.1, 1.6]}
+    rows = [
+        {"method": m, "split": k, "rmse": values[k], "n_test": n_test, "n_train": n_train}
+        for m, values in scores.items()
+        for k, (n_test, n_train) in enumerate(sizes)
+    ]
+    test = paired(rows, "treelens", "forest", "rmse", ("split",))
+    apart = np.subtract(*scores.values())
+    assert test.standard_error == pytest.approx(np.sqrt((1 / 5 + 1 / 4) * apart.var(ddof=1)))
+    reverse = paired(rows, "forest", "treelens", "rmse", ("split",))
+    assert reverse.p_value == pytest.approx(test.p_value)  # two-sided
+
+
+def test_what_is_level_with_the_best_has_all_splits():
+    spread = np.array([0.0, 0.02, -0.01, 0.01])
+    values = {"auto": 1.0 + spread, "near": 1.01 - spread, "far": 2.0 + 2 * spread, "few": [0.9]}
+    rows = [
+        {"method": m, "split": k, "rmse": x, "n_test": 20, "n_train": 80}
+        for m, own in values.items()
+        for k, x in enumerate(own)
+    ]
+    assert ties(rows, "rmse", smaller=True) == ("auto", "near")
+    assert ties(rows, "rmse", smaller=False) == ("far",)
+    assert ties(rows[:1], "rmse", smaller=True) == ()
 
 
 # --- fragments ----------------------------------------------------------------------------------

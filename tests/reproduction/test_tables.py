@@ -35,7 +35,8 @@ def test_comparison_by_hand(rng):
     means = apart.reshape(4, 3).mean(axis=1)
     expected = stats.ttest_1samp(means, 0.0, alternative="greater").pvalue
     assert found.p_repetitions == pytest.approx(expected)
+    assert compare(second, first, n_outer=3).p_repetitions == pytest.approx(1 - expected)
     error = np.sqrt((1 / 12 + 1 / 2) * apart.var(ddof=1))
-    assert found.p_corrected == pytest.approx(stats.t.sf(apart.mean() / error, 11))
+    assert found.p_corrected == pytest.approx(2 * stats.t.sf(abs(apart.mean()) / error, 11))
     with pytest.raises(ValueError, match="no fold in common"):
         compare(first, {(9, 9): 1.0})

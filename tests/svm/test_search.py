@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 import treelens as tl
-from treelens.evaluation.validation import corrected_paired_test
+from treelens.evaluation.statistics import corrected_t_test
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.svm import search as selection
@@ -347,7 +347,8 @@ def test_the_best_of_both_kinds_are_compared():
     assert (gain["uniform_score"], gain["learned_score"]) == pytest.approx((0.65, 0.75))
     assert gain["learned_candidate"] == stronger._asdict()
     assert gain["uniform_candidate"] == UNIFORM._asdict()
-    expected = corrected_paired_test(np.array([0.1, 0.2, 0.1, 0.0]), 0.25)
+    test = corrected_t_test([0.6, 0.8, 0.8, 0.8], [0.5, 0.6, 0.7, 0.8], 0.25)
+    expected = (test.difference, test.standard_error, test.p_value)
     assert (gain["difference"], gain["standard_error"], gain["p_value"]) == pytest.approx(expected)
     left_the_race = {UNIFORM: [0.5] * 4, LEARNED: [0.1, 0.1]}
     for scores in ({UNIFORM: [0.5] * 4}, {LEARNED: [0.5] * 4}, left_the_race):

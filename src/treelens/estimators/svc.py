@@ -214,7 +214,8 @@ class GraphSVC(FittedClassifier):
     learning_gain_: dict[str, Any] | None = view(
         "choice.learning_gain",
         "Best learned against best uniform candidate in the inner validation: the difference, its "
-        "standard error and a p-value (both None with a single split); None if not compared.",
+        "standard error and a two-sided p-value (both None with a single split); None if not "
+        "compared.",
     )
     support_vectors_: np.ndarray = view(
         "decision.basis_indices", "Positions of the support vectors among the training graphs."

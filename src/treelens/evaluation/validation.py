@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
+from treelens.evaluation.statistics import corrected_t_test, holm
 from treelens.targets import Targets, check_class_labels, positive_code
 
 
@@ -134,20 +134,18 @@ def paired_tests(
     test_to_train: float,
     rival_of: Callable[[str], str | None],
 ) -> list[dict[str, Any]]:
-    """Each model against its rival on the same splits.
+    """Each model against its rival on the splits of both, by the corrected resampled t-test.
 
-    Nadeau and Bengio's corrected resampled t-test, two-sided, and Holm's correction over all the
-    tests of the table.
-
-    ``scores`` are those of each model, one per split; ``test_to_train`` is the size of a test part
-    divided by that of its training part; ``rival_of`` names the model that one is tested against,
-    or None.
+    ``scores`` are those of each model, one per split; ``test_to_train`` is the size of the test
+    parts divided by that of the training parts; ``rival_of`` names the model that one is tested
+    against, or None.
 
     Returns
     -------
     list of dict
-        ``model``, ``against``, ``difference``, ``standard_error``, ``p_value`` and ``p_holm``; the
-        last three are None with a single split. Two models are tested against each other once.
+        ``model``, ``against``, ``difference``, ``standard_error``, ``interval`` (95 %), ``p_value``
+        and ``p_holm``, which is corrected for all the tests of the list; with a single split these
+        four are None. Two models are tested against each other once.
     """
     tests: list[dict[str, Any]] = []
     done: set[frozenset[str]] = set()
@@ -157,42 +155,20 @@ def paired_tests(
             continue
         done.add(frozenset((name, rival)))
         both = zip(scores[name], scores[rival], strict=True)
-        difference = np.array([a - b for a, b in both if a is not None and b is not None])
-        if not len(difference):
+        known = [pair for pair in both if None not in pair]
+        if not known:
             continue
-        mean, error, p_better = corrected_paired_test(difference, test_to_train)
-        p_value = None if p_better is None else min(1.0, 2 * min(p_better, 1 - p_better))
+        first, second = np.array(known, dtype=float).T
+        test = corrected_t_test(first, second, test_to_train)
         tests.append(
             {
                 "model": name,
                 "against": rival,
-                "difference": mean,
-                "standard_error": error,
-                "p_value": p_value,
-                "p_holm": None,
+                "difference": test.difference,
+                "standard_error": test.standard_error,
+                "interval": test.interval,
+                "p_value": test.p_value,
             }
         )
-    tested = [test for test in tests if test["p_value"] is not None]
-    for test, adjusted in zip(tested, holm([test["p_value"] for test in tested]), strict=True):
-        test["p_holm"] = adjusted
-    return tests
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number (Holm 1979)."""
-    order = np.argsort(p_values, kind="stable")
-    scaled = np.arange(len(order), 0, -1) * np.asarray(p_values, dtype=float)[order]
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.maximum.accumulate(np.minimum(scaled, 1.0))
-    return adjusted.tolist()
-
-
-def corrected_paired_test(
-    differences: np.ndarray, test_to_train: float
-) -> tuple[float, float | None, float | None]:
-    """Mean, corrected standard error and one-sided p-value of differences; None of a single one."""
-    n, mean = len(differences), float(np.mean(differences))
-    if n < 2:
-        return mean, None, None
-    error = float(np.sqrt((1.0 / n + test_to_train) * np.var(differences, ddof=1)))
-    return mean, error, float(stats.t.sf(mean / error, n - 1)) if error > 0 else 0.5
+    adjusted = holm([test["p_value"] for test in tests])
+    return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]

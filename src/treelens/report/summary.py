@@ -207,7 +207,7 @@ def _learning(estimator: Any) -> dict[str, Any]:
             error = p_value = ""
             if gain["p_value"] is not None:
                 error = f" ± {100 * gain['standard_error']:.1f}"
-                p_value = f" (one-sided p = {gain['p_value']:.2f})"
+                p_value = f" (p = {gain['p_value']:.2f})"
             sentence += (
                 f". In cross-validation the {measure} of learned weights differs from that of "
                 f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."

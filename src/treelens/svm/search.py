@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from treelens.evaluation.validation import corrected_paired_test
+from treelens.evaluation.statistics import corrected_t_test, size_ratio
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
@@ -88,7 +88,7 @@ class SearchResult:
     """
 
     n_splits: int
-    test_to_train: float  # size of a validation part divided by the size of its training part
+    test_to_train: float  # size of the validation parts divided by that of the training parts
     scores: dict[Candidate, list[float]] = field(default_factory=dict)
     losses: dict[Candidate, list[float]] = field(default_factory=dict)
     decisions: dict[Candidate, np.ndarray] = field(default_factory=dict, metadata={"nan": True})
@@ -134,8 +134,8 @@ class KernelSearch:
     ) -> SearchResult:
         """Score candidates split by split; ``result`` of an earlier stage joins the race."""
         if result is None:
-            ratios = [len(validation) / len(train) for train, validation in self.splits]
-            result = SearchResult(len(self.splits), float(np.mean(ratios)))
+            sizes = [len(v) for _, v in self.splits], [len(t) for t, _ in self.splits]
+            result = SearchResult(len(self.splits), size_ratio(*sizes))
         held_out: dict[Candidate, list[np.ndarray]] = {c: [] for c in candidates}
         remaining = list(candidates)
         for number, (train, validation) in enumerate(self.splits, start=1):
@@ -318,12 +318,12 @@ def learning_gain(result: SearchResult) -> dict[str, Any] | None:
     uniform = result.best(lambda c: c.weight_radius == 0)
     if learned is None or uniform is None:
         return None
-    difference = np.subtract(result.scores[learned], result.scores[uniform])
-    mean, error, p_value = corrected_paired_test(difference, result.test_to_train)
+    scores = result.scores
+    test = corrected_t_test(scores[learned], scores[uniform], result.test_to_train)
     return {
-        "difference": mean,
-        "standard_error": error,
-        "p_value": p_value,
+        "difference": test.difference,
+        "standard_error": test.standard_error,
+        "p_value": test.p_value,
         "learned_score": result.mean(learned),
         "uniform_score": result.mean(uniform),
         "learned_candidate": learned._asdict(),
