@@ -32,6 +32,7 @@ import pandas as pd
 
 from treelens.errors import check_whole
 from treelens.explain.effects import (
+    GraphEffects,
     PartEffects,
     effects_of_graphs,
     entries_at_nodes,
@@ -304,36 +305,18 @@ def explain(
         "descriptors" if name.startswith(PREFIX) else "covariates" for name in model.covariate_names
     }
     effects = effects_of_graphs(expansion, one, row, seen=seen)
-    forest, *others_ = effects.parts
-    entries = entries_at_nodes(forest)
-    counts = np.bincount(entries[entries >= 0], minlength=len(forest.rows.indices))
-    shares = np.append(forest.rows.values / counts, 0.0)[entries]  # the last: unseen
-    by_node, by_edge = spread_over_graph(
-        sign * shares,
-        expansion.forest.level_depths[expansion.first_level :],
-        one.neighbor_offsets,
-        one.neighbors,
-        one.directions,
-    )
-    for part in others_:
-        by_node = by_node + sign * part.phi
-    unseen, limit, warning = entries < 0, training.usual_out_of_vocabulary, None
+    by_node, by_edge, unseen = _over_graph(effects, one)
     share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
-    if share_unseen > limit:
-        warning = (
-            f"Training never saw {share_unseen:.0%} of this graph's patterns (up to {limit:.0%} "
-            "is usual): treat the prediction with care."
-        )
     return Explanation(
         sign * float(effects.decisions[0]) + covariates,
         sign * float(effects.base[0]),
         label,
         predicted,
-        by_node,
-        by_edge,
+        sign * by_node,
+        sign * by_edge,
         share_unseen,
         unseen.mean(axis=0),
-        warning,
+        _unseen_warning(share_unseen, training.usual_out_of_vocabulary),
         covariates,
         " and ".join(sorted(kinds)),
         usual_spread(model),
@@ -347,6 +330,38 @@ def explain(
             sign * expansion.coefficients[row],
             n_neighbors,
         ),
+    )
+
+
+def _over_graph(
+    effects: GraphEffects, one: GraphCollection
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Divide the effects of one graph: per node, per edge, and which patterns are unseen.
+
+    Weisfeiler-Lehman patterns are spread over all nodes and edges that they cover, other patterns
+    over the nodes that share them. The last array has a column per node.
+    """
+    forest, expansion = effects.parts[0], effects.expansion
+    entries = entries_at_nodes(forest)
+    counts = np.bincount(entries[entries >= 0], minlength=len(forest.rows.indices))
+    shares = np.append(forest.rows.values / counts, 0.0)[entries]  # the last: unseen
+    by_node, by_edge = spread_over_graph(
+        shares,
+        expansion.forest.level_depths[expansion.first_level :],
+        one.neighbor_offsets,
+        one.neighbors,
+        one.directions,
+    )
+    others = [part.phi for part in effects.parts[1:]]
+    return np.sum([by_node, *others], axis=0), by_edge, entries < 0
+
+
+def _unseen_warning(share: float, limit: float) -> str | None:
+    if share <= limit:
+        return None
+    return (
+        f"Training never saw {share:.0%} of this graph's patterns (up to {limit:.0%} is usual): "
+        "treat the prediction with care."
     )
 
 
