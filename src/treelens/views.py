@@ -6,18 +6,21 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from treelens.errors import check_choice
+from treelens.errors import check_choice, check_whole
 from treelens.gp.data import CountedView, TrainingView
+from treelens.gp.terms import PRIOR_STRENGTH
 from treelens.graphs.collection import GraphCollection
-from treelens.patterns.forest import TREES, PatternForest, usual_trees
+from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
 from treelens.patterns.path_patterns import MAX_DISTANCE, PathPatterns
+
+_LARGEST_DISTANCE = 100
 
 
 class ViewSettings(NamedTuple):
     """What an estimator tells its views."""
 
     depth: int  # the largest number of iterations
-    prior_strength: float = 30.0  # how firmly weights of patterns are held together
+    prior_strength: float = PRIOR_STRENGTH
     n_jobs: int = 1
 
 
@@ -58,14 +61,7 @@ class WLPatterns(View):
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         check_choice("attributes", self.attributes, ("auto", "ignore"))
-        trees = usual_trees(graphs) if isinstance(self.trees, str) else tuple(self.trees)
-        auto = not isinstance(self.trees, str) or self.trees == "auto"
-        known = list(TREES)
-        if not auto or not trees or any(t not in known or trees.count(t) > 1 for t in trees):
-            raise ValueError(
-                f"trees must be 'auto' or different ones among {', '.join(TREES)}; got "
-                f"{self.trees!r}."
-            )
+        trees = usual_trees(graphs) if self.trees == "auto" else _check_trees(self.trees)
         ordered = tuple(tree for tree in TREES if tree in trees)  # coarse before fine
         forest, colors = PatternForest.fit(
             graphs,
@@ -76,6 +72,16 @@ class WLPatterns(View):
         )
         counts = forest.count(colors)
         return CountedView(forest, counts, settings.prior_strength, settings.n_jobs)
+
+
+def _check_trees(trees: Any) -> tuple[str, ...]:
+    given = trees if isinstance(trees, (list, tuple)) else [trees]
+    known = [tree for tree in TREES if tree not in EDGE_CELLS]
+    if not given or any(tree not in known or given.count(tree) > 1 for tree in given):
+        raise ValueError(
+            f"trees must be 'auto' or different ones among {', '.join(known)}; got {trees!r}."
+        )
+    return tuple(given)
 
 
 @dataclass(frozen=True)
@@ -103,8 +109,12 @@ class Paths(View):
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         check_choice("labels", self.labels, ("auto", "labels", "fine"))
-        if not isinstance(self.max_distance, int) or self.max_distance < 1:
-            raise ValueError(f"max_distance must be 1 or more, got {self.max_distance!r}.")
+        check_whole("max_distance", self.max_distance, 1)
+        if self.max_distance > _LARGEST_DISTANCE:
+            raise ValueError(
+                f"max_distance={self.max_distance} is above {_LARGEST_DISTANCE}: pairs further "
+                "apart are too many to count."
+            )
         fine = graphs.fine_codes is not None if self.labels == "auto" else self.labels == "fine"
         empty = PathPatterns.empty("fine" if fine else "labels", self.max_distance)
         source, found = empty.extend(graphs, settings.n_jobs)
@@ -112,14 +122,21 @@ class Paths(View):
 
 
 def check_views(views: Any) -> list[View]:
-    """Return the views that an estimator was given."""
-    if isinstance(views, (str, View)) or not len(views):
+    """Return the views that an estimator was given, Weisfeiler-Lehman patterns first."""
+    given = list(views) if isinstance(views, (list, tuple)) else [views]
+    for each in given:
+        if not isinstance(each, View):
+            raise TypeError(
+                "views must be 'auto' or a list of views such as [tl.WLPatterns(), tl.Paths()]; "
+                f"got {each!r:.80}."
+            )
+    for k, each in enumerate(given):
+        if each in given[:k]:
+            raise ValueError(f"views names {each} twice: once is enough.")
+    patterns = [each for each in given if isinstance(each, WLPatterns)]
+    if not patterns:
         raise ValueError(
-            f"views must be 'auto' or a list such as [tl.WLPatterns()]; got {views!r:.80}."
+            "views needs a tl.WLPatterns(), whose patterns neighbours, the domain and fragments "
+            "are about: add it."
         )
-    wrong = [each for each in views if not isinstance(each, View)]
-    if wrong:
-        raise TypeError(
-            f"views must be objects such as tl.WLPatterns() or tl.Paths(); got {wrong[0]!r:.80}."
-        )
-    return list(views)
+    return [*patterns, *(each for each in given if not isinstance(each, WLPatterns))]

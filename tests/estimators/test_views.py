@@ -142,11 +142,16 @@ def test_paths_tell_what_shallow_patterns_cannot():
 @pytest.mark.parametrize(
     ("views", "words"),
     [
-        ([], "views must be 'auto' or a list"),
-        (["paths"], r"tl.Paths\(\); got 'paths'"),
+        ([], r"needs a tl.WLPatterns\(\)"),
+        ([tl.Paths()], r"needs a tl.WLPatterns\(\)"),
+        (["paths"], r"tl.Paths\(\)\]; got 'paths'"),
+        ([*VIEWS, tl.WLPatterns()], "twice"),
+        ([tl.WLPatterns(trees=5)], "trees must be 'auto' or different ones"),
+        ([tl.WLPatterns(), tl.Paths(max_distance=1000)], "above 100"),
+        ([tl.WLPatterns(), tl.Paths(max_distance=True)], "max_distance"),
         ([tl.WLPatterns(trees=["leaves"])], "trees must be 'auto' or different ones"),
-        ([tl.Paths(max_distance=0)], "max_distance must be 1 or more"),
-        ([tl.Paths(labels="fine")], "fine node labels"),
+        ([tl.WLPatterns(), tl.Paths(max_distance=0)], "max_distance"),
+        ([tl.WLPatterns(), tl.Paths(labels="fine")], "fine node labels"),
     ],
 )
 def test_what_is_no_view(data, views, words):

@@ -69,7 +69,7 @@ def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
 
 def test_leave_one_out_agrees_with_refits(data):
     problem, present = data.problem(np.arange(60))
-    parameters = problem.start.spread(present)
+    parameters = problem.start.widened(present)
     positions = np.arange(0, 60, 3)
     left_out = data.leave_one_out(parameters, None, positions)
     matrix = problem.kernel_matrix(parameters)
@@ -87,7 +87,7 @@ def test_leave_one_out_agrees_with_refits(data):
 def test_noise_that_was_found_too_small_grows_threefold_while_that_is_more_likely(data, log_noise):
     """Found on part of the graphs, it can be far too small for those outside."""
     problem, present = data.problem(np.arange(60))
-    parameters = problem.start.spread(present)._replace(log_noise=log_noise)
+    parameters = problem.start.widened(present)._replace(log_noise=log_noise)
     matrix, positions = problem.kernel_matrix(parameters), np.arange(0, 60, 2)
     among, values = matrix[np.ix_(positions, positions)], data.targets.values[positions, 0]
 

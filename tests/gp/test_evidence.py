@@ -92,7 +92,7 @@ def test_patterns_of_no_graph_change_nothing():
         hierarchy=hierarchy.restricted(kept),
     )
     few = _parameters(part)
-    many = few.spread([kept])
+    many = few.widened([kept])
     for one, other in zip(many.restricted([kept]).terms[0], few.terms[0], strict=True):
         np.testing.assert_array_equal(one, other)
     weights = whole.terms[0].weights(many.terms[0])

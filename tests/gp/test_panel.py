@@ -54,19 +54,21 @@ def _pairs(cells):
     return list(zip(cells.graphs.tolist(), cells.endpoints.tolist(), strict=True))
 
 
-def test_the_evidence_is_that_of_a_joint_process_and_slopes_are_differences(panel):
+@pytest.mark.parametrize("learned", ["uniform", "depths"])
+def test_the_evidence_is_that_of_a_joint_process_and_slopes_are_differences(panel, learned):
     problem, parameters = panel
     evaluate = PanelEvidence(problem)
-    value, gradient = evaluate(parameters, "uniform")
+    value, gradient = evaluate(parameters, learned)
     shared, noise = [each.matrix for each in parameters.sharing], np.exp(parameters.log_noise)
     kernels, cells = evaluate.kernels(parameters), problem.cells
     expected = naive.objective(kernels, shared, noise, _pairs(cells), cells.values)
-    assert value == pytest.approx(expected + problem.prior(parameters)[0], rel=1e-6)
-    vector, step = problem.vector(parameters, "uniform"), 1e-5
-    assert len(vector) == len(problem.scale_bounds) == len(gradient)
+    assert value == pytest.approx(expected + problem.prior(parameters, learned)[0], rel=1e-6)
+    vector, step = problem.vector(parameters, learned), 1e-5
+    assert len(vector) == len(gradient)
+    assert len(vector) - len(problem.scale_bounds) == 3 * (learned == "depths")
     for k, shift in enumerate(step * np.eye(len(vector))):
         ahead, behind = (
-            evaluate(problem.replaced(parameters, vector + move, "uniform"), "uniform")[0]
+            evaluate(problem.replaced(parameters, vector + move, learned), learned)[0]
             for move in (shift, -shift)
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-5, rel=1e-5)

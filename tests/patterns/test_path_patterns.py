@@ -9,6 +9,8 @@ import pytest
 import treelens as tl
 from naive import paths as naive
 from strategies import random_collection
+from treelens.errors import GraphDataError
+from treelens.patterns import path_patterns
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.path_patterns import PathPatterns
 
@@ -148,3 +150,26 @@ def test_graphs_without_a_path():
     source, found = PathPatterns.empty("labels").extend(graphs)
     assert source.n_patterns == 0
     assert source.count(found).n_graphs == 3
+
+
+def test_blocks_of_graphs_count_the_same(two_sets, monkeypatch):
+    graphs = two_sets[0]
+    source, found = PathPatterns.empty("labels", 3).extend(graphs)
+    monkeypatch.setattr(path_patterns, "_PATHS_AT_A_TIME", 50)
+    in_blocks, again = PathPatterns.empty("labels", 3).extend(graphs, n_jobs=2)
+    for one, other in zip(source.known, in_blocks.known, strict=True):
+        np.testing.assert_array_equal(one, other)
+    counts = [
+        each.count(x).to_sparse().toarray() for each, x in ((source, found), (in_blocks, again))
+    ]
+    np.testing.assert_array_equal(*counts)
+
+
+def test_what_is_too_much_to_count(two_sets, monkeypatch):
+    monkeypatch.setattr(path_patterns, "_MOST_PATHS", 3)
+    with pytest.raises(GraphDataError, match="paths of four nodes, too many to count"):
+        PathPatterns.empty("labels", 2).extend(two_sets[0])
+    monkeypatch.setattr(path_patterns, "_MOST_PATHS", 10**9)
+    monkeypatch.setattr(path_patterns, "_MOST_LABELS", 1)
+    with pytest.raises(GraphDataError, match="different node labels"):
+        PathPatterns.empty("labels", 2).extend(two_sets[0])

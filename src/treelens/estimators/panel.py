@@ -26,7 +26,6 @@ from treelens.views import Paths, ViewSettings, WLPatterns, check_views
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_DEPTHS = [1, 2, 3, 4]
 _DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are counted by default
 
 
@@ -39,9 +38,10 @@ class GraphPanel(GraphEstimator):
 
     Parameters
     ----------
-    depth : int or "auto", default="auto"
-        The number of Weisfeiler-Lehman iterations; ``"auto"``: from 1 to 4, by the marginal
-        likelihood of a part of the cells.
+    depth : int, default=3
+        The number of Weisfeiler-Lehman iterations.
+    weights : {"uniform", "depths"}, default="depths"
+        Whether all patterns of a view weigh the same, or each level (depth, distance) has a weight.
     views : "auto" or list of views, default="auto"
         What is seen of graphs, such as ``[tl.WLPatterns(), tl.Paths()]``, which are the usual ones
         (of large graphs without paths).
@@ -92,7 +92,8 @@ class GraphPanel(GraphEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
+        "depth": [Interval(Integral, 0, 20, closed="both")],
+        "weights": [StrOptions({"uniform", "depths"})],
         "views": [StrOptions({"auto"}), list, tuple],
         "descriptors": [StrOptions({"auto"}), "boolean"],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -107,7 +108,8 @@ class GraphPanel(GraphEstimator):
 
     def __init__(
         self,
-        depth: int | str = "auto",
+        depth: int = 3,
+        weights: str = "depths",
         *,
         views: Any = "auto",
         descriptors: bool | str = "auto",
@@ -119,6 +121,7 @@ class GraphPanel(GraphEstimator):
         progress: bool | None = None,
     ) -> None:
         self.depth = depth
+        self.weights = weights
         self.views = views
         self.descriptors = descriptors
         self.learning_size = learning_size
@@ -149,25 +152,24 @@ class GraphPanel(GraphEstimator):
                 f"There are {n_cells:,} measured cells, more than exact_size={self.exact_size:,}: "
                 "raise it (memory grows with its square), or give fewer molecules."
             )
-        depths = _DEPTHS if isinstance(self.depth, str) else [int(self.depth)]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with progress_ticks(self.progress, "Learning the panel") as tick:
             self.model_ = fit_panel(
-                self._fit_views(graphs, depths[-1]),
+                self._fit_views(graphs),
                 targets.values,
                 targets.endpoints,
-                depths=depths,
                 learning_size=self.learning_size,
                 seed=seed,
                 recipe=graphs.recipe,
+                weights=self.weights,
                 max_steps=self.max_steps,
                 n_jobs=self._n_jobs(),
                 tick=tick,
             )
         return self
 
-    def _fit_views(self, graphs: GraphCollection, depth: int) -> tuple[TrainingView, ...]:
-        settings = ViewSettings(depth, n_jobs=self._n_jobs())
+    def _fit_views(self, graphs: GraphCollection) -> tuple[TrainingView, ...]:
+        settings = ViewSettings(self.depth, n_jobs=self._n_jobs())
         usual = [WLPatterns(), Paths()]
         if graphs.n_nodes > _DENSE_GRAPHS * len(graphs):
             usual = usual[:1]

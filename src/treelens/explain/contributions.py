@@ -210,6 +210,8 @@ class Explanation:
             tree = f"{row['tree']}, " if several and row["tree"] != "labels" else ""
             nodes = "1 node" if row["count"] == 1 else f"{row['count']} nodes"
             where = f"({tree}depth {row['depth']}, at {nodes})"
+            if row["tree"] == "paths":
+                where = f"(path, {row['count']} times)" if row["count"] > 1 else "(path)"
             lines.append(f"  {row['contribution']:+.3f}  {row['pattern']}  {where}")
         lines += [f"  {text}" for text in (self.structure_note, self.warning) if text]
         return "\n".join(lines)

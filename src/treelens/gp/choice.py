@@ -234,7 +234,7 @@ def _fit_part(
     result = maximise_evidence(
         problem, stage, start, max_steps=data.max_steps, device=data.device, tick=data.tick
     )
-    return result.parameters.spread(present), result.objective
+    return result.parameters.widened(present), result.objective
 
 
 def log_densities(

@@ -14,7 +14,7 @@ from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
 from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
-from treelens.gp.terms import CountedTerm, NumbersTerm, SearchedTerm, TermParameters
+from treelens.gp.terms import PRIOR_STRENGTH, CountedTerm, NumbersTerm, SearchedTerm, TermParameters
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
 from treelens.kernels.base import SumKernel
 from treelens.patterns.histograms import (
@@ -67,7 +67,7 @@ class CountedView(TrainingView):
 
     source: PatternSource
     histograms: PatternHistograms
-    strength: float = 30.0  # of the prior on the deviations
+    strength: float = PRIOR_STRENGTH
     n_jobs: int = 1
     shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
 

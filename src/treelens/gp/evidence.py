@@ -39,13 +39,13 @@ class EvidenceParameters(NamedTuple):
         """The variance of the noise."""
         return NOISE.value(self.log_noise)
 
-    def spread(self, kept: list[np.ndarray]) -> EvidenceParameters:
+    def widened(self, kept: list[np.ndarray]) -> EvidenceParameters:
         """Return these parameters of some patterns, by masks for each term, as those of all."""
-        terms = (each.spread(mask) for each, mask in zip(self.terms, kept, strict=True))
+        terms = (each.widened(mask) for each, mask in zip(self.terms, kept, strict=True))
         return self._replace(terms=tuple(terms))
 
     def restricted(self, kept: list[np.ndarray]) -> EvidenceParameters:
-        """Return the parameters of the patterns of masks, the opposite of :meth:`spread`."""
+        """Return the parameters of the patterns of masks, the opposite of :meth:`widened`."""
         terms = (
             each._replace(deviations=each.deviations[mask])
             for each, mask in zip(self.terms, kept, strict=True)

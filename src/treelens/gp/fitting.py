@@ -197,7 +197,7 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
         start = chosen.start.restricted(present)
     options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": data.tick}
     search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
-    found = search.parameters.spread(present)
+    found = search.parameters.widened(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
         start = found.restricted(present)

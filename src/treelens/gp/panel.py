@@ -28,15 +28,18 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
-from treelens.gp.terms import SearchedTerm, TermParameters
+from treelens.gp.terms import LOGIT_SPREAD, SearchedTerm, TermParameters
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 
 RANK = 2  # columns of L
 _SHARED = 0.5  # of the usual variance of an endpoint, where a search begins
-_LOADING_SPREAD = 0.5  # standard deviation of the prior on the entries of L, relative to its size
-_OWN_SPREAD = 1.5  # and on log kappa
+# Standard deviations of the priors, on the entries of L relative to their usual size and on log
+# kappa. They are wide: an endpoint that a view explains well needs an amplitude far above the usual
+# one, and narrow priors took a third off the R2 of such endpoints.
+_LOADING_SPREAD = 4.0
+_OWN_SPREAD = 2.5
 
 
 class Cells(NamedTuple):
@@ -139,12 +142,14 @@ class PanelProblem:
         return len(self.scale_bounds)
 
     def vector(self, parameters: PanelParameters, learned: str) -> np.ndarray:
-        """Return the numbers that are searched."""
+        """Return the numbers that are searched: scales, and with "depths" weights of levels."""
+        logits = [own.level_logits for own in parameters.terms] if learned == "depths" else []
         return np.concatenate(
             [
                 *(own.scales[:-1] for own in parameters.terms),
                 *(np.append(each.loadings, each.log_own) for each in parameters.sharing),
                 parameters.log_noise,
+                *logits,
             ]
         )
 
@@ -154,19 +159,24 @@ class PanelProblem:
         """Return parameters with the numbers that are searched taken from ``vector``."""
         n, sizes = self.cells.n_endpoints, [len(view.KERNEL.PARAMETERS) for view in self.views]
         n_loadings = parameters.sharing[0].loadings.size
-        sizes += [n_loadings + n] * len(self.views)
-        parts = np.split(vector, np.cumsum(sizes))
-        terms = tuple(
+        n_views = len(self.views)
+        sizes += [n_loadings + n] * n_views + [n]
+        sizes += [view.n_groups for view in self.views] if learned == "depths" else []
+        parts = np.split(vector, np.cumsum(sizes)[:-1])
+        terms = [
             own._replace(scales=np.append(part, own.scales[-1]))
-            for own, part in zip(parameters.terms, parts, strict=False)
-        )
+            for own, part in zip(parameters.terms, parts[:n_views], strict=True)
+        ]
+        if learned == "depths":
+            logits = zip(terms, parts[2 * n_views + 1 :], strict=True)
+            terms = [own._replace(level_logits=part) for own, part in logits]
         sharing = tuple(
             Sharing(part[:n_loadings].reshape(n, -1), part[n_loadings:])
-            for part in parts[len(self.views) : -1]
+            for part in parts[n_views : 2 * n_views]
         )
-        return PanelParameters(terms, sharing, parts[-1])
+        return PanelParameters(tuple(terms), sharing, parts[2 * n_views])
 
-    def prior(self, parameters: PanelParameters) -> tuple[float, np.ndarray]:
+    def prior(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return minus the log of the Gaussian priors, up to a constant, and its slopes."""
         spreads, middle = [], []
         for view in self.views:
@@ -179,7 +189,10 @@ class PanelProblem:
             middle += [0.0] * usual.loadings.size + usual.log_own.tolist()
         spreads += [NOISE.spread] * self.cells.n_endpoints
         middle += [NOISE.coordinate(USUAL_NOISE)] * self.cells.n_endpoints
-        off = (self.vector(parameters, "uniform") - np.array(middle)) / np.array(spreads)
+        vector = self.vector(parameters, learned)
+        n_logits = len(vector) - len(middle)
+        spreads += [LOGIT_SPREAD] * n_logits
+        off = (vector - np.append(middle, np.zeros(n_logits))) / np.array(spreads)
         return 0.5 * float(off @ off), off / np.array(spreads)
 
 
@@ -196,12 +209,12 @@ class PanelEvidence:
         self.problem = problem
         self._pairs = [view.pairs(problem.n_jobs) for view in problem.views]
 
-    def kernels(self, parameters: PanelParameters) -> list[np.ndarray]:
+    def kernels(self, parameters: PanelParameters, learned: str = "uniform") -> list[np.ndarray]:
         """Return kernel values among the graphs, view by view."""
         n_graphs, found = int(self.problem.cells.graphs[-1]) + 1, []
         for pairs, own in zip(self._pairs, parameters.terms, strict=True):
             matrix = np.zeros((n_graphs, n_graphs))
-            pairs.add_to(matrix, own, "uniform")
+            pairs.add_to(matrix, own, learned)
             np.fill_diagonal(matrix, 1.0)
             found.append(mirrored(matrix, self.problem.n_jobs))
         return found
@@ -209,28 +222,30 @@ class PanelEvidence:
     def __call__(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the numbers that are searched."""
         problem, cells, n_jobs = self.problem, self.problem.cells, self.problem.n_jobs
-        kernels = self.kernels(parameters)
+        kernels = self.kernels(parameters, learned)
         shared, noise = parameters.shared, np.exp(parameters.log_noise)
         matrix = cell_covariance(kernels, shared, noise, cells, n_jobs)
         factor = cholesky_in_place(matrix, n_jobs)
         half_log_determinant = float(np.log(np.diagonal(factor)).sum())
         alpha = solve_factored(factor, cells.values[:, None])  # (n_cells, 1)
-        prior, prior_slopes = problem.prior(parameters)
+        prior, prior_slopes = problem.prior(parameters, learned)
         value = 0.5 * float(cells.values @ alpha[:, 0]) + half_log_determinant + prior
         inverse = inverse_in_place(factor, n_jobs)
         on_diagonal = 0.5 * (np.diagonal(inverse) - alpha[:, 0] ** 2)
         pull = np.triu(pull_of(inverse, alpha, n_jobs), 1)
         own = cells.sums_by_endpoint(on_diagonal)
-        in_kernels, in_sharing = [], []
+        in_kernels, in_sharing, in_logits = [], [], []
         for k, kernel in enumerate(kernels):
             by_pair = in_pairs_of_endpoints(pull, kernel, cells, n_jobs)
             slopes = parameters.sharing[k].slopes(by_pair, own * (1.0 + JITTER))
             in_sharing.append(np.append(slopes.loadings, slopes.log_own))
             of_graphs = in_pairs_of_graphs(pull, shared[k], cells, n_jobs)
-            found = self._pairs[k].slopes(parameters.terms[k], of_graphs, "uniform", True)
+            found = self._pairs[k].slopes(parameters.terms[k], of_graphs, learned, True)
             in_kernels.append(found.scales[:-1])
+            in_logits.append(found.level_logits)
         in_noise = noise * own
-        return value, np.concatenate([*in_kernels, *in_sharing, in_noise]) + prior_slopes
+        slopes_of_all = np.concatenate([*in_kernels, *in_sharing, in_noise, *in_logits])
+        return value, slopes_of_all + prior_slopes
 
 
 def cell_covariance(

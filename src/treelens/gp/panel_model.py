@@ -28,8 +28,6 @@ from treelens.kernels.base import Kernel
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews
 
-_DEPTH_CELLS = 600  # that settle the depth
-_DEPTH_STEPS = 25
 _FINAL_STEPS = 60
 
 
@@ -161,29 +159,27 @@ def fit_panel(
     table: np.ndarray,
     endpoints: tuple[str, ...],
     *,
-    depths: list[int],
     learning_size: int,
     seed: int,
     recipe: GraphRecipe | None,
+    weights: str = "depths",
     max_steps: int = _FINAL_STEPS,
     n_jobs: int = 1,
     tick: Tick = lambda what: None,
 ) -> FittedPanel:
     """Fit all endpoints of a table (n_graphs, n_endpoints) together.
 
-    Kernels and what endpoints share are searched on a sample that has small endpoints whole, and
-    the depth of patterns on a part of it; the posterior is that of all cells.
+    Kernels and what endpoints share are searched on a sample that has small endpoints whole; the
+    posterior is that of all cells.
     """
     offset, scale = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     standard = (table - offset) / scale
     sample = sampled_cells(standard, learning_size, seed)
-    depth, start = _chosen_depth(views, standard, depths, seed, n_jobs, tick)
-    views = tuple(view.truncated(depth) for view in views)
-    problem, present = _problem(views, sample, None, n_jobs)
-    found: PanelParameters = _searched(
-        problem, _restart(problem, start), max_steps, tick
-    ).parameters
+    problem, present = _problem(views, sample, n_jobs)
+    found: PanelParameters = _searched(problem, problem.start, max_steps, tick).parameters
+    if weights == "depths":
+        found = _searched(problem, found, max_steps, tick, "depths").parameters
     of_all = _spread(found, present)
     fitted = tuple(view.fitted(own) for view, own in zip(views, of_all, strict=True))
     kernels = tuple(
@@ -229,52 +225,27 @@ def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
 
 
 def _problem(
-    views: tuple[TrainingView, ...], table: np.ndarray, depth: int | None, n_jobs: int
+    views: tuple[TrainingView, ...], table: np.ndarray, n_jobs: int
 ) -> tuple[PanelProblem, list[np.ndarray]]:
     """Return the problem of the measured graphs of a table, and masks of their patterns."""
     positions = np.flatnonzero((~np.isnan(table)).any(axis=1))
-    found = [view.term(positions, depth) for view in views]
+    found = [view.term(positions, None) for view in views]
     problem = PanelProblem(tuple(term for term, _ in found), Cells.of(table[positions]), n_jobs)
     return problem, [present for _, present in found]
 
 
-def _restart(problem: PanelProblem, start: PanelParameters | None) -> PanelParameters:
-    """Return the start of a problem with the scales that were found on another."""
-    if start is None:
-        return problem.start
-    vector = problem.vector(start, "uniform")
-    return problem.replaced(problem.start, vector, "uniform")
-
-
 def _searched(
-    problem: PanelProblem, start: PanelParameters, max_steps: int, tick: Tick
-) -> EvidenceFit:
-    return Stage(problem, "uniform", start, PanelEvidence(problem), tick).run(max_steps)
-
-
-def _chosen_depth(
-    views: tuple[TrainingView, ...],
-    table: np.ndarray,
-    depths: list[int],
-    seed: int,
-    n_jobs: int,
+    problem: PanelProblem,
+    start: PanelParameters,
+    max_steps: int,
     tick: Tick,
-) -> tuple[int, PanelParameters | None]:
-    """Return the depth of the largest evidence on a part of the cells, and what was found there."""
-    if len(depths) == 1:
-        return depths[0], None
-    part, best, least, start = sampled_cells(table, _DEPTH_CELLS, seed), depths[0], np.inf, None
-    for depth in depths:
-        problem, _ = _problem(views, part, depth, n_jobs)
-        found = _searched(problem, _restart(problem, start), _DEPTH_STEPS, tick)
-        if found.objective >= least:
-            break
-        best, least, start = depth, found.objective, found.parameters
-    return best, start
+    stage: str = "uniform",
+) -> EvidenceFit:
+    return Stage(problem, stage, start, PanelEvidence(problem), tick).run(max_steps)
 
 
 def _spread(parameters: PanelParameters, present: list[np.ndarray]) -> list[Any]:
-    return [own.spread(mask) for own, mask in zip(parameters.terms, present, strict=True)]
+    return [own.widened(mask) for own, mask in zip(parameters.terms, present, strict=True)]
 
 
 def _left_out(

@@ -24,6 +24,8 @@ from treelens.kernels.rbf import Rbf
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features, PairFeatures
 
+# Of the prior on the deviations of patterns: their variance is one over it.
+PRIOR_STRENGTH = 30.0
 # Standard deviation of the prior on the levels' logits.
 LOGIT_SPREAD = 2.0
 # Graphs of which slopes use again what the kernel values were made of: six numbers a pair.
@@ -37,7 +39,7 @@ class TermParameters(NamedTuple):
     level_logits: np.ndarray  # (n_groups,) b; empty where nothing is counted
     deviations: np.ndarray  # (n_patterns,) delta times the root of the prior's strength
 
-    def spread(self, kept: np.ndarray) -> TermParameters:
+    def widened(self, kept: np.ndarray) -> TermParameters:
         """Return these parameters of some patterns as those of all: the others do not deviate."""
         deviations = np.zeros(len(kept))
         deviations[kept] = self.deviations
@@ -146,7 +148,7 @@ class CountedTerm(SearchedTerm):
 
     features: PairFeatures  # of counts; with `levels` only those of patterns that may deviate
     hierarchy: PatternHierarchy
-    strength: float = 30.0  # of the prior on the deviations: their variance is 1 / strength
+    strength: float = PRIOR_STRENGTH
     levels: LevelSums | None = None  # of all groups, where they are known already
 
     KERNEL: ClassVar = TanimotoL1

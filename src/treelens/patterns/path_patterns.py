@@ -11,8 +11,9 @@ import pandas as pd
 from scipy import sparse
 
 from treelens.array_checks import check_array
+from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
-from treelens.parallel import run_in_shares
+from treelens.parallel import in_threads
 from treelens.patterns import _compiled
 from treelens.patterns.forest import labelled_for
 from treelens.patterns.histograms import PatternHistograms, SparseRows
@@ -22,6 +23,9 @@ from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
 MAX_DISTANCE = 8
 _LENGTH = 4  # nodes of the longer paths
+_MOST_LABELS = 55_108  # four codes below it fit into 64 bits
+_MOST_PATHS = 50_000_000  # of one graph
+_PATHS_AT_A_TIME = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,10 @@ class PathPatterns(PatternSource):
     @property
     def level_sizes(self) -> np.ndarray:
         return np.array([len(codes) for codes in self.known], dtype=np.int64)
+
+    @property
+    def level_depths(self) -> np.ndarray:
+        return np.zeros(self.n_levels, dtype=np.int64)
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -147,7 +155,7 @@ class FoundPaths:
     source: PathPatterns
     graphs: GraphCollection  # with the labels that are looked at
     codes: LabelCodes
-    counts: PathCounts
+    counts: CountedPaths
 
     def select_graphs(self, positions: np.ndarray) -> FoundPaths:
         graphs = self.graphs[positions]
@@ -167,7 +175,7 @@ class PathSites(NamedTuple):
     nodes: np.ndarray  # (n_paths, 2 or 4) numbered in the whole collection
 
 
-class PathCounts(NamedTuple):
+class CountedPaths(NamedTuple):
     """How often paths occur, graph by graph."""
 
     levels: np.ndarray  # (n_entries,)
@@ -178,6 +186,11 @@ class PathCounts(NamedTuple):
 
 def _packed(codes: np.ndarray, n_labels: int) -> np.ndarray:
     """Return the codes of each path as one number."""
+    if n_labels > _MOST_LABELS:
+        raise GraphDataError(
+            f"The graphs have {n_labels:,} different node labels, and paths are counted for "
+            f"{_MOST_LABELS:,} at most: leave tl.Paths() out, or use coarser labels."
+        )
     keys = np.zeros(len(codes), dtype=np.int64)
     for column in codes.T:
         keys = keys * n_labels + column
@@ -222,11 +235,13 @@ def _slices(sizes: list[int]) -> list[slice]:
 
 def _counted_paths(
     graphs: GraphCollection, codes: LabelCodes, max_distance: int, n_jobs: int
-) -> PathCounts:
+) -> CountedPaths:
     """Count the paths of every graph."""
     graph_of_node = np.repeat(np.arange(len(graphs)), graphs.sizes)
 
-    def share(first: int, last: int) -> PathCounts:
+    bounds = _blocks(graphs, codes)
+
+    def count(first: int, last: int) -> CountedPaths:
         both = _found_paths(graphs, codes, max_distance, first, last)
         levels = np.concatenate([sites.levels for sites in both])
         keys = np.concatenate([sites.keys for sites in both])
@@ -237,7 +252,24 @@ def _counted_paths(
         new[1:] = (np.diff(keys) != 0) | (np.diff(levels) != 0) | (np.diff(owners) != 0)
         starts = np.flatnonzero(new)
         counts = np.diff(np.append(starts, len(keys)))
-        return PathCounts(levels[starts], keys[starts], owners[starts], counts)
+        return CountedPaths(levels[starts], keys[starts], owners[starts], counts)
 
-    parts = run_in_shares(share, len(graphs), n_jobs)
-    return PathCounts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    parts = in_threads(lambda ends: count(*ends), pairwise(bounds), n_jobs)
+    return CountedPaths(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _blocks(graphs: GraphCollection, codes: LabelCodes) -> list[int]:
+    """Return bounds of blocks of graphs with few enough paths to have in memory together."""
+    degrees = np.diff(codes.neighbor_offsets)
+    owner = np.repeat(np.arange(graphs.n_nodes), degrees)
+    around = degrees[owner] * degrees[codes.targets]  # at least the paths with this middle
+    graph_of_node = np.repeat(np.arange(len(graphs)), graphs.sizes)
+    fours = np.bincount(graph_of_node[owner], around, len(graphs))
+    many = np.maximum(fours, graphs.sizes.astype(float) ** 2)
+    if (most := int(fours.max(initial=0))) > _MOST_PATHS:
+        raise GraphDataError(
+            f"Graph {int(fours.argmax())} has up to {most:,} paths of four nodes, too many to "
+            "count: leave tl.Paths() out."
+        )
+    block = (np.cumsum(many) // _PATHS_AT_A_TIME).astype(np.int64)
+    return [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(graphs)]
