@@ -105,13 +105,35 @@ def test_the_published_kernels_are_still_there(molecules):
     refused(run("evaluate", molecules, "--depth", "1,2"), "--depth 1,2: expected")
 
 
-def test_one_test_part_has_no_spread_and_no_p_value(tmp_path):
+def test_one_test_part_has_intervals_of_its_graphs_and_no_p_value(tmp_path):
     rows = [(s, y, "train" if k % 4 else "test") for k, (s, y) in enumerate(NUMBERS)]
     data = write_csv(tmp_path / "x.csv", rows, "smiles,value,part")
-    done = ok("evaluate", data, "--split", "column=part", "--depth", 1, "--jobs", 1)
+    args = ("evaluate", data, "--split", "column=part", "--depth", 1, "--jobs", 1)
+    args += ("--models", "gp_uniform,ecfp_gp")
+    done = ok(*args)
     assert "one test part" in done.out
+    assert "95 % intervals of a bootstrap of the test part" in done.out
     assert "±" not in done.out
     assert "P-values" not in done.out
+    found = ok(*args, "--json").data
+    for model in found["models"]:
+        low, high = found["intervals"][model["model"]]
+        assert low < model["rmse"] < high
+        assert f"({console.score_text('rmse', low)} to " in done.out
+    (test,) = found["tests"]
+    assert test["p_value"] is test["p_holm"] is test["standard_error"] is None
+    assert test["interval"][0] <= test["difference"] <= test["interval"][1]
+    assert found["level_with_best"] is None
+
+
+def test_models_that_are_level_with_the_best_are_named(molecules):
+    models = ("--models", "gp_uniform,gp_depths,ecfp_gp", "--score", "accuracy")
+    args = ("evaluate", molecules, *FAST, *models)
+    level = ok(*args, "--json").data["level_with_best"]
+    assert level
+    words = " ".join(ok(*args).out.split())
+    others = ", ".join(level[1:]) or "none"
+    assert f"Best: {level[0]}; not distinguishable from it (Tukey's HSD, 5 %): {others}." in words
 
 
 def test_what_cannot_be_asked_for(ringed, tmp_path):
@@ -138,14 +160,16 @@ def test_a_model_that_names_one_class_is_called_that(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("difference", "error", "shown"),
+    ("difference", "error", "interval", "shown"),
     [
-        (3e-17, 1e-17, ["none", ""]),
-        (0.1, None, ["+0.1", ""]),
-        (0.0012345, 0.0123, ["+0.001 ± 0.012", "0.500"]),
+        (3e-17, 1e-17, None, ["none", ""]),
+        (0.1, None, None, ["+0.1", ""]),
+        (0.1, None, (-0.0123, 0.2123), ["+0.1 (-0.012 to +0.21)", ""]),
+        (0.0012345, 0.0123, (-0.02, 0.02), ["+0.001 ± 0.012", "0.500"]),
     ],
 )
-def test_equal_predictions_have_no_difference(difference, error, shown):
+def test_equal_predictions_have_no_difference(difference, error, interval, shown):
     """Of the same model under two names: not +0.000 ± 0."""
     test = {"difference": difference, "standard_error": error, "p_holm": 0.5}
+    test["interval"] = interval
     assert evaluate._verdict(test | {"model": "a", "against": "b"}) == ["a", "b", *shown]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn import metrics as theirs
 
-from treelens.evaluation.metrics import class_scores, number_scores, rarer_code
+from treelens.evaluation.metrics import CLASS_SCORES, class_scores, number_scores, rarer_code
 
 
 def test_scores_of_numbers_are_those_of_scikit_learn():
@@ -43,6 +43,8 @@ def test_scores_of_classes_are_those_of_scikit_learn(n_classes):
             theirs.roc_auc_score(codes, chances, multi_class="ovr")
         )
         assert ours["recall"] is None
+    for name in CLASS_SCORES:
+        assert class_scores(codes, named, chances, only=name)[name] == ours[name]
 
 
 def test_recall_is_that_of_the_second_class_or_of_the_one_asked_for():

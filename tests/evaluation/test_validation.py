@@ -8,8 +8,10 @@ from sklearn.metrics import r2_score
 from treelens.evaluation.validation import (
     codes_among,
     cross_validate,
+    level_with_best,
     mean_scores,
     paired_tests,
+    resampled,
 )
 
 
@@ -29,6 +31,18 @@ def test_two_models_are_tested_against_each_other_once():
     assert tests[0]["p_holm"] == 2 * tests[0]["p_value"] < 0.001
     assert tests[1]["difference"] == 0.0  # on the nine that both have
     assert tests[1]["p_value"] == 1.0  # equal differences are no evidence
+
+
+def test_what_cannot_be_told_from_the_best_on_splits_that_all_have():
+    scores = {
+        "a": [0.90, 0.85, 0.80, 0.88, 0.1],
+        "b": [0.88, 0.86, 0.81, 0.87, 0.9],
+        "c": [0.60, 0.52, 0.49, 0.55, None],
+    }
+    assert level_with_best(scores, True, 0.25) == ("a", "b")
+    assert level_with_best(scores, False, 0.25) == ("c",)
+    assert level_with_best({"a": [0.9], "b": [0.8]}, True, 0.25) is None
+    assert level_with_best({"a": [0.9, 0.8]}, True, 0.25) is None
 
 
 def test_means_are_over_what_is_known():
@@ -77,6 +91,14 @@ def test_models_are_copied_and_every_split_has_its_scores():
     assert found["b"]["scores"]["accuracy"] == pytest.approx([1 / 2, 1 / 3])
     assert found["b"]["scores"]["recall"] == [1.0, 1.0]
     assert found["b"]["n_one_class"] == 2
+    parts = found["b"]["held_out"]
+    assert [part.scores()["accuracy"] for part in parts] == found["b"]["scores"]["accuracy"]
+    assert parts[0].scores(np.array([1, 1, 3]))["accuracy"] == 1.0
+    drawn = [resampled(parts[0], score) for score in ("accuracy", "recall", "roc_auc")]
+    assert drawn[0].mean() == pytest.approx(0.5, abs=0.05)
+    assert drawn[0].std() == pytest.approx(0.5 / np.sqrt(6), rel=0.1)
+    assert (drawn[1][np.isfinite(drawn[1])] == 1.0).all()
+    assert np.isnan(drawn[2]).mean() == pytest.approx(2 * 0.5**6, abs=0.02)  # of one class alone
     assert told == ["b"]
     y[:8], y[8:] = "a", "b"  # the second class of all is the positive one
     split = [(np.array([0, 1, 9]), np.array([2, 8, 10]))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import floor, log10
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,7 +167,7 @@ def _evaluated(
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
-    from treelens.evaluation.validation import cross_validate, mean_scores, paired_tests
+    from treelens.evaluation.validation import compare_models, cross_validate, mean_scores
     from treelens.graphs.recipe import noun_of
     from treelens.targets import positive_code
 
@@ -178,7 +179,8 @@ def _evaluated(
     labels = [str(label) for label in y.tolist()]
     classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
     tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")
-    check_choice("--score", tested, tuple(NUMBER_SCORES if numbers else CLASS_SCORES))
+    known = NUMBER_SCORES if numbers else CLASS_SCORES
+    check_choice("--score", tested, tuple(known))
     if positive is not None:
         check_choice("--positive", positive, tuple(classes if len(classes) == 2 else ()))
     code = None if numbers else positive_code(np.unique(y))
@@ -194,10 +196,9 @@ def _evaluated(
         progress=lambda name, seconds: output.progress(f"{name}: {seconds:.0f} s"),
     )
     dummy = DummyRegressor() if numbers else DummyClassifier()  # the mean; the most frequent class
-    simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"][
-        "rmse" if numbers else "accuracy"
-    ]
-    names = list(models)
+    reference = "rmse" if numbers else "accuracy"
+    simple = cross_validate({"": dummy}, graphs, y, splits)[""]["scores"][reference]
+    rival = partial(rival_of, names=list(models))
     return {
         "source": table.source,
         "target": table.target,
@@ -209,16 +210,15 @@ def _evaluated(
         "positive": named,
         **({} if named is None else {"positive_share": labels.count(named) / len(labels)}),
         "mean_rmse" if numbers else "majority": float(np.mean(simple)),
-        "models": [
-            {"model": name, **mean_scores(found[name]["scores"]), **found[name]} for name in names
-        ],
         "tested": tested,
-        "tests": paired_tests(
-            {name: found[name]["scores"][tested] for name in names},
-            float(np.mean([len(test) / len(train) for train, test in splits])),
-            lambda name: rival_of(name, names),
-        ),
+        **compare_models(found, tested, known[tested][1], splits, rival),
+        "models": [_row(name, each, mean_scores(each["scores"])) for name, each in found.items()],
     }
+
+
+def _row(name: str, found: dict[str, Any], means: dict[str, Any]) -> dict[str, Any]:
+    """Return means and scores of a model, without the predictions behind them."""
+    return {"model": name, **means, **{k: v for k, v in found.items() if k != "held_out"}}
 
 
 def _show(output: Output, result: dict[str, Any]) -> None:
@@ -241,6 +241,9 @@ def _show(output: Output, result: dict[str, Any]) -> None:
         spread = model[f"{tested}_std"]
         if result["n_splits"] > 1 and spread is not None and spread > _SAME:
             cells[0] += f" ± {score_text(tested, float(f'{spread:.2g}')).removesuffix(' %')}"
+        if (interval := result["intervals"].get(model["model"])) is not None:
+            ends = [score_text(tested, end).removesuffix(" %") for end in interval]
+            cells[0] += f" ({' to '.join(ends)})"
         rows.append([model["model"], *cells])
     n = result["n_splits"]
     parts = "one test part" if n == 1 else f"{n} test parts"
@@ -257,6 +260,14 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     words = [f"Differences of {title}, {'positive' if more else 'negative'} is better."]
     if n > 1:
         words.append("P-values: two-sided corrected resampled t-test (Nadeau and Bengio), Holm.")
+    else:
+        words.append("In brackets: 95 % intervals of a bootstrap of the test part.")
+    level = result["level_with_best"]
+    if level is not None and len(models) > 2:
+        words.append(
+            f"Best: {level[0]}; not distinguishable from it (Tukey's HSD, 5 %): "
+            f"{', '.join(level[1:]) or 'none'}."
+        )
     if result["positive"] is not None:
         words.append(
             f"PR AUC, recall and precision are about the class {result['positive']!r} "
@@ -277,6 +288,10 @@ def _verdict(test: dict[str, Any]) -> list[str]:
     difference, error = test["difference"], test["standard_error"] or 0.0
     pair = [test["model"], test["against"]]
     if error < _SAME:  # one part, or the same difference in all: no spread
-        return [*pair, "none" if abs(difference) < _SAME else f"{difference:+.3g}", ""]
+        if abs(difference) < _SAME:
+            return [*pair, "none", ""]
+        ends = [] if test["interval"] is None else [f"{end:+.2g}" for end in test["interval"]]
+        span = f" ({' to '.join(ends)})" if ends else ""
+        return [*pair, f"{difference:+.3g}{span}", ""]
     digits = max(0, 1 - floor(log10(error)))  # two of the standard error
     return [*pair, f"{difference:+.{digits}f} ± {error:.{digits}f}", f"{test['p_holm']:.3f}"]

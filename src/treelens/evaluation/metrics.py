@@ -66,7 +66,11 @@ def number_scores(
 
 
 def class_scores(
-    codes: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, positive: int | None = None
+    codes: np.ndarray,
+    predicted: np.ndarray,
+    probabilities: np.ndarray,
+    positive: int | None = None,
+    only: str | None = None,
 ) -> dict[str, Any]:
     """Scores of predicted classes and of their probabilities.
 
@@ -78,6 +82,8 @@ def class_scores(
     probabilities : ndarray, shape (n, n_classes)
     positive : int, optional
         With two classes, the one of recall, precision and PR AUC; by default the second.
+    only : str, optional
+        The one score that is needed: those that take long are None but for it.
 
     Returns
     -------
@@ -104,8 +110,9 @@ def class_scores(
     scores["accuracy"] = float(np.mean(predicted == codes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class is missing among the true or predicted ones
-        scores["mcc"] = float(metrics.matthews_corrcoef(codes, predicted))
-        if len(present) > 1:
+        if only in (None, "mcc"):
+            scores["mcc"] = float(metrics.matthews_corrcoef(codes, predicted))
+        if only in (None, "balanced_accuracy") and len(present) > 1:
             scores["balanced_accuracy"] = float(metrics.balanced_accuracy_score(codes, predicted))
     if n_classes == 2:
         named, true = predicted == positive, codes == positive
@@ -119,7 +126,9 @@ def class_scores(
         defined = [k for k in columns if 0 < (codes == k).sum() < len(codes)]
         areas = {"roc_auc": metrics.roc_auc_score, "pr_auc": metrics.average_precision_score}
         for name, area in areas.items() if defined else ():
-            scores[name] = float(np.mean([area(codes == k, probabilities[:, k]) for k in defined]))
+            if only in (None, name):
+                own = [area(codes == k, probabilities[:, k]) for k in defined]
+                scores[name] = float(np.mean(own))
     return {**scores, "names_one_class": len(np.unique(predicted)) == 1 < len(present)}
 
 

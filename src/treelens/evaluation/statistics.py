@@ -308,8 +308,8 @@ def bootstrap_interval(
     ----------
     score : callable
         The score of the test graphs at the given positions, some of them more than once; None
-        where it is not defined, as an area with one class. For the difference of two methods on the
-        same graphs, the difference of their scores.
+        where it is not defined, as an area with one class. For two methods on the same graphs, the
+        difference of their scores.
     n : int
         Number of test graphs.
     level : float
@@ -318,7 +318,7 @@ def bootstrap_interval(
     Returns
     -------
     (float, float) or None
-        None where the score is undefined for most of the test sets drawn.
+        None with one graph, and where the score is undefined for half of the test sets drawn.
 
     Examples
     --------
@@ -327,10 +327,33 @@ def bootstrap_interval(
     >>> round(low, 2), round(high, 2)
     (0.15, 0.38)
     """
+    drawn = bootstrap_scores(score, n, n_resamples=n_resamples, random_state=random_state)
+    return percentile_interval(drawn, level)
+
+
+def bootstrap_scores(
+    score: Callable[[np.ndarray], float | None],
+    n: int,
+    *,
+    n_resamples: int = 1000,
+    random_state: int = 0,
+) -> np.ndarray:
+    """Scores of test sets drawn with replacement, NaN where undefined: shape (n_resamples,).
+
+    The same ``n`` and ``random_state`` draw the same test sets, so that the differences of what two
+    methods have are those of a paired bootstrap.
+    """
+    if n < 2:
+        return np.full(n_resamples, np.nan)  # one graph has no spread
     rng = np.random.default_rng(random_state)
-    drawn = (score(rng.integers(n, size=n)) for _ in range(n_resamples))
-    found = [value for value in drawn if value is not None]
-    if len(found) <= n_resamples / 2:
+    drawn = [score(rng.integers(n, size=n)) for _ in range(n_resamples)]
+    return np.array(drawn, dtype=float)  # None becomes NaN
+
+
+def percentile_interval(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float] | None:
+    """Percentiles of scores that are defined; None where half of them or more are not."""
+    known = drawn[np.isfinite(drawn)]
+    if 2 * len(known) <= len(drawn):
         return None
-    low, high = np.quantile(found, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    low, high = np.quantile(known, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return float(low), float(high)

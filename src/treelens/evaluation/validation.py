@@ -5,13 +5,21 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
 from treelens.evaluation.splits import Split
-from treelens.evaluation.statistics import corrected_t_test, holm
+from treelens.evaluation.statistics import (
+    bootstrap_scores,
+    compare_means,
+    corrected_t_test,
+    holm,
+    percentile_interval,
+    size_ratio,
+)
 from treelens.targets import Targets, check_class_labels, positive_code
 
 
@@ -47,9 +55,10 @@ def cross_validate(
     -------
     dict
         By model: ``scores`` (by score, one entry per split; None where it is undefined),
-        ``seconds``, and ``n_one_class``: in how many splits one class was predicted throughout. For
-        regressors also ``r2`` of the test predictions of all splits together, which does not depend
-        on how the targets happened to vary in each.
+        ``held_out`` (a :class:`HeldOut` per split), ``seconds``, and ``n_one_class``: in how many
+        splits one class was predicted throughout. For regressors also ``r2`` of the test
+        predictions of all splits together, which does not depend on how the targets happened to
+        vary in each.
 
     Examples
     --------
@@ -73,7 +82,7 @@ def cross_validate(
         positive = every[default]
     for name, model in models.items():
         start = time.perf_counter()
-        rows, means = [], []
+        parts = []
         for train, test in splits:
             options = (fit_options or {}).get(name, {})
             takes_all = "limits" in inspect.signature(model.fit).parameters
@@ -81,8 +90,7 @@ def cross_validate(
             fitted = clone(model).fit(graphs[train], learned, **options)
             if is_regressor(fitted):
                 mean, std = predicted_numbers(fitted, graphs[test])
-                means.append(mean)
-                rows.append(number_scores(y[test], mean, std))
+                parts.append(HeldOut(number_scores, y[test], mean, std))
             else:
                 classes = fitted.classes_
                 two = len(classes) == len(every) == 2
@@ -90,20 +98,37 @@ def cross_validate(
                 predicted = codes_among(fitted.predict(graphs[test]), classes)
                 truth = codes_among(y[test], classes)
                 chances = fitted.predict_proba(graphs[test])
-                rows.append(class_scores(truth, predicted, chances, code))
+                score = partial(class_scores, positive=code)
+                parts.append(HeldOut(score, truth, predicted, chances))
+        rows = [part.scores() for part in parts]
         seconds = time.perf_counter() - start
         names = [score for score in (*NUMBER_SCORES, *CLASS_SCORES) if score in rows[0]]
         found[name] = {
             "scores": {score: [row[score] for row in rows] for score in names},
             "n_one_class": sum(row.get("names_one_class", False) for row in rows),
+            "held_out": parts,
             "seconds": seconds,
         }
-        if means:
-            truth = np.concatenate([y[test] for _, test in splits])
-            pooled = number_scores(truth, np.concatenate(means))
+        if is_regressor(model):
+            truth, means = (np.concatenate(x) for x in zip(*(p[1:3] for p in parts), strict=True))
+            pooled = number_scores(truth, means)
             found[name] |= {"r2": pooled["r2"], "r2_std": None}
         progress(name, seconds)
     return found
+
+
+class HeldOut(NamedTuple):
+    """A test part: what is true of its graphs, and what a model said that had not seen them."""
+
+    score: Callable[..., dict[str, Any]]  # of the other three
+    truth: np.ndarray  # numbers, or codes of classes
+    predicted: np.ndarray
+    surety: np.ndarray | None  # standard deviations of numbers, probabilities of classes
+
+    def scores(self, at: np.ndarray | slice = slice(None)) -> dict[str, Any]:
+        """All scores, of the graphs at some positions where these are given."""
+        surety = None if self.surety is None else self.surety[at]
+        return self.score(self.truth[at], self.predicted[at], surety)
 
 
 def predicted_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -127,6 +152,37 @@ def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:
         found[name] = float(known.mean()) if len(known) else None
         found[f"{name}_std"] = float(known.std()) if len(known) > 1 else None
     return found
+
+
+def compare_models(
+    found: Mapping[str, dict[str, Any]],
+    score: str,
+    greater_is_better: bool,
+    splits: Sequence[Split],
+    rival_of: Callable[[str], str | None],
+) -> dict[str, Any]:
+    """Say which models differ by a score, from what :func:`cross_validate` found on the splits.
+
+    Returns
+    -------
+    dict
+        ``tests`` (:func:`paired_tests`), ``level_with_best`` (:func:`level_with_best`) and
+        ``intervals``: with a single split, by model, the 95 % interval of the score from a
+        bootstrap of the test graphs, which the differences of the tests then have as well.
+    """
+    scores = {name: each["scores"][score] for name, each in found.items()}
+    ratio = size_ratio([len(test) for _, test in splits], [len(train) for train, _ in splits])
+    tests, drawn = paired_tests(scores, ratio, rival_of), {}
+    if len(splits) == 1:  # no spread over splits, but one over the graphs of the test part
+        drawn = {name: resampled(each["held_out"][0], score) for name, each in found.items()}
+        for test in tests:
+            apart = drawn[test["model"]] - drawn[test["against"]]
+            test["interval"] = percentile_interval(apart)
+    return {
+        "tests": tests,
+        "level_with_best": level_with_best(scores, greater_is_better, ratio),
+        "intervals": {name: percentile_interval(values) for name, values in drawn.items()},
+    }
 
 
 def paired_tests(
@@ -172,3 +228,25 @@ def paired_tests(
         )
     adjusted = holm([test["p_value"] for test in tests])
     return [{**test, "p_holm": p} for test, p in zip(tests, adjusted, strict=True)]
+
+
+def level_with_best(
+    scores: Mapping[str, Sequence[float | None]], greater_is_better: bool, test_to_train: float
+) -> tuple[str, ...] | None:
+    """The best model and all that cannot be told from it, on the splits where all have the score.
+
+    By Tukey's HSD at 5 % (:func:`~treelens.evaluation.statistics.compare_means`); None with fewer
+    than two such splits or models.
+    """
+    known = [row for row in zip(*scores.values(), strict=True) if None not in row]
+    if len(known) < 2 or len(scores) < 2:
+        return None
+    columns = dict(zip(scores, np.transpose(np.array(known, dtype=float)), strict=True))
+    return compare_means(columns, greater_is_better, test_to_train).ties
+
+
+def resampled(part: HeldOut, score: str) -> np.ndarray:
+    """A score of a test part's graphs drawn with replacement, the same draws for all models."""
+    if part.score is not number_scores:  # one that is needed a thousand times
+        part = part._replace(score=partial(part.score, only=score))
+    return bootstrap_scores(lambda at: part.scores(at)[score], len(part.truth))
