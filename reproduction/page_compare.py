@@ -206,11 +206,10 @@ def lead_text(out: Path) -> str:
     least = min(known, key=lambda title: known[title])
     apart = [title for title, p in known.items() if p < 0.05]
     return (
-        "Bold: the best of a line and all that cannot be told from it at 5 % (Tukey's HSD over "
-        "splits, with the error of Nadeau and Bengio; Nemenyi's test over assays). From the best "
-        f"rival of a line treelens differs significantly on {listed(apart) if apart else 'none'} "
-        f"after Holm's correction for the {len(known)} lines (smallest p = {known[least]:.2f}: "
-        f"{least})."
+        "Bold: level with the best of a line (Tukey's HSD over splits, with the error of Nadeau "
+        "and Bengio; over assays Nemenyi's; 5 %). After Holm's correction for the lines treelens "
+        f"and the best rival differ significantly on {listed(apart) if apart else 'none'} "
+        f"(smallest p = {known[least]:.2f}: {least})."
     )
 
 

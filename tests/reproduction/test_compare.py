@@ -10,10 +10,11 @@ pytest.importorskip("rdkit")
 
 from reproduction.data import StudyOptions
 from reproduction.page_choice import comparisons, learning_gains
+from reproduction.pages import paired
 from reproduction.rows import RowFile, read_rows
 
 import treelens as tl
-from reproduction import compare, page_choice
+from reproduction import compare, page_choice, page_compare
 
 SMILES = ["C" * n + end for n in range(1, 11) for end in ("O", "N", "Cl", "F[C@H](Br)")[:3]]
 
@@ -125,3 +126,21 @@ def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
     assert test.p_value < 0.05
     assert "above 0) on 1 (better)" in page_choice.finding(gains)
     assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
+
+
+def test_a_lead_has_to_survive_the_number_of_lines(tmp_path):
+    """Alone, the lead on either set would be significant; among two lines it is not."""
+    apart = 0.01 * (3.5 + np.arange(-2, 3))
+    with RowFile(tmp_path / "rows" / "compare_numbers.jsonl", compare.KEY) as rows:
+        for name in ("ESOL", "FreeSolv"):
+            for split, lead in enumerate(apart):
+                for method, rmse in (("auto", 1.0), ("forest", 1.0 + lead)):
+                    key = {"set": name, "kind": "random", "split": split, "method": method}
+                    rows.append({**key, "rmse": rmse, "n_train": 80, "n_test": 20})
+    found = read_rows(tmp_path / "rows" / "compare_numbers.jsonl")
+    test = paired([r for r in found if r["set"] == "ESOL"], "auto", "forest", "rmse", ("split",))
+    assert 0.025 < test.p_value < 0.05
+    text = page_compare.lead_text(tmp_path)
+    assert f"differ significantly on none (smallest p = {2 * test.p_value:.2f}: ESOL, 5" in text
+    first, *_ = [line for line in page_compare.short_table(tmp_path).splitlines() if "ESOL" in line]
+    assert first == "| ESOL, 5 random splits | **1.000 ± 0.000** | 1.035 ± 0.016 |"
