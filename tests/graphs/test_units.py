@@ -129,6 +129,24 @@ def test_logarithms_are_not_converted(tmp_path):
         read(tmp_path, "logS", units=["M"] * 40, unit="uM", unit_column="Standard Units")
 
 
+@pytest.mark.parametrize(
+    "target", ["pH 7.4 solubility", "pH7 solubility", "solubility", "logistics", "Login"]
+)
+def test_mixed_units_of_what_is_no_logarithm_are_an_error(target, tmp_path):
+    units = ["nM"] * 30 + ["uM"] * 10
+    with pytest.raises(GraphDataError, match=r"different units: .*nM \(30\), uM \(10\)"):
+        read(tmp_path, target, units=units, name="Units")
+
+
+@pytest.mark.parametrize(
+    "target", ["pIC50", "pHLM", "logS", "log10 IC50", "log(IC50)", "-log IC50", "logp", "LogD 7.4"]
+)
+def test_units_that_logarithms_leave_unused_are_noted(target, tmp_path):
+    table = read(tmp_path, target, units=["nM"] * 30 + ["uM"] * 10, name="Units")
+    assert table.targets.tolist() == VALUES
+    assert f"'Units' holds units, and was not used: {target!r} seems" in notes_of(table)
+
+
 def test_classes_need_no_unit(tmp_path):
     rows = [(s, "amine" if "N" in s else "alcohol", u) for s, u in zip(SMILES, MIXED, strict=True)]
     data = write(tmp_path / "x.csv", rows, "smiles,label,units")

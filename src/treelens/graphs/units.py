@@ -34,7 +34,8 @@ _PREFIXES = {"": 1.0, "f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3, "
 _PREFIXES |= {"d": 1e-1, "k": 1e3}
 _FACTOR = re.compile(r"(?:(min|hr|h|%)|([fpnumcdk]?)(mol|M|g|[Ll]|s))(?:\^?([+-]?\d))?")
 _BETWEEN = re.compile(r"\s*([/.·*\s])\s*")
-_LOGARITHM = re.compile(r"-?\s*(?i:log)|p(?=[A-Z])|pchembl")  # pIC50, logS
+# pIC50, logS, log10(x) and logp, but not the pH that something was measured at, nor "login".
+_LOGARITHM = re.compile(r"-?\s*(?i:log)[a-z]?(?![a-z])|p(?!H(?![A-Za-z]))(?=[A-Z])|pchembl")
 # The last words of names of columns, and what a column with kinds of measurements holds.
 _OF_UNITS = {"unit", "units", "uom"}
 _OF_VALUES = {"value", "values", "result", "results"}
@@ -103,8 +104,9 @@ def unit_column(table: Table, target: str, wanted: str | None, notes: list[str])
 
     ``wanted`` names it, or is ``"none"``. Otherwise, a column of units is that of the column which
     it is called after ("Dose Units": "Dose"), and of the target if it is called after none.
+    Logarithms have no units: what their column says is noted, and not used.
     """
-    if wanted == "none" or (wanted is None and _LOGARITHM.match(target)):
+    if wanted == "none":
         return None
     if wanted is not None:
         return find_column(table.columns, wanted, "unit_column", table.source)
@@ -120,6 +122,12 @@ def unit_column(table: Table, target: str, wanted: str | None, notes: list[str])
             f"columns {first_few(list(map(repr, found)))} hold units, and were not used: where one "
             f"has those of {target!r}, name it by unit_column=COLUMN."
         )
+    elif found and _LOGARITHM.match(target):
+        notes.append(
+            f"column {found[0]!r} holds units, and was not used: {target!r} seems to hold "
+            f"logarithms. Where it holds none, use unit_column={found[0]!r}."
+        )
+        return None
     return found[0] if len(found) == 1 else None
 
 
