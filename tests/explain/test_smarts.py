@@ -220,6 +220,16 @@ def test_fragments_are_written_from_the_centre_on_and_rings_are_closed():
     assert not Chem.MolFromSmiles("CNSCC").HasSubstructMatch(Chem.MolFromSmarts(smarts))
 
 
+def test_single_atoms_of_salts_are_written():
+    salts = ["CC(=O)[O-].[Na+]", "[Na+].[Cl-]", "CCO", "CCC(=O)O", "[K+].[Cl-]", "CCN"] * 4
+    y = [float("." in smiles) + 0.1 * len(smiles) for smiles in salts]
+    model = tl.GraphRegressor(depth=0, random_state=0).fit(salts, y)
+    found = model.fragments(salts).loc[:, "smarts"].dropna()
+    single = [text for text in found if len(Chem.MolFromSmarts(text).GetAtoms()) == 1]
+    assert "[#11;A;h0;+1;R0;D0]" in single
+    assert len(single) == len(found)
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 

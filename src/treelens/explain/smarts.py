@@ -281,6 +281,8 @@ class FragmentWriter:
             atoms[node] = f"[{label.conditions}{more}]"
         if condition is not None:
             atoms[place.root] = f"[{condition}]"
+        if not place.edges:  # RDKit writes no single atom of a molecule of several parts
+            return atoms[place.root]
         number = {edge: molecule.GetBondBetweenAtoms(*edge).GetIdx() for edge in graph.edges}
         if condition is None and uses_bonds and graph.edge_labels is not None:
             for edge, bond in zip(graph.edges, graph.edge_labels, strict=True):
