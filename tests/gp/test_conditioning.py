@@ -9,7 +9,7 @@ import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
 from treelens.gp.censoring import most_likely_noise
-from treelens.graphs.repeats import noise_of_means
+from treelens.graphs.repeats import merged_measurements
 
 
 @pytest.fixture(scope="module")
@@ -81,17 +81,22 @@ def test_noise_that_cannot_be_used(measured):
         tl.GraphClassifier(depth=1).fit(graphs, y > 0, noise=std)
 
 
+def noise_of(y, groups):
+    """The noise of the means of replicates."""
+    return merged_measurements(tl.Targets(y), groups)[0].noise
+
+
 def test_pooled_spread_of_replicates_is_recovered_in_spite_of_mistakes():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(300), 1 + np.arange(300) % 4)
     y = rng.normal(size=300)[groups] + 0.3 * rng.normal(size=len(groups))
     y[::50] += 100.0  # a wrong unit now and then
-    found = noise_of_means(y, groups)
+    found = noise_of(y, groups)
     np.testing.assert_allclose(found * np.sqrt(1 + np.arange(300) % 4), found[0])
     assert found[0] == pytest.approx(0.3, rel=0.15)
     copies = np.repeat(y, 2)  # verbatim copies are no replicates
-    np.testing.assert_allclose(noise_of_means(copies, np.repeat(groups, 2)), found)
-    assert noise_of_means(y[:8], groups[:8]) is None
+    np.testing.assert_allclose(noise_of(copies, np.repeat(groups, 2)), found)
+    assert noise_of(y[:8], groups[:8]) is None
 
 
 def test_tables_with_a_noise_column_and_replicates(tmp_path):

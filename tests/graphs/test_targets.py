@@ -8,7 +8,9 @@ import pytest
 import treelens as tl
 from graphs.test_molecule_table import write
 from treelens.errors import GraphDataError
+from treelens.graphs.repeats import merged_measurements
 from treelens.graphs.targets import as_target, check_learnable, looks_measured
+from treelens.targets import Targets
 
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]
 
@@ -107,7 +109,7 @@ def test_classes_keep_their_signs(tmp_path):
         ([">4", "<6", "5"], 5.0, 0),
         ([">10", ">20", ">15"], 20.0, 1),
         (["<10", "<2"], 2.0, -1),
-        ([">4", "<8"], 6.0, 0),
+        (["5", "5", "5", "6", ">4"], 5.5, 0),
         (["5", ">5000"], 5.0, 0),
     ],
 )
@@ -122,13 +124,58 @@ def test_repeated_molecules(cells, value, sign, tmp_path):
 
 
 def test_limits_of_repeated_molecules_on_other_scales_and_in_other_ways(tmp_path):
-    molecules, cells = ["OCCCCBr"] * 2 + MOLECULES, [">1", "<100", *_cells()]
+    molecules, cells = ["OCCCCBr"] * 2 + MOLECULES, ["1", "100", *_cells()]
     merged = _table(tmp_path, cells, molecules=molecules, transform="log10")
     assert merged.targets[0] == pytest.approx(10.0)  # between the two on the scale of the logarithm
+    assert any("the geometric mean of its different values" in note for note in merged.notes)
+    cells[:2] = [">1", "<100"]
     first = _table(tmp_path, cells, molecules=molecules, duplicates="first")
     assert first.targets.limits[0] == 1
     kept = _table(tmp_path, cells, molecules=molecules, duplicates="keep")
     assert kept.targets.limits[:2].tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("cells", [[">4", "<8"], [">7", "<5"], ["<-4", ">-8", ">-6"]])
+def test_molecules_with_limits_on_both_sides_alone_are_left_out(cells, tmp_path):
+    molecules = ["OCCCCBr"] * len(cells) + MOLECULES
+    table = _table(tmp_path, cells + _cells(), molecules=molecules)
+    assert table.targets.tolist() == [float(cell) for cell in _cells()]
+    assert 0 not in table.rows
+    (note,) = [note for note in table.notes if "left out" in note]
+    shown = ", ".join(f"row {k + 1} (line {k + 2}): {cell}" for k, cell in enumerate(cells))
+    assert "1 repeated molecule with lower and upper limits and no measured value" in note
+    assert shown in note
+
+
+def test_merged_measurements():
+    groups = np.array([0, 0, 0, 3, 4, 4, 6, 6])
+    y = Targets(
+        [5.0, 5.0, 20.0, 1370.0, 3.0, 4.0, 9.0, 2.0],
+        limits=list("====>>><"),
+        noise=[2.0, 1.0, 2.0, 7.0, 1.0, 2.0, 1.0, 1.0],
+    )
+    merged, clear = merged_measurements(y, groups)
+    assert merged.values.tolist() == [12.5, 1370.0, 4.0]
+    assert merged.limits.tolist() == [0, 0, 1]
+    assert clear.tolist() == [True, True, True, False]
+    np.testing.assert_allclose(merged.noise, [np.sqrt(1 + 4) / 2, 7.0, 2.0])
+    logs, _ = merged_measurements(Targets(y.values, limits=y.limits, transform="log10"), groups)
+    assert logs.values.tolist() == [
+        pytest.approx(10.0),
+        1370.0,
+        4.0,
+    ]  # 1370, not 1369.9999999999998
+    with pytest.raises(GraphDataError, match="sample_weight"):
+        merged_measurements(Targets([1.0, 2.0], sample_weight=[1.0, 2.0]), np.zeros(2, dtype=int))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_noise_of_merged_limits_does_not_depend_on_the_sign_of_values(sign):
+    y = np.array([4.0, 6.0, 1.0]) + 10 * sign
+    merged, _ = merged_measurements(
+        Targets(y, limits=[">", ">", "="], noise=[1.0, 2.0, 3.0]), np.array([0, 0, 2])
+    )
+    assert merged.noise.tolist() == [2.0, 3.0]
 
 
 @pytest.mark.parametrize(

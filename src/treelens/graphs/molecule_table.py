@@ -398,12 +398,12 @@ class MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
         known, parts = self._known, members(measured)
         numbers = self.task == "regression"
-        clear = np.ones(len(parts), dtype=bool)
         if numbers:
-            merged = merged_measurements(known, measured)
+            merged, clear = merged_measurements(known, measured)
+            self._note_intervals(list(compress(parts, ~clear)), not clear.any())
         else:
             values, clear = merged_classes(known.values, measured)
-            merged = Targets(values, name=known.record.name)
+            merged = Targets(values[clear], name=known.record.name)
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
@@ -411,18 +411,19 @@ class MoleculeTable:
             words.append(f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept")
         if n_merged:
             counts["rows of repeated molecules (merge)"] = n_merged
-            what = "the mean of its values" if numbers else "its most frequent class"
+            mean = "mean" if known.record.transform is None else "geometric mean"
+            what = f"the {mean} of its different values" if numbers else "its most frequent class"
             what += "" if known.limits is None else ", else its tightest limit"
             words.append(f"each molecule counts once, with {what}")
         if merged.noise is not None:
             words.append("the number and spread of its values set the noise of the mean")
-        if n_ties:
+        if n_ties and not numbers:
             words.append(f"{n_ties} with a tie between classes left out")
         self.notes.append(f"{found}: {'; '.join(words)}.")
         kept = list(compress(parts, clear))
         data = self.pick(np.array([part[0] for part in kept], dtype=np.int64))
         rows = tuple(self.rows[part] for part in kept)
-        return replace(data, targets=merged[clear], merged=rows, counts=counts)
+        return replace(data, targets=merged, merged=rows, counts=counts)
 
     def _note_contradictions(self, measured: np.ndarray) -> None:
         """Note groups of different classes, or of numbers far apart, the furthest first."""
@@ -439,10 +440,23 @@ class MoleculeTable:
             torn = [part for part in parts if len(np.unique(y[part])) > 1]
         if not torn:
             return
-        cells = self._known.values if self.target is None else self.column(self.target)
-        shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in torn]
         other = "values far apart" if numbers else "different classes"
-        plural = "s" if len(torn) > 1 else ""
-        self.notes.append(
-            f"{len(torn)} repeated molecule{plural} with {other}: {first_few(shown, 5, '; ')}."
-        )
+        self.notes.append(f"{self._repeated(torn)} with {other}: {self._cells_of(torn)}.")
+
+    def _note_intervals(self, parts: list[np.ndarray], none_left: bool) -> None:
+        """Note that molecules are left out of which only limits on both sides are known."""
+        if parts:
+            found = (
+                f"{self._repeated(parts)} with lower and upper limits and no measured value, which "
+                f"is not learned: {self._cells_of(parts)}."
+            )
+            leave_out(found, "duplicates", "skip", none_left, self.notes)
+
+    def _repeated(self, parts: list[np.ndarray]) -> str:
+        return f"{len(parts)} repeated molecule{'s' if len(parts) > 1 else ''}"
+
+    def _cells_of(self, parts: list[np.ndarray]) -> str:
+        """Return the places of rows of molecules, and what these hold, in words."""
+        cells = self._known.values if self.target is None else self.column(self.target)
+        shown = [first_few([f"{self.place(i)}: {cells[i]}" for i in part], 4) for part in parts]
+        return first_few(shown, 5, "; ")

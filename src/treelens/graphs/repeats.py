@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treelens.errors import GraphDataError
 from treelens.graphs.targets import is_number
 from treelens.targets import Targets
 
@@ -42,62 +43,76 @@ def merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.nd
     return classes[votes.argmax(axis=1)], clear
 
 
-def merged_measurements(known: Targets, groups: np.ndarray) -> Targets:
-    """Return the mean or tightest limit of each group on the learned scale, and its noise."""
-    y, scale, record = known.learned(), known.record.scale, known.record
+def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np.ndarray]:
+    """Return what the groups with a value or a limit are merged to, and which groups these are.
+
+    That is the mean of their different measured values on the learned scale, with its noise, else
+    their tightest limit. Groups of limits on both sides have no value and are no limit.
+    """
+    record, scale = known.record, known.record.scale
+    if known.sample_weight is not None:
+        raise GraphDataError(
+            "Rows of the same molecule cannot be merged with a sample_weight: give their noise "
+            "instead, or merge them before."
+        )
+    y, noise = known.learned(), known.learned_noise()
     signs = np.zeros(len(y), dtype=np.int64) if known.limits is None else known.limits
-    values, merged_signs, counted = _merged_numbers(y, signs, groups)
-    # limits beside measured values are no replicates
-    alone = np.where(counted, groups, len(groups) + np.arange(len(groups)))
-    std = noise_of_means(y, alone, known.learned_noise())
-    std = None if std is None else std[: len(values)]
+    counted = [_counted_rows(part, y, signs, noise) for part in members(groups)]
+    clear = np.array([len(rows) > 0 for rows in counted], dtype=bool)
+    counted = [rows for rows in counted if len(rows)]
+    values = np.array([y[rows].mean() for rows in counted])
+    known_std = None if noise is None else [noise[rows] for rows in counted]
+    std = noise_of_means([y[rows] for rows in counted], known_std)
     if scale is not None:
         values = scale.inverse(values)
         std = None if std is None else std / scale.forward_std(values, np.ones(len(values)))
-    return Targets(
+    single = np.array([len(rows) == 1 for rows in counted], dtype=bool)
+    first = np.array([rows[0] for rows in counted], dtype=np.int64)
+    values = np.where(single, known.numbers()[first], values)  # as it was given, not via logarithms
+    merged = Targets(
         values,
-        limits=merged_signs,
+        limits=signs[first],
         noise=std,
         transform=record.transform,
         name=record.name,
         unit=record.unit,
     )
+    return merged, clear
 
 
-def _merged_numbers(
-    y: np.ndarray, limits: np.ndarray, groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean or tightest limit of each group, its sign, and which rows (n,) made it."""
-    parts = members(groups)
-    values, signs, counted = np.empty(len(parts)), np.zeros(len(parts), np.int64), limits == 0
-    for k, part in enumerate(parts):
-        exact, lower, upper = (y[part][limits[part] == sign] for sign in (0, 1, -1))
-        if len(exact):
-            values[k] = exact.mean()
-            continue
-        counted[part[np.argmax(limits[part] * y[part])]] = True
-        ends = [f(some) for f, some in ((np.max, lower), (np.min, upper)) if len(some)]
-        values[k], signs[k] = np.mean(ends), bool(len(lower)) - bool(len(upper))
-    return values, signs, counted
+def _counted_rows(
+    part: np.ndarray, y: np.ndarray, signs: np.ndarray, noise: np.ndarray | None
+) -> np.ndarray:
+    """Return the rows of a group that make its value or limit; none where limits are on both sides.
+
+    Equal values are one that was copied: of their rows, that of the least noise counts.
+    """
+    exact = part[signs[part] == 0]
+    if len(exact):
+        if noise is not None:
+            exact = exact[np.argsort(noise[exact], kind="stable")]
+        return exact[np.unique(y[exact], return_index=True)[1]]
+    if len(np.unique(signs[part])) > 1:
+        return part[:0]
+    return part[[np.argmax(signs[part] * y[part])]]
 
 
 def noise_of_means(
-    y: np.ndarray, groups: np.ndarray, known: np.ndarray | None = None
+    values: Sequence[np.ndarray], known: Sequence[np.ndarray] | None = None
 ) -> np.ndarray | None:
-    """Return the standard deviation of the mean of each group; None where it is not known.
+    """Return the standard deviation of the mean of each group's values; None if it is not known.
 
     From those ``known`` of the values, else from the spread of replicates, pooled over all groups
-    by a median, in which single mistakes do not count. Equal values are one that was copied.
+    by a median, in which single mistakes do not count.
     """
-    parts = members(groups)
+    counts = np.array([len(part) for part in values])
     if known is not None:
-        return np.array([np.sqrt((known[part] ** 2).sum()) / len(part) for part in parts])
+        return np.array([np.sqrt((std**2).sum()) / len(std) for std in known])
     from scipy.stats import chi2
 
-    counts = np.array([len(np.unique(y[part])) for part in parts])
     if (counts - 1).sum() < _FEWEST_REPLICATES:
         return None
     several = np.flatnonzero(counts > 1)
-    squares = [((u := np.unique(y[parts[k]])) - u.mean()) @ (u - u.mean()) for k in several]
+    squares = [((v := values[int(k)]) - v.mean()) @ (v - v.mean()) for k in several]
     pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
     return np.sqrt(pooled / counts)
