@@ -215,6 +215,36 @@ def test_the_table_for_people_fits_80_columns(files, tmp_path, monkeypatch):
         assert " ".join(line).startswith("a molecule wi…")
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), ", large values wanted (--minimize: small)"),
+        (("--minimize",), ", small values wanted"),
+        (("--strategy", "uncertainty"), ""),
+    ],
+)
+def test_which_values_are_wanted_is_said(files, more, words):
+    done = run("suggest", files / "m.treelens", files / "pool.csv", "--n", 2, *more)
+    title = next(line.strip() for line in done.out.splitlines() if "of 33 candidates" in line)
+    assert title == f"2 of 33 candidates{words}"
+
+
+def test_the_limit_of_a_neighbour_is_shown(files, tmp_path):
+    known = pd.read_csv(files / "known.csv").assign(relation="=")
+    known.loc[known["value"] > known["value"].quantile(0.6), "relation"] = ">"
+    known.to_csv(tmp_path / "known.csv", index=False)
+    data, model = tmp_path / "known.csv", tmp_path / "m.treelens"
+    ok("fit", data, "--target", "value", "--qualifier", "relation", "-o", model, *SMALL)
+    args = ["suggest", model, files / "pool.csv", "--n", 20]
+    lines = run(*args).out.splitlines()
+    rows = run(*args, "--json").data["suggestions"]
+    assert {row["nearest_limit"] for row in rows} == {"", ">"}
+    for row in rows:
+        (line,) = [line for line in lines if f" {row['name']} " in f" {line} "]
+        shown = f"{row['nearest_name']} ({row['nearest_limit']}{row['nearest_value']:.3g})"
+        assert line.strip().endswith(shown)
+
+
 def test_the_class_that_is_looked_for_is_said(files):
     known = pd.read_csv(files / "known.csv")
     high = known["value"] > known["value"].median()

@@ -273,6 +273,7 @@ def suggest_cli(
         "n_meeting_condition": found.attrs["n_candidates"],
         "wanted": found.attrs["wanted"],
         "strategy": strategy,
+        "minimize": minimize,
         "suggestions": found.to_dict("records"),
     }
     output.finish(result, _show_suggestions, out, table=found)
@@ -294,12 +295,18 @@ def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
         near = row.get("nearest_name") or row.get("nearest_smiles") or ""
         value = row["nearest_value"]
         value = f"{value:.3g}" if isinstance(value, float) else value
+        value = f"{row.get('nearest_limit', '')}{value}"
         shown["nearest (value)"] = f"{shortened(str(near), _LONGEST - 3)} ({value})".lstrip()
         rows.append(shown)
     n_met, n_all = result["n_meeting_condition"], result["n_candidates"]
     title = f"{len(rows)} of {n_met} candidates"
     title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
-    title += "" if result["wanted"] is None else f", looking for class {result['wanted']}"
+    if result["wanted"] is not None:
+        title += f", looking for class {result['wanted']}"
+    elif result["strategy"] != "uncertainty":  # which looks for neither
+        small = result["minimize"]
+        title += f", {'small' if small else 'large'} values wanted"
+        title += "" if small else " (--minimize: small)"
     _show_first(output, result, rows, title)
 
 
