@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,6 +133,20 @@ def test_patterns_of_single_atoms_have_a_table_of_their_effects(tmp_path):
     found = run("fragments", tmp_path / "m", data, "--json").data["fragments"]
     assert found
     assert {row["depth"] for row in found} == {0}
+
+
+def test_single_atoms_of_any_kind_are_told_from_those_of_one(tmp_path):
+    ends = ("O", "OC", "N", "C(=O)O", "OCC", "Cl", "c1ccccc1O", "C1CCOC1")
+    smiles = [f"{'C' * n}{end}" for n in range(1, 9) for end in ends]
+    values = [1.3 * s.count("O") + 0.7 * s.endswith("O") - 0.1 * len(s) for s in smiles]
+    data = write_csv(tmp_path / "x.csv", list(zip(smiles, values, strict=True)), "smiles,y")
+    options = ("--task", "regression", "--depth", 0, "--fragments", 20)
+    fitted = run("fit", data, "--out", tmp_path / "m", *options)
+    for done in (fitted, run("fragments", tmp_path / "m", data)):
+        rows = [line for line in done.out.splitlines() if re.search("[+-]0*[.0-9]+ ± ", line)]
+        named = [re.split(r"\s{2,}", re.sub(r"^\s*\d*\s*", "", row))[0] for row in rows]
+        assert len(set(named)) == len(named) > 5
+        assert {"O", "any O"} <= set(named)
 
 
 def test_rows_that_fit_left_out_become_no_test_set(tmp_path, monkeypatch):

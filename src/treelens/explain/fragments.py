@@ -31,7 +31,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.forest import SeenGraphs
+from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.targets import positive_code
 
 N_FRAGMENTS = 40
@@ -228,7 +228,7 @@ def _table(
         if smarts:
             columns["smarts"] = [writer.smarts(f) for f in fragments]
     columns |= {
-        "pattern": [" | ".join(pattern_texts(explained.forest, f.patterns)) for f in fragments],
+        "pattern": [_text_of(explained.forest, f) for f in fragments],
         "depth": [f.depth for f in fragments],
         "effect": [f.effect.mean for f in fragments],
         "error": [f.effect.error for f in fragments],
@@ -255,6 +255,16 @@ def _table(
         title += f"effect {effect}, in {len(holders)} graphs"
         pictures.append(FragmentPicture(graph, place, title, holders))
     return table.assign(drawing=pd.Series(pictures, index=table.index, dtype=object))
+
+
+def _text_of(forest: PatternForest, fragment: Fragment) -> str:
+    """The text of a fragment; a single atom of any kind is told from one of a fine label."""
+    texts = pattern_texts(forest, fragment.patterns)
+    if fragment.depth == 0 and any(name.startswith("fine") for name in forest.trees):
+        trees = forest.tree_names(np.asarray(fragment.patterns))
+        pairs = zip(texts, trees, strict=True)
+        texts = [f"any {text}" if tree.startswith("labels") else text for text, tree in pairs]
+    return " | ".join(texts)
 
 
 def _small_example(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Graph, Occurrence]:
