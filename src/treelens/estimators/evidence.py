@@ -241,7 +241,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             With a transform, the median in the units of the table.
         std : ndarray, shape (n_graphs,), or cov : ndarray, shape (n_graphs, n_graphs)
             If asked for. ``mean ± 1.645 std`` should hold nine of ten measurements on the learned
-            scale; in the units of the table they are those of log-normal variables.
+            scale; in the units of the table they are those of log-normal variables, which are not
+            symmetric about the median: use ``lower_90`` and ``upper_90`` of `predict_table` there.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
