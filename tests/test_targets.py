@@ -198,7 +198,8 @@ def test_what_targets_hold_is_not_given_twice(name, known):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"limits": ["="]}, "shape"),
+        ({"limits": ["="]}, r"'>' for each of the 2 graphs; got an array of shape \(1,\)"),
+        ({"limits": ">"}, r"give a list of .* for each of the 2 graphs; got '>'"),
         ({"limits": ["=", "?"]}, "position 1"),
         ({"noise": [0.1]}, "give 2 standard deviations"),
         ({"noise": [0.1, -1.0]}, "graph 1 has -1.0"),

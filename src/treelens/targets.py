@@ -458,7 +458,10 @@ def limit_signs(limits: Any, n_graphs: int) -> np.ndarray | None:
         return None
     given = np.asarray(limits)
     if given.shape != (n_graphs,):
-        raise ValueError(f"limits have shape {given.shape}; expected one for each graph.")
+        got = f"{limits!r:.40}" if given.ndim == 0 else f"an array of shape {given.shape}"
+        raise ValueError(
+            f"limits: give a list of '<', '=' or '>' for each of the {n_graphs} graphs; got {got}."
+        )
     signs = [_SIGNS.get(x) if isinstance(x, (str, int, float)) else None for x in given.tolist()]
     if None in signs:
         wrong = signs.index(None)

@@ -81,7 +81,7 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
     counts = table.record.counts
     lost = (
         "rows without a readable molecule",
-        "rows without a label, left out",
+        "rows without a value, left out",
         "rows of repeated molecules (merge)",
     )
     assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 38

@@ -197,13 +197,17 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path, name, read) -> Non
     write_set(tmp_path, "X")
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
-    with pytest.raises(GraphDataError, match=f"{name} is a pipe, a socket or a device; expected"):
+    with pytest.raises(
+        GraphDataError, match=f"{name} is a pipe, a socket or a device: give the path"
+    ):
         read(tmp_path / name)
 
 
 def test_folders_and_devices(tmp_path) -> None:
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(GraphDataError, match=r"folder\.csv is a folder; expected a regular file"):
+    with pytest.raises(
+        GraphDataError, match=r"folder\.csv is a folder: give the path of an ordinary file"
+    ):
         read_smiles(tmp_path / "folder.csv")
     (write_set(tmp_path / "set", "X", edge_labels=None) / "X_edge_labels.txt").mkdir()
     with pytest.raises(GraphDataError, match=r"X_edge_labels\.txt is a folder"):

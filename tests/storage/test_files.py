@@ -153,11 +153,16 @@ def test_columns_and_lone_surrogates():
 def test_what_is_not_a_model_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.treelens")
-    with pytest.raises(ModelFileError, match="is a folder"):
+    with pytest.raises(
+        ModelFileError, match="is a folder: give the path of one that 'treelens fit'"
+    ):
         load(tmp_path)
     for content in (b"", b"hello", b"PK\x03\x04", pickle.dumps({"a": 1})):
         (tmp_path / "x").write_bytes(content)
-        with pytest.raises(ModelFileError, match="cannot be read as a model file"):
+        found = "cannot be read as a model file" if content else "x is empty"
+        with pytest.raises(
+            ModelFileError, match=f"{found}: it is cut off, damaged, or not written"
+        ):
             load(tmp_path / "x")
 
 

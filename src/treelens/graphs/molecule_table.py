@@ -270,7 +270,7 @@ class MoleculeTable:
                 found = self._about_missing(column, told)
                 leave_out(found, "on_missing", on_missing, not has.any(), self.notes)
             kept = self.pick(np.flatnonzero(has))
-            counts = {**counts, "rows without a label, left out": int((~has).sum())}
+            counts = {**counts, "rows without a value, left out": int((~has).sum())}
         ids = {name: values for name, values in self.ids.items() if name != column}
         read = Targets(y, limits=limits, name=column)
         return replace(kept, targets=read, counts=counts, ids=ids)

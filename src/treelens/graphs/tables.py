@@ -83,7 +83,7 @@ def check_regular(path: Path) -> None:
         raise GraphFileNotFoundError(f"{path} is not a file that exists.")
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe, a socket or a device"
-        raise GraphDataError(f"{path} is {kind}; expected a regular file.")
+        raise GraphDataError(f"{path} is {kind}: give the path of an ordinary file.")
 
 
 def read_bytes(path: Path) -> bytes:

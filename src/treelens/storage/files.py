@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.tables import DAMAGES, reason
+from treelens.graphs.tables import DAMAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,17 +181,20 @@ def read_archive(path: str | Path) -> Contents:
     path = Path(path).expanduser()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise ModelFileNotFoundError(f"The model file {path} {what}.")
+        raise ModelFileNotFoundError(
+            f"The model file {path} {what}: give the path of one that 'treelens fit' or the save "
+            "method of a model has written."
+        )
     with path.open("rb") as file:  # no permission to read is an error of its own
         try:
             members = _checked_members(file, path)
         except ModelFileError:
             raise
         except DAMAGES as error:
+            found = "cannot be read as a model file" if path.stat().st_size else "is empty"
             raise ModelFileError(
-                f"{path} cannot be read as a model file ({reason(error)}): it is cut off, damaged, "
-                "or not written by 'treelens fit' or the save method of a model. Save or copy it "
-                "again."
+                f"{path} {found}: it is cut off, damaged, or not written by 'treelens fit' or the "
+                "save method of a model. Save or copy it again."
             ) from error
     data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")
     arrays = {
