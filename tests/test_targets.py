@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +20,7 @@ from sklearn.model_selection import (
 import treelens as tl
 from treelens.errors import GraphDataError
 from treelens.evaluation.validation import cross_validate
-from treelens.targets import TargetRecord, Targets, first_no_number
+from treelens.targets import TargetRecord, Targets, first_no_number, first_without_class
 
 SETTINGS = {"depth": 1, "weights": "uniform", "progress": False}
 
@@ -204,7 +207,8 @@ def test_what_targets_hold_is_not_given_twice(name, known):
         ({"noise": [0.1]}, "give 2 standard deviations"),
         ({"noise": [0.1, -1.0]}, "graph 1 has -1.0"),
         ({"noise": 0.1}, "give 2 standard deviations; got 0.1"),
-        ({"sample_weight": [1.0, 0.0]}, "above 0"),
+        ({"sample_weight": [1.0, 0.0]}, r"above 0 .*, but graph 1 has 0 \(1 such weights\)"),
+        ({"sample_weight": [np.nan, 0.0]}, r"graph 0 has nan \(2 such weights\)"),
         ({"sample_weight": [1.0]}, "one per graph"),
         ({"transform": "square"}, "transform must be one of none, log10, ln"),
         ({"noise": [0.1, 0.1], "sample_weight": [1.0, 1.0]}, "not both"),
@@ -225,6 +229,28 @@ def test_what_cannot_be_known_of_values(given, words):
 def test_targets_of_targets_are_a_mistake():
     with pytest.raises(TypeError, match="holds Targets already"):
         Targets(Targets([1.0, 2.0]))
+
+
+def test_noise_of_a_value_without_a_logarithm_names_the_graph():
+    y = Targets([1.0, 0.0, 2.0], noise=[0.1, 0.2, 0.3], transform="log10")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for learned in (y.learned, y.learned_noise):
+            with pytest.raises(GraphDataError, match="the value of graph 1 is 0"):
+                learned()
+
+
+def test_no_targets_have_no_weights():
+    assert Targets([1.0], sample_weight=[2.0])[:0].weights().tolist() == []
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_graph_without_a_class_is_named_in_one_way(missing):
+    y = Targets(["a", "b", missing, "b", missing])
+    found = first_without_class(y.values)
+    assert found == (2, f"y holds no class ({missing})")
+    with pytest.raises(GraphDataError, match=re.escape(found[1]) + " for 2 .* at position 2"):
+        y.classes()
 
 
 def test_noise_that_nobody_knows(known):

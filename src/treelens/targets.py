@@ -320,12 +320,13 @@ class Targets:
             raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
         std, scale = self.noise, self.record.scale
         if scale is not None:
+            self.learned()  # raises where a value is not on the scale
             std = scale.forward_std(self.numbers(), std)
         return np.where(np.isnan(std), np.nanmedian(std), std)
 
     def weights(self) -> np.ndarray:
         """Return sample weights with a mean of one; all are one where none were given."""
-        if self.sample_weight is None:
+        if self.sample_weight is None or not len(self):
             return np.ones(len(self))
         weights = self.sample_weight
         if weights.max() / weights.min() > _WIDE_RANGE_OF_WEIGHTS:
@@ -507,9 +508,11 @@ def _positive_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
         raise ValueError(
             f"sample_weight has the shape {weights.shape}, expected ({n_graphs},): one per graph."
         )
-    if not ((weights > 0) & (weights <= LARGEST)).all():
+    wrong = np.flatnonzero(~((weights > 0) & (weights <= LARGEST)))
+    if len(wrong):
         raise ValueError(
-            f"sample_weight must be above 0 and at most {LARGEST:g} everywhere: drop graphs of no "
+            f"sample_weight must be above 0 and at most {LARGEST:g} everywhere, but graph "
+            f"{wrong[0]} has {weights[wrong[0]]:g} ({len(wrong)} such weights): drop graphs of no "
             "weight."
         )
     return weights
@@ -551,20 +554,24 @@ def first_no_number(y: np.ndarray) -> tuple[int, str] | None:
 
 def first_without_class(y: np.ndarray) -> tuple[int, str] | None:
     """Return the position of the first graph without a class, and words about it."""
+    missing = _without_class(y)
+    return (missing[0], f"y holds no class ({y[missing[0]]})") if missing else None
+
+
+def _without_class(y: np.ndarray) -> list[int]:
+    """Return the positions of graphs without a class."""
     if y.dtype.kind in "iubU":  # which have no word for nothing
-        return None
-    missing = ((k, f"y holds no class ({x})") for k, x in enumerate(y.tolist()) if is_nothing(x))
-    return next(missing, None)
+        return []
+    return [k for k, value in enumerate(y.tolist()) if is_nothing(value)]
 
 
 def check_class_labels(y: np.ndarray) -> None:
     """Raise unless every graph has a class, and all classes are of one kind."""
     values = y.tolist()
-    missing = [] if y.dtype.kind in "iubU" else [k for k, x in enumerate(values) if is_nothing(x)]
-    if missing:
+    if missing := _without_class(y):
         raise GraphDataError(
-            f"y holds no class for {len(missing)} graphs, the first at position {missing[0]}: give "
-            "them one, or leave them out."
+            f"y holds no class ({y[missing[0]]}) for {len(missing)} graphs, the first at position "
+            f"{missing[0]}: give them one, or leave them out."
         )
     if y.dtype.kind == "f" and (y != np.round(y)).any():
         raise GraphDataError("y holds numbers, no classes: use GraphRegressor.")
