@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -174,12 +174,59 @@ def test_where_nothing_is_left_to_continue_a_run_begins_again(model, table, tmp_
         assert not list(tmp_path.glob("*partial*"))
 
 
+def test_a_record_whose_first_line_was_cut_off_has_nothing_done(table, tmp_path):
+    out = tmp_path / "p.csv"
+    _, record = files_of(out)
+    with PartialOutput(out, [table], {"smiles": None}):
+        line = record.read_bytes()
+    assert line.endswith(b"\n")
+    for end in range(len(line)):
+        record.write_bytes(line[:end])
+        with PartialOutput(out, [table], {"smiles": None}) as sink:
+            assert sink.n_rows == 0
+            sink.append(b"a\n", 1)
+            sink.finish()
+        assert out.read_bytes() == b"a\n"
+        assert not list(tmp_path.glob("*partial*"))
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_no_open_file_is_removed_or_renamed_on_windows(is_stopped, table, tmp_path, monkeypatch):
+    opened, honest = [], partial._opened
+
+    def remembered(path):
+        found = honest(path)
+        opened.append(found[0])
+        return found
+
+    def checked(function):
+        def of_closed(path, *given, **named):
+            if any(file.name == str(path) and not file.closed for file in opened):
+                raise PermissionError(errno.EACCES, "used by another process", str(path))
+            return function(path, *given, **named)
+
+        return of_closed
+
+    monkeypatch.setattr(partial, "_ON_WINDOWS", True)
+    monkeypatch.setattr(partial, "_opened", remembered)
+    for name in ("unlink", "replace"):
+        monkeypatch.setattr(os, name, checked(getattr(os, name)))
+    with suppress(KeyboardInterrupt), PartialOutput(tmp_path / "p.csv", [table], {}) as sink:
+        if is_stopped:
+            raise KeyboardInterrupt
+        sink.append(b"a\n", 1)
+        sink.finish()
+    assert len(opened) == 2
+    assert not list(tmp_path.glob("*partial*"))
+    assert (tmp_path / "p.csv").exists() != is_stopped
+
+
 RECORD = {"rows": 4, "bytes": 10, "key": {}}
 
 
 @pytest.mark.parametrize(
     "record",
-    ["[]\n", "{}\n", "null\n", "{", "\0\n", "[" * 10_000 + "\n", '{"mine": 1}\n']
+    ["[]\n", "{}\n", "null\n", '{"mine', "\0\n", "[" * 10_000 + "\n", '{"mine": 1}\n']
     + [json.dumps(RECORD | {x: bad}) + "\n" for x in ("rows", "bytes") for bad in (-1, "4", True)],
 )
 @pytest.mark.parametrize("data", [None, "mine"])
@@ -262,6 +309,21 @@ def test_the_second_of_two_runs_changes_nothing(table, tmp_path):
             first.finish()
         assert out.read_bytes() == b"a\n" * n_before + b"b\n"
         assert not list(tmp_path.glob("*partial*"))
+
+
+def test_the_second_of_two_runs_is_refused_before_it_reads_anything(table, tmp_path):
+    out, gone = tmp_path / "p.csv", tmp_path / "gone.csv"
+    with (
+        PartialOutput(out, [table], {}),
+        pytest.raises(ValueError, match="is being written by another run"),
+        PartialOutput(out, [gone], {}),
+    ):
+        raise AssertionError("two runs had the same file")
+    out.with_name("p.csv.partial").unlink()
+    files_of(out)[1].unlink()
+    with pytest.raises(FileNotFoundError), PartialOutput(out, [gone], {}):
+        raise AssertionError("a table that does not exist was read")
+    assert not list(tmp_path.glob("*partial*"))
 
 
 def test_a_run_that_ended_between_opening_and_locking(table, tmp_path, monkeypatch):

@@ -17,6 +17,8 @@ if sys.platform != "win32":
     import fcntl
 
 _NOT_THROUGH_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_ON_WINDOWS = os.name == "nt"  # where no open file can be renamed or removed
+_FIRST_LINE = b'{"rows": 0, "bytes": 0, "key": {'  # how every record begins
 _BEGIN_AGAIN = "to begin again, or choose another --out."
 
 
@@ -41,19 +43,19 @@ class PartialOutput:
     """
 
     def __init__(self, out: Path, reads: Sequence[Path], settings: Mapping[str, Any]) -> None:
-        from pooch import file_hash
-
-        self.out, self.reads = out, list(reads)
+        self.out, self.reads, self.settings = out, list(reads), settings
         self.path = out.with_name(out.name + ".partial")
         self.record_path = out.with_name(out.name + ".partial.json")
-        self.stamps = self._stamps()
-        self.key = {**settings, "files": [file_hash(str(path)) for path in self.reads]}
         self.n_rows = self._n_bytes = 0
 
     def __enter__(self) -> PartialOutput:
+        from pooch import file_hash
+
         with ExitStack() as undo:
             self._record, is_new = _locked(self.record_path, self.out)
             undo.callback(_close, self._record, self.record_path, is_new)
+            self.stamps = self._stamps()
+            self.key = {**self.settings, "files": [file_hash(str(path)) for path in self.reads]}
             done, n_record_bytes = self._last_done()
             self._data, is_new = _opened(self.path)
             undo.callback(_close, self._data, self.path, is_new)
@@ -72,7 +74,8 @@ class PartialOutput:
         """Return the last whole line of the record, and where it ends."""
         text = self._record.read()
         n_bytes = text.rfind(b"\n") + 1
-        if not text:
+        begins = text.startswith(_FIRST_LINE) or _FIRST_LINE.startswith(text)
+        if not n_bytes and begins:  # empty, or the first line was cut off: nothing is done yet
             return None, 0
         try:
             done = _Done(**json.loads(text[:n_bytes].splitlines()[-1]))
@@ -123,7 +126,7 @@ class PartialOutput:
     def finish(self) -> None:
         """Give the file its name, in one step."""
         self._check_untouched()
-        if os.name == "nt":  # no open file can be renamed
+        if _ON_WINDOWS:
             self._data.close()
         os.replace(self.path, self.out)
         # last: until then, its lock keeps other runs away
@@ -203,7 +206,10 @@ def _is_at(file: BinaryIO, path: Path) -> bool:
 
 def _close(file: BinaryIO, path: Path, remove: bool) -> None:
     """Close a file, which ends its lock; remove it first, unless another has its name now."""
-    if remove and not file.closed and _is_at(file, path):
+    remove = remove and not file.closed and _is_at(file, path)
+    if _ON_WINDOWS:
+        file.close()
+    if remove:
         path.unlink()
     file.close()
 
