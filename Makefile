@@ -57,7 +57,7 @@ coverage: $(TEST) ## run the tests and count the lines they reach; below the flo
 
 lowest: ## run the tests at the lowest versions that pyproject.toml allows (needs uv)
 	uv venv --quiet --clear --python $(LOWEST_PYTHON) $(LOWEST)
-	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct -e '.[chem,distributed,draw,networkx]'
+	uv pip install --quiet --python $(LOWEST) --resolution lowest-direct -e '.[chem,distributed,draw,excel,networkx]'
 	uv pip install --quiet --python $(LOWEST) pytest pytest-xdist hypothesis POT grakel
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
 

@@ -195,6 +195,7 @@ def try_smiles(folder: Path, rng: random.Random) -> list[GraphCollection]:
 
 def try_excel(folder: Path, rng: random.Random) -> list[GraphCollection]:
     """Bytes of the workbook are changed, or of what is packed in it."""
+    pytest.importorskip("openpyxl")
     book, path = io.BytesIO(), folder / "x.xlsx"
     PACKED.to_excel(book, index=False)
     if rng.random() < 0.3:

@@ -412,7 +412,7 @@ def node_positions(graph: Graph) -> np.ndarray:
     the number of steps between nodes (stress majorisation), each component by itself, side by side,
     the largest first. The same graph always gets the same positions.
     """
-    u, v = np.array(graph.edges, dtype=np.int64).reshape(-1, 2).T
+    u, v = np.array(graph.edges, dtype=np.int32).reshape(-1, 2).T  # csgraph takes no other
     placed = coordinates(graph)
     if placed is not None:
         given = np.array(list(placed.values())).T * [1.0, -1.0]  # y upwards

@@ -343,7 +343,7 @@ class ExplainedGraphs:
         ends = arc_targets(graphs, graphs.neighbor_offsets, graphs.neighbors)
         ones = np.ones(len(ends), dtype=np.int8)
         arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
-        itself = sparse.eye_array(n, dtype=np.int8, format="csr")
+        itself = sparse.csr_array(sparse.eye(n, dtype=np.int8))
         balls, steps = [itself], (arcs + itself).tocsr()
         for _ in range(self.forest.depth):
             reached = (balls[-1] @ steps).tocsr()

@@ -79,7 +79,7 @@ def descriptor_names() -> list[str]:
     """All descriptors that RDKit has, in its order."""
     from rdkit.Chem import Descriptors
 
-    return [name for name, _ in Descriptors._descList]
+    return list(dict.fromkeys(name for name, _ in Descriptors._descList))  # one stood twice
 
 
 def _number(function: Any, molecule: Any) -> float:
