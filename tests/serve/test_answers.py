@@ -9,6 +9,7 @@ import pytest
 import treelens as tl
 from serve.conftest import EVIL, workbench_of
 from treelens.report.sections import group_evidence
+from treelens.serve.answers import Deadline
 
 
 def test_tables_have_the_predictions_of_the_models(workbench, models):
@@ -110,9 +111,9 @@ def test_files_that_are_refused(workbench, kind, data, error):
 
 def test_a_request_that_takes_too_long_ends(workbench):
     with pytest.raises(TimeoutError):
-        workbench.predict_smiles(["CCO"], {}, deadline=0.0)
+        workbench.predict_smiles(["CCO"], {}, deadline=Deadline(0.0))
     with pytest.raises(TimeoutError):
-        workbench.cards("CCO", None, {}, deadline=0.0)
+        workbench.cards("CCO", None, {}, deadline=Deadline(0.0))
 
 
 def test_covariates(models):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pandas as pd
 import pytest
 
 from serve.conftest import EVIL, LIMITS
-from treelens.serve.app import HEADERS, make_app
+from treelens.serve.app import _THREADS, HEADERS, make_app
 
 testclient = pytest.importorskip("fastapi.testclient")
 
@@ -139,6 +142,40 @@ def test_too_long(workbench, monkeypatch):
     answer = post(client, "/api/cards", {"smiles": "CCO"})
     assert answer.status_code == 503
     assert "longer" in answer.json()["detail"]
+    assert "retry-after" not in answer.headers
+
+
+def test_a_card_that_waited_for_others_is_to_be_asked_for_again(workbench, monkeypatch):
+    monkeypatch.setattr(workbench, "limits", LIMITS.__class__(seconds=0.2))
+    client = testclient.TestClient(make_app(workbench), "http://127.0.0.1")
+    with workbench._turns.turn(0):  # another request is being answered
+        answer = post(client, "/api/cards", {"smiles": "CCO"})
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "Other requests are being answered: try again later."
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_a_card_that_waited_for_a_thread_is_to_be_asked_for_again(workbench, monkeypatch):
+    begun, end = threading.Semaphore(0), threading.Event()
+
+    def slow(*_):
+        begun.release()
+        end.wait(30)
+        return []
+
+    monkeypatch.setattr(workbench, "limits", LIMITS.__class__(seconds=2.0))
+    monkeypatch.setattr(workbench, "cards", slow)
+    client = testclient.TestClient(make_app(workbench), "http://127.0.0.1")
+    with ThreadPoolExecutor(_THREADS + 1) as askers:
+        ask = partial(post, client, "/api/cards", {"smiles": "CCO"})
+        answers = [askers.submit(ask) for _ in range(_THREADS)]
+        for _ in answers:
+            assert begun.acquire(timeout=30)
+        late = ask()
+        end.set()
+    assert {answer.result().status_code for answer in answers} == {503}
+    assert not any("retry-after" in answer.result().headers for answer in answers)
+    assert int(late.headers["retry-after"]) > 0
 
 
 def test_no_path_of_a_request_is_opened(client, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ import pytest
 
 from serve.conftest import LIMITS, serving, workbench_of
 from treelens.serve import answers
-from treelens.serve.answers import Turns
+from treelens.serve.answers import Deadline, Turns
 from treelens.serve.app import make_app
 
 PATIENCE = 30.0  # seconds, until a test gives up
@@ -142,7 +142,7 @@ def test_those_with_the_fewest_turns_are_next():
             for n_before in (3, 1, 2, 0, 1):
                 pool.submit(take, n_before)
             until(lambda: len(turns._waiting) == 5)
-            with pytest.raises(TimeoutError), turns.turn(0, time.monotonic() + 0.01):
+            with pytest.raises(TimeoutError), turns.turn(0, Deadline(0.01)):
                 pass
         pool.shutdown()
     assert order == [0, 1, 1, 2, 3]

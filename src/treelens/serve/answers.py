@@ -50,6 +50,34 @@ class Limits:
         check_number("seconds", self.seconds, 1e-3, _A_DAY)
 
 
+class Deadline:
+    """When a request must be answered, and how much of its time it has waited for others.
+
+    A request waits from the beginning until it ``works``, and whenever it ``waits`` again.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._since: float | None = time.monotonic()  # waiting; None: at work
+        self._end, self._waited = self._since + seconds, 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self._end - time.monotonic()
+
+    @property
+    def waited(self) -> float:
+        """Seconds of waiting until now."""
+        since = self._since
+        return self._waited + (0.0 if since is None else time.monotonic() - since)
+
+    def waits(self) -> None:
+        self._since = time.monotonic()
+
+    def works(self) -> None:
+        self._waited, self._since = self.waited, None
+
+
 class Turns:
     """Whose turn it is: one at a time, first those who have had the fewest turns.
 
@@ -63,17 +91,19 @@ class Turns:
         self._taken = False
 
     @contextmanager
-    def turn(self, n_before: int, deadline: float | None = None) -> Iterator[None]:
+    def turn(self, n_before: int, deadline: Deadline | None = None) -> Iterator[None]:
         """Wait for a turn; past the deadline there is a ``TimeoutError``."""
+        deadline = deadline or Deadline(_A_DAY)
+        deadline.waits()
         with self._change:
             own = (n_before, next(self._numbers))
             self._waiting.add(own)
-            left = None if deadline is None else deadline - time.monotonic()
+            left = deadline.left
             try:
-                late = left is not None and left <= 0
-                if late or not self._change.wait_for(lambda: self._is_next(own), left):
+                if left <= 0 or not self._change.wait_for(lambda: self._is_next(own), left):
                     raise TimeoutError
                 self._taken = True
+                deadline.works()
             finally:
                 self._waiting.remove(own)
                 self._change.notify_all()
@@ -91,7 +121,7 @@ class Turns:
 class Workbench:
     """Models that answer one question at a time, whatever thread it comes from.
 
-    A ``deadline`` is a time of ``time.monotonic``; past it there is a ``TimeoutError``.
+    Past a ``deadline`` there is a ``TimeoutError``.
     """
 
     def __init__(self, models: Sequence[NamedModel], limits: Limits | None = None) -> None:
@@ -120,12 +150,14 @@ class Workbench:
         return [plain_summary(_facts(each)) for each in self.models]
 
     def predict_smiles(
-        self, smiles: Sequence[str], covariates: Mapping[str, str], deadline: float | None = None
+        self, smiles: Sequence[str], covariates: Mapping[str, str], deadline: Deadline | None = None
     ) -> pd.DataFrame:
         """Return the predictions of all models, the table that ``treelens predict`` writes."""
         return self._predict(self._table_of_smiles(smiles, covariates), None, deadline)
 
-    def predict_file(self, kind: str, data: bytes, deadline: float | None = None) -> pd.DataFrame:
+    def predict_file(
+        self, kind: str, data: bytes, deadline: Deadline | None = None
+    ) -> pd.DataFrame:
         """Return the same for the bytes of a file: ``"csv"``, ``"smi"`` or ``"sdf"``."""
         place, molecules = Path(f"the table.{kind}"), None  # a name for messages, never opened
         if kind == "sdf":
@@ -172,7 +204,7 @@ class Workbench:
             )
 
     def _predict(
-        self, table: Table, molecules: list[Any] | None, deadline: float | None
+        self, table: Table, molecules: list[Any] | None, deadline: Deadline | None
     ) -> pd.DataFrame:
         frames, first = [], int(is_large(len(table.rows)))
         for turn, start in enumerate(range(0, len(table.rows), _CHUNK), first):
@@ -187,7 +219,7 @@ class Workbench:
         smiles: str,
         previous: str | None,
         covariates: Mapping[str, str],
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
     ) -> list[dict[str, Any]]:
         """Return a card of one molecule by each model, with the difference from another one.
 

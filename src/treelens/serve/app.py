@@ -6,7 +6,6 @@ postpone their evaluation.
 
 import asyncio
 import ipaddress
-import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,6 +16,7 @@ from treelens import __version__
 from treelens.report.render import asset, plain_summary, templates
 from treelens.serve.answers import (
     SMALL_BODY,
+    Deadline,
     Limits,
     TooMuchError,
     Workbench,
@@ -27,6 +27,7 @@ from treelens.storage.files import csv_text
 
 _THREADS = 8  # of each pool, that wait for the models; these answer one after the other
 _IDLE_SECONDS = 10
+_RETRY_AFTER = "10"  # seconds
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
 # What OpenAPI says about a body that is a file.
@@ -75,10 +76,18 @@ async def _answer(
     """Do the work in a thread within a time limit; errors become answers."""
     from fastapi import HTTPException
 
+    deadline = Deadline(seconds)
+
+    def answered() -> Any:
+        deadline.works()
+        return work(*given, deadline)
+
     try:
-        future = pool.submit(work, *given, time.monotonic() + seconds)
-        return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+        return await asyncio.wait_for(asyncio.wrap_future(pool.submit(answered)), seconds)
     except (asyncio.TimeoutError, TimeoutError):
+        if deadline.waited > seconds / 2:
+            text = "Other requests are being answered: try again later."
+            raise HTTPException(503, text, {"Retry-After": _RETRY_AFTER}) from None
         text = f"This took longer than {seconds:g} s. Send fewer molecules."
         raise HTTPException(503, text) from None
     except TooMuchError as error:
@@ -289,5 +298,5 @@ class _Body:
             raise HTTPException(413, guard.too_large)
         if held and guard.n_held > guard.limits.bytes_at_once:
             text = "Other large requests are being answered: try again later."
-            raise HTTPException(503, text, {"Retry-After": "10"})
+            raise HTTPException(503, text, {"Retry-After": _RETRY_AFTER})
         return message
