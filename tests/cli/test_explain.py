@@ -12,6 +12,7 @@ import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, SMALL, ok, refused, run, write_csv
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from treelens.cli import console
+from treelens.cli.explain import explain_fragments
 
 SMILES = [
     *("C" * k + "c1ccccc1[N+](=O)[O-]" for k in range(1, 9)),
@@ -133,6 +134,13 @@ def test_patterns_of_single_atoms_have_a_table_of_their_effects(tmp_path):
     found = run("fragments", tmp_path / "m", data, "--json").data["fragments"]
     assert found
     assert {row["depth"] for row in found} == {0}
+
+
+@pytest.mark.parametrize(("effects", "is_said"), [([0.5, -0.4, 0.1], False), ([0.1, -0.5], True)])
+def test_an_order_other_than_by_size_is_said(effects, is_said, capsys):
+    fragments = [{"effect": effect, "name": ""} for effect in effects]
+    explain_fragments(console.Output(as_json=False), {"fragments": fragments, "noun": "molecules"})
+    assert ("how many atoms and molecules have it" in capsys.readouterr().out) == is_said
 
 
 def test_single_atoms_of_any_kind_are_told_from_those_of_one(tmp_path):

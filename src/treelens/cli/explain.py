@@ -85,7 +85,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
     title = "Fragments and their effects (± standard error), each beyond those above it"
     output.table(columns, rows, title, cut=["fragment", "SMARTS"])
-    explain_some(output, result["fragments"])
+    explain_fragments(output, result)
     if "effect" in result["size"]:
         size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
         output.line(
@@ -94,9 +94,16 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         )
 
 
-def explain_some(output: Output, fragments: list[dict[str, Any]]) -> None:
-    """Say what "(some)" after the name of a group means, where there is one."""
-    if any("(some)" in row["name"] for row in fragments):
+def explain_fragments(output: Output, result: dict[str, Any]) -> None:
+    """Say how fragments are ordered, and what "(some)" after the name of a group means."""
+    sizes = [abs(row["effect"]) for row in result["fragments"]]
+    if sizes != sorted(sizes, reverse=True):
+        node = "atoms" if result["noun"] == "molecules" else "nodes"
+        output.line(
+            "Ordered by how large and consistent an effect is and how many "
+            f"{node} and {result['noun']} have it, not by its size alone."
+        )
+    if any("(some)" in row["name"] for row in result["fragments"]):
         output.line("(some): most molecules with this group do not have the fragment.")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, shortened
-from treelens.cli.explain import covariate_list, explain_some, show_patterns
+from treelens.cli.explain import covariate_list, explain_fragments, show_patterns
 from treelens.kernels.table import KERNELS
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     on = f" on {named}" if named else ""
     title = f"Fragments and their effects{on} (± standard error), each beyond those above it"
     output.table(columns, rows, title)
-    explain_some(output, fragments)
+    explain_fragments(output, result)
     for row in fragments:
         if row["confounders"]:
             output.line(
