@@ -125,8 +125,8 @@ def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
     done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
     first, fitting, predicting = done.err.splitlines()[:3]
     assert first.startswith(story)
-    assert fitting == "Fitting 48 molecules, and finding their fragments ..."
-    assert predicting == "Predicting 12 molecules, and writing the report ..."
+    assert fitting == "Fitting 48 of them, and finding fragments ..."
+    assert predicting == "Predicting the 12 others, and writing the report ..."
     assert "48 molecules; pIC50 from" in done.out
     ((fitted, path, graphs, y),) = calls
     assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)

@@ -146,7 +146,6 @@ def demo_cli(
     """
     import numpy as np
 
-    from treelens.graphs.recipe import noun_of
     from treelens.report.predicted import predict_graphs, scores_of_test_set
     from treelens.storage.files import checked_target
 
@@ -158,10 +157,9 @@ def demo_cli(
     held_out = np.arange(len(data.graphs)) % 5 == 4
     learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
     settings = options.Training(seed=seed, jobs=jobs).gp_settings()
-    noun = noun_of(data.graphs.recipe)
-    output.progress(f"Fitting {len(learned.graphs)} {noun}, and finding their fragments ...")
+    output.progress(f"Fitting {len(learned.graphs)} of them, and finding fragments ...")
     model, result = fit_model(replace(learned, n_rows=len(learned.graphs)), "gp", settings)
-    output.progress(f"Predicting {len(test.graphs)} {noun}, and writing the report ...")
+    output.progress(f"Predicting the {len(test.graphs)} others, and writing the report ...")
     model.report(out, test.graphs, test.targets)
     found = scores_of_test_set(model.model_, predict_graphs(model, test.graphs, test.targets)) or {}
     scores = {name: found[name] for name in ("n_graphs", *SCORES) if found.get(name) is not None}
