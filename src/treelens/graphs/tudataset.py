@@ -346,7 +346,9 @@ def number_table(
 ) -> np.ndarray:
     """Return the numbers of lines of text, shape (n_lines, n_columns); ``nan`` is missing."""
     whole, table = dtype is np.int64, np.empty((0, 0))
-    with suppress(ValueError, OverflowError):  # also lines of different lengths
+    # also lines of different lengths; some numpy only warns of integers that do not fit
+    with suppress(ValueError, OverflowError, Warning), warnings.catch_warnings():
+        warnings.simplefilter("error")
         if not whole or not (data.translate(None, _OF_INTEGERS) or _has_leading_zero(data)):
             table = np.loadtxt(io.BytesIO(data), dtype, delimiter=",", comments=None, ndmin=2)
     complete = len(table) == data.count(b"\n") + 1  # loadtxt leaves blank lines out

@@ -33,7 +33,7 @@ class TanimotoL1(Kernel):
     rho: float  # inverse length scale of the L1 part
     share: float  # of the Tanimoto part, from 0 to 1
 
-    PARAMETERS: ClassVar = (
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gamma", 1e-2, 1e2),
         Parameter("rho", 1e-5, 1e2),
         Parameter("share", 1.0 / (1.0 + np.exp(6.0)), 1.0 / (1.0 + np.exp(-6.0)), is_share=True),

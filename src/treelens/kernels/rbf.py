@@ -26,7 +26,7 @@ class Rbf(Kernel):
 
     length: float
 
-    PARAMETERS: ClassVar = (Parameter("length", 1e-2, 1e3),)
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = (Parameter("length", 1e-2, 1e3),)
 
     def validate(self) -> None:
         check_positive(self.length, "length")
