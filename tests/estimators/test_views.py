@@ -160,6 +160,19 @@ def test_what_is_no_view(data, views, words):
         tl.GraphRegressor(depth=1, views=views).fit(graphs, y)
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"trees": ["labels"]}, r"give it to tl.WLPatterns\(trees="),
+        ({"attributes": "ignore"}, r"give it to tl.WLPatterns\(attributes="),
+        ({"device": "cuda"}, "views is not supported with device='cuda'"),
+    ],
+)
+def test_no_setting_is_ignored_where_views_are_listed(data, settings, words):
+    with pytest.raises(ValueError, match=words):
+        tl.GraphRegressor(depth=1, views=VIEWS, **settings).fit(*data)
+
+
 def test_views_are_settings():
     assert tl.Paths() == tl.Paths(8)
     assert isinstance(tl.WLPatterns(), View)

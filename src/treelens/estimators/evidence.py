@@ -79,6 +79,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are seen by element
         and by atoms with their charge, hydrogens and rings; other graphs by node labels and, where
         there are any, by edge labels as well.
+    views : "auto" or list, default="auto"
+        What is seen of graphs, such as ``[tl.WLPatterns(), tl.Paths()]``: each view has a kernel of
+        its own. Settings of patterns, ``trees`` and ``attributes``, are then those of
+        ``tl.WLPatterns``; descriptors and covariates join the views as before. Not on a GPU.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
     learning_size : int, default=3000

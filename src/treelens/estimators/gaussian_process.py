@@ -183,7 +183,8 @@ class GaussianProcessEstimator(FittedEstimator):
             from treelens.gp.device import check_device
 
             own = {"limits": y.limits, "noise": y.noise} if isinstance(y, Targets) else {}
-            for name, given in {**beside, **own, "descriptors": self.descriptors}.items():
+            more = {"descriptors": self.descriptors, "views": self.views}
+            for name, given in {**beside, **own, **more}.items():
                 if given is not None and given is not False and not isinstance(given, str):
                     raise ValueError(
                         f"{name} is not supported with device={self.device!r}: leave it out, or "
@@ -307,9 +308,15 @@ class GaussianProcessEstimator(FittedEstimator):
 
     def _fit_views(self, graphs: GraphCollection, settings: ViewSettings) -> tuple[Any, ...]:
         """Return the views of the training graphs that count patterns."""
-        usual = [WLPatterns(self.trees, self.attributes)]
-        views = usual if isinstance(self.views, str) else check_views(self.views)
-        return tuple(view.fit(graphs, settings) for view in views)
+        if isinstance(self.views, str):
+            return (WLPatterns(self.trees, self.attributes).fit(graphs, settings),)
+        for name, replaced in (("trees", self.trees), ("attributes", self.attributes)):
+            if not isinstance(replaced, str) or replaced != "auto":
+                raise ValueError(
+                    f"{name}={replaced!r} is for views='auto': give it to "
+                    f"tl.WLPatterns({name}=...)."
+                )
+        return tuple(view.fit(graphs, settings) for view in check_views(self.views))
 
     def _described(
         self, graphs: GraphCollection, given: NumbersView | None, sample: LearningSample

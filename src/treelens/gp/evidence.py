@@ -52,17 +52,6 @@ class EvidenceParameters(NamedTuple):
         )
         return self._replace(terms=tuple(terms))
 
-    def with_uniform_weights(self) -> EvidenceParameters:
-        """Return the same scales, with equal weights of all patterns."""
-        terms = (
-            each._replace(
-                level_logits=np.zeros_like(each.level_logits),
-                deviations=np.zeros_like(each.deviations),
-            )
-            for each in self.terms
-        )
-        return self._replace(terms=tuple(terms))
-
     def with_scales_of(self, other: EvidenceParameters) -> EvidenceParameters:
         """Return these weights with the scales and the noise of other parameters."""
         terms = (

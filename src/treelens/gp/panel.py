@@ -37,7 +37,7 @@ RANK = 2  # columns of L
 _SHARED = 0.5  # of the usual variance of an endpoint, where a search begins
 # Standard deviations of the priors, on the entries of L relative to their usual size and on log
 # kappa. They are wide: an endpoint that a view explains well needs an amplitude far above the usual
-# one, and narrow priors took a third off the R2 of such endpoints.
+# one.
 _LOADING_SPREAD = 4.0
 _OWN_SPREAD = 2.5
 

@@ -21,7 +21,7 @@ from treelens.gp.panel import (
 )
 from treelens.gp.posterior import cholesky_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick
-from treelens.gp.views import FittedView, NumbersTable, StoredView, shown_by
+from treelens.gp.views import FittedView, StoredView, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import Kernel
@@ -263,13 +263,6 @@ def _left_out(
         std[cells.graphs, cells.endpoints] = np.sqrt(found.variance)
         tables += [offset + scale * mean, scale * std]
     return LeftOutPanel(*tables)
-
-
-def covariate_names(panel: FittedPanel) -> list[str]:
-    """Return the columns of the tables of numbers that a panel sees."""
-    return [
-        name for view in panel.views if isinstance(view, NumbersTable) for name in view.table.names
-    ]
 
 
 def check_panel(table: np.ndarray, endpoints: tuple[str, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -187,9 +186,3 @@ def select_stored(stored: StoredView, positions: np.ndarray) -> StoredView:
 def shown_by(views: tuple[FittedView, ...], stored: tuple[StoredView, ...]) -> GraphViews:
     """Return training graphs as kernels compare them, from what is stored of them."""
     return GraphViews(view.data(own) for view, own in zip(views, stored, strict=True))
-
-
-def seen_by(views: tuple[FittedView, ...], graphs: GraphCollection, n_jobs: int) -> Iterator[Any]:
-    """Yield new graphs as each view shows them."""
-    for view in views:
-        yield view.refine(graphs, n_jobs)
