@@ -25,8 +25,8 @@ import numpy as np
 
 import treelens as tl
 from benchmarks.measure import Row
+from treelens.chem.blocks import SmilesBlocks
 from treelens.gp.executors import JoblibExecutor
-from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_text_table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "rows" / "million.jsonl"

@@ -30,6 +30,7 @@ from reproduction.chemprop_rival import ChempropClassifier, ChempropRegressor
 from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import source_of_library
+from treelens.chem.ecfp import molecules_behind
 from treelens.estimators.baselines import (
     BoostingClassifier,
     BoostingRegressor,
@@ -41,7 +42,6 @@ from treelens.estimators.baselines import (
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
 from treelens.evaluation.validation import codes_among, predicted_numbers
-from treelens.kernels.fingerprints import molecules_behind
 
 KEY = ("set", "kind", "split", "method")
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the calibration curve

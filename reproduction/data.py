@@ -13,7 +13,7 @@ import pandas as pd
 
 import treelens as tl
 from reproduction.rows import RowFile
-from treelens.graphs.molecules import smiles_to_collection
+from treelens.chem.molecules import smiles_to_collection
 
 
 @dataclass(frozen=True)

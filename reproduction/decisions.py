@@ -28,14 +28,14 @@ from reproduction.pages import (
     signed,
     write_page,
 )
-from treelens.decisions.advise import Change, matched_pairs, substituent_text
+from treelens.chem.advise import Change, matched_pairs, substituent_text
+from treelens.chem.descriptors import COMPACT_DESCRIPTORS, PREFIX
+from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.identity import same_molecules
+from treelens.chem.parsing import parsed_smiles
 from treelens.estimators.baselines import EcfpGPRegressor
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
-from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, PREFIX
-from treelens.graphs.molecules import same_molecules
-from treelens.kernels.fingerprints import folded_counts, molecules_behind
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")
 CHOICE_SETS = ("ESOL", "FreeSolv")  # what the default of suggest was chosen on

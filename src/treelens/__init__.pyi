@@ -1,5 +1,9 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
-from .decisions.advise import advise as advise
+from .chem.advise import advise as advise
+from .chem.blocks import SmilesBlocks as SmilesBlocks
+from .chem.molecule_table import MoleculeTable as MoleculeTable
+from .chem.table_reader import read_smiles as read_smiles
+from .chem.table_reader import read_table as read_table
 from .decisions.suggest import suggest as suggest
 from .estimators.base import load as load
 from .estimators.evidence import GraphClassifier as GraphClassifier
@@ -13,15 +17,11 @@ from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath
 from .gp.executors import fit_distributed as fit_distributed
 from .graphs.blocks import CollectionBlocks as CollectionBlocks
-from .graphs.blocks import SmilesBlocks as SmilesBlocks
 from .graphs.collection import Graph as Graph
 from .graphs.collection import GraphCollection as GraphCollection
 from .graphs.convert import as_graph_collection as as_graph_collection
 from .graphs.datasets import load_dataset as load_dataset
 from .graphs.datasets import make_synthetic as make_synthetic
-from .graphs.molecule_table import MoleculeTable as MoleculeTable
-from .graphs.table_reader import read_smiles as read_smiles
-from .graphs.table_reader import read_table as read_table
 from .graphs.tudataset import read_tudataset as read_tudataset
 from .pairwise.learn import PairwiseWeights as PairwiseWeights
 from .pairwise.solvers import ProjectedGradient as ProjectedGradient

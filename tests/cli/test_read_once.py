@@ -13,7 +13,7 @@ import pytest
 from rdkit import Chem
 
 from cli.conftest import MOLECULES, QUICK, SMALL, ok, write_csv, write_sdf
-from treelens.explain.smarts import MOST_CHECKED
+from treelens.chem.groups import MOST_CHECKED
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 

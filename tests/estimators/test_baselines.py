@@ -7,10 +7,10 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 import treelens as tl
+from treelens.chem.ecfp import fingerprint_counts
 from treelens.estimators import baselines
 from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 from treelens.evaluation.splits import DistinctKFold
-from treelens.kernels.fingerprints import fingerprint_counts
 
 Chem = pytest.importorskip("rdkit.Chem")
 CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1"]

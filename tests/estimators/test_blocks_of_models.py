@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError
 from treelens.gp.executors import SerialExecutor
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks
+from treelens.graphs.blocks import Block, CollectionBlocks
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 60, "n_landmarks": 20, "n_jobs": 1}
 SMILES = ["CCO", "CCN", "c1ccccc1", "CC(=O)O", "CCCl", "C1CC1", "CO", "CN", "CCCC", "OCCO"]

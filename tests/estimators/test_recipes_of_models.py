@@ -13,7 +13,7 @@ pytest.importorskip("rdkit")
 
 from rdkit import Chem
 
-from treelens.graphs.molecules import smiles_to_collection
+from treelens.chem.molecules import smiles_to_collection
 
 # The same molecules charged and not: without charges there is nothing to tell them apart by.
 NEUTRAL = [f"{'C' * n}{end}" for n in range(1, 11) for end in ("N", "C(=O)O")]

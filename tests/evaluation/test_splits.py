@@ -7,7 +7,10 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import treelens as tl
-from graphs.test_molecule_table import write
+from chem.test_molecule_table import write
+from treelens.chem.ecfp import fingerprint_counts
+from treelens.chem.molecules import smiles_to_collection
+from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
 from treelens.evaluation.splits import (
     ClusterKFold,
@@ -21,9 +24,6 @@ from treelens.evaluation.splits import (
     table_splits,
     time_splits,
 )
-from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.molecules import smiles_to_collection
-from treelens.kernels.fingerprints import fingerprint_counts
 
 Chem = pytest.importorskip("rdkit.Chem")
 

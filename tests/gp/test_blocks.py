@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import InvalidMoleculesWarning
 from treelens.gp import executors
 from treelens.gp.executors import (
@@ -19,7 +20,7 @@ from treelens.gp.executors import (
     sample_of_blocks,
 )
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.blocks import CollectionBlocks
 
 SETTINGS = {"depth": 1, "random_state": 0, "exact_size": 40, "n_landmarks": 15, "n_jobs": 1}
 

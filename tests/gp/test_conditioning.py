@@ -7,9 +7,9 @@ from scipy.stats import multivariate_normal
 
 import treelens as tl
 from strategies import random_collection
+from treelens.chem.repeats import merged_measurements
 from treelens.errors import GraphDataError
 from treelens.gp.censoring import most_likely_noise
-from treelens.graphs.repeats import merged_measurements
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,11 @@ from sklearn.base import clone
 
 import treelens as tl
 from treelens import GraphSVC
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.gp import executors as gp_blocks
 from treelens.gp.executors import DaskExecutor, fit_distributed
-from treelens.graphs.blocks import CollectionBlocks, SmilesBlocks
+from treelens.graphs.blocks import CollectionBlocks
 
 distributed = pytest.importorskip("distributed")
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from graphs.test_molecule_table import write
+from chem.test_molecule_table import write
 from strategies import make_random_graphs
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError, InvalidMoleculesWarning, NotGraphsError
-from treelens.graphs.blocks import Block, CollectionBlocks, SmilesBlocks, loaded, parts_of
+from treelens.graphs.blocks import Block, CollectionBlocks, loaded, parts_of
 from treelens.graphs.convert import as_single_graph, holds_blocks
 
 GRAPHS = make_random_graphs(7, random_state=0)

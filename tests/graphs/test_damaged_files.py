@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 from treelens import GraphCollection, as_graph_collection, read_smiles, read_table, read_tudataset
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError
-from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.targets import is_integer
+from treelens.graphs.target_columns import is_integer
 from treelens.graphs.tudataset import number_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")

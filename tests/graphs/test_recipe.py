@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError, NotGraphsError
-from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
 
@@ -20,7 +20,7 @@ pytest.importorskip("rdkit")
 
 from rdkit import Chem
 
-from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
+from treelens.chem.molecules import molecules_to_collection, smiles_to_collection
 
 CHARGED = GraphRecipe("smiles", "element+charge", False, "order")
 PLAIN = GraphRecipe("smiles", "element", False, "order")

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from graphs.test_damaged_files import TU_FILES, zipped
 from graphs.test_tudataset import write_set
 from treelens import read_smiles, read_tudataset
+from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError, MissingTargetsWarning
 from treelens.graphs import tables
-from treelens.graphs.blocks import SmilesBlocks
 from treelens.graphs.tables import read_table_blocks, read_text_table
-from treelens.graphs.targets import is_integer, is_number
+from treelens.graphs.target_columns import is_integer, is_number
 
 pytest.importorskip("rdkit", reason="needs RDKit: pip install rdkit")
 

@@ -10,7 +10,7 @@ from reproduction.decisions import held_out_pairs, mean_differences
 
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from reproduction import decisions
-from treelens.graphs.molecules import smiles_to_collection
+from treelens.chem.molecules import smiles_to_collection
 
 PAIRS = [(end, other) for end in ENDS for other in OTHERS]
 

@@ -9,7 +9,7 @@ from reproduction.rows import read_rows
 
 from reproduction import censored, defaults, pattern_study, published, synthetic_study
 from strategies import make_random_graphs
-from treelens.graphs.molecules import smiles_to_collection
+from treelens.chem.molecules import smiles_to_collection
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -14,8 +14,8 @@ from treelens.errors import check_choice
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from treelens.chem.molecule_table import MoleculeTable
     from treelens.evaluation.splits import Split
-    from treelens.graphs.molecule_table import MoleculeTable
 
 # Gaussian processes and their weights.
 GP = {"gp": "auto", "gp_branches": "branches", "gp_depths": "depths", "gp_uniform": "uniform"}

@@ -14,7 +14,7 @@ from treelens.cli.explain import covariate_list, explain_fragments, show_pattern
 from treelens.kernels.table import KERNELS
 
 if TYPE_CHECKING:
-    from treelens.graphs.molecule_table import MoleculeTable
+    from treelens.chem.molecule_table import MoleculeTable
 
 _LONGEST_NAME = 60
 _LONGEST_CLASS = 14

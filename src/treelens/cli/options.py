@@ -17,9 +17,9 @@ import typer
 from treelens.cli.console import Output
 
 if TYPE_CHECKING:
+    from treelens.chem.molecule_table import MoleculeTable
     from treelens.estimators.base import AnyModel
     from treelens.estimators.named_models import NamedModel
-    from treelens.graphs.molecule_table import MoleculeTable
     from treelens.graphs.tables import Table
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
@@ -209,7 +209,7 @@ class Training:
         self, output: Output, source: str, names: str | None = None, svc: bool = False
     ) -> list[MoleculeTable]:
         """Return one table to learn from for each target; molecules are read once."""
-        from treelens.graphs.tables import several_columns
+        from treelens.graphs.columns import several_columns
 
         steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
@@ -322,7 +322,7 @@ def kind_of(source: str) -> str:
         kind = "sdf" if is_sdf(path) else "table" if suffix in TABLE_ENDINGS else ""
     if path.exists() and kind:
         return kind
-    from treelens.graphs.chem import quiet, smiles_parser
+    from treelens.chem.parsing import quiet, smiles_parser
     from treelens.graphs.datasets import DATASETS
 
     if source in DATASETS:
@@ -372,7 +372,7 @@ def read_data(
 
     ``reading`` are parameters of ``read_table``.
     """
-    from treelens.graphs.table_reader import read_table
+    from treelens.chem.table_reader import read_table
 
     kind = kind_of(source)
     if kind in ("tu", "name"):
@@ -405,10 +405,10 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
+    from treelens.chem.molecule_table import MoleculeTable
+    from treelens.chem.table_reader import covariate_names, recipe_for
     from treelens.errors import InvalidMoleculesWarning
     from treelens.graphs.datasets import dataset_info, load_dataset
-    from treelens.graphs.molecule_table import MoleculeTable
-    from treelens.graphs.table_reader import covariate_names, recipe_for
     from treelens.graphs.tudataset import read_tudataset
     from treelens.targets import Targets
 

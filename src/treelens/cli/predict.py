@@ -265,6 +265,7 @@ def _loaded(job: _Job) -> list[NamedModel]:
 
 def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | None]]:
     """Yield a table in chunks of rows, with the molecules of an SDF."""
+    from treelens.chem.sdf import read_sdf
     from treelens.graphs import tables
 
     path, molecules = Path(job.data).expanduser(), None
@@ -272,7 +273,7 @@ def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] |
         yield from ((table, None) for table in tables.read_table_blocks(path, CHUNK_ROWS))
         return
     if job.kind == "sdf":
-        molecules, table = tables.read_sdf(path, keep_hydrogens=hydrogens)
+        molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
     elif job.kind == "table":
         table = tables.read_text_table(path)
     else:

@@ -24,6 +24,9 @@ from scipy.special import ndtr
 from sklearn.base import is_regressor
 
 from treelens.array_checks import LARGEST
+from treelens.chem.descriptors import descriptor_names, rdkit_descriptors
+from treelens.chem.ecfp import molecules_behind
+from treelens.chem.molecule_table import MoleculeTable
 from treelens.errors import (
     GraphDataError,
     check_choice,
@@ -35,9 +38,6 @@ from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.named_models import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import descriptor_names, rdkit_descriptors
-from treelens.graphs.molecule_table import MoleculeTable
-from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import known_graphs, smiles_of
 from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code

@@ -16,6 +16,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
+from treelens.chem.descriptors import PREFIX
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
@@ -26,7 +27,6 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
-from treelens.graphs.descriptors import PREFIX
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
 from treelens.pairwise.learn import PairwiseWeights

@@ -10,6 +10,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
+from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
+from treelens.chem.ecfp import FingerprintForest, folded_counts, molecules_behind
 from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC
@@ -18,8 +20,6 @@ from treelens.evaluation.splits import DistinctKFold
 from treelens.gp.data import CountedView
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.kernels.fingerprints import FingerprintForest, folded_counts, molecules_behind
 from treelens.models.predictions import choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for

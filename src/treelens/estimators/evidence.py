@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
+from treelens.chem.ecfp import molecules_behind
 from treelens.errors import GraphDataError, check_choice, check_whole
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
@@ -29,7 +30,6 @@ from treelens.gp.posterior import (
     left_out_numbers,
 )
 from treelens.graphs.convert import holds_blocks
-from treelens.kernels.fingerprints import molecules_behind
 from treelens.models.predictions import (
     Threshold,
     class_weights,

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
+from treelens.chem.molecule_table import MoleculeTable
 from treelens.evaluation.metrics import (
     CLASS_SCORES,
     NUMBER_SCORES,
@@ -20,9 +21,8 @@ from treelens.evaluation.metrics import (
 from treelens.evaluation.validation import codes_among
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecule_table import MoleculeTable
 from treelens.graphs.recipe import noun_of
-from treelens.graphs.targets import limits_in_words
+from treelens.graphs.target_columns import limits_in_words
 from treelens.targets import positive_code
 
 _N_PATTERNS = 5  # that a notebook shows

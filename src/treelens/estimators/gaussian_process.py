@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
+from treelens.chem.descriptors import PREFIX
 from treelens.errors import check_whole
 from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
@@ -38,7 +39,6 @@ from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
-from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks

@@ -11,12 +11,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
-from treelens.errors import check_choice
-from treelens.evaluation.metrics import NINETY, class_scores, number_scores
-from treelens.evaluation.validation import codes_among
-from treelens.gp.domain import expected_error
-from treelens.gp.model import FittedGP
-from treelens.graphs.chem import (
+from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.molecules import made_smiles
+from treelens.chem.parsing import (
     MAX_ATOMS,
     in_fragments,
     molar_mass,
@@ -25,14 +22,18 @@ from treelens.graphs.chem import (
     reasons,
     smiles_parser,
 )
+from treelens.chem.sdf import smiles_column
+from treelens.chem.table_reader import about_fragments, covariate_names, rows_of_table
+from treelens.chem.units import factors_to_unit
+from treelens.errors import check_choice
+from treelens.evaluation.metrics import NINETY, class_scores, number_scores
+from treelens.evaluation.validation import codes_among
+from treelens.gp.domain import expected_error
+from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import made_smiles
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.table_reader import about_fragments, covariate_names, rows_of_table
-from treelens.graphs.tables import Table, smiles_column
-from treelens.graphs.targets import as_numbers, read_target
-from treelens.graphs.units import factors_to_unit
+from treelens.graphs.tables import Table
+from treelens.graphs.target_columns import as_numbers, read_target
 from treelens.storage.files import harmless
 from treelens.targets import Transform, positive_code
 

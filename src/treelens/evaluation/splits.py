@@ -15,11 +15,11 @@ from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from treelens.chem.ecfp import fingerprint_counts, molecules_behind, tanimoto_matrix
+from treelens.chem.molecule_table import MoleculeTable
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
-from treelens.graphs.molecule_table import MoleculeTable
-from treelens.kernels.fingerprints import fingerprint_counts, molecules_behind, tanimoto_matrix
 
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from treelens.chem.descriptors import PREFIX
 from treelens.errors import check_whole
 from treelens.explain.effects import (
     GraphEffects,
@@ -40,7 +41,6 @@ from treelens.explain.effects import (
 )
 from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.forest import PatternForest

@@ -14,6 +14,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from treelens.chem.molecules import molecule_of
+from treelens.chem.smarts import is_molecule
 from treelens.errors import GraphDataError, check_choice
 from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import (
@@ -31,9 +33,7 @@ from treelens.explain.scene import (
     shortened,
     to_hex,
 )
-from treelens.explain.smarts import is_molecule
 from treelens.graphs.collection import Graph
-from treelens.graphs.molecules import molecule_of
 from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 

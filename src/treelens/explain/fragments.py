@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from treelens.chem.groups import group_name
+from treelens.chem.molecules import molecule_of
+from treelens.chem.smarts import FragmentWriter, is_molecule
 from treelens.explain.effects import (
     effects_of_graphs,
     inverse_covariance,
@@ -26,9 +29,7 @@ from treelens.explain.fragment_search import (
     sizes_for_ranking,
     some_of,
 )
-from treelens.explain.smarts import FragmentWriter, group_name, is_molecule
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.molecules import molecule_of
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import PatternForest, SeenGraphs

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.errors import GraphDataError
-from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import (
+from treelens.chem.descriptors import (
     COMPACT_DESCRIPTORS,
     PREFIX,
     descriptor_names,
     rdkit_descriptors,
 )
-from treelens.kernels.fingerprints import molecules_behind
+from treelens.chem.ecfp import molecules_behind
+from treelens.errors import GraphDataError
+from treelens.graphs.collection import GraphCollection
 
 DESCRIPTORS = "rdkit"
 Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0

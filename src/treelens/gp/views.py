@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import LARGEST, check_array, check_positive
+from treelens.chem.descriptors import PREFIX
 from treelens.gp.covariates import CovariateTable
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import PREFIX
 from treelens.patterns.forest import RefinedGraphs
 from treelens.patterns.histograms import (
     Features,

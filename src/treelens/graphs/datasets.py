@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.table_reader import rows_of_table
 from treelens.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.foreign import from_treelens
 from treelens.graphs.recipe import GraphRecipe
-from treelens.graphs.table_reader import rows_of_table
 from treelens.graphs.tables import read_bytes, table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,

@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.chem.molecules import molecules_by_recipe, smiles_by_recipe
+from treelens.chem.parsing import quiet, rdkit
+from treelens.chem.sdf import read_sdf
 from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import about_directions, count_one_way, edge_array
-from treelens.graphs.chem import quiet, rdkit
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.geometric import from_geometric
-from treelens.graphs.molecules import molecules_by_recipe, smiles_by_recipe
 from treelens.graphs.plain import Joined, PlainGraph, join
 from treelens.graphs.recipe import GraphRecipe, common_recipe
-from treelens.graphs.tables import is_sdf, read_sdf
+from treelens.graphs.tables import is_sdf
 
 _VALUE = "attribute"  # the name of values that were given as arrays
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from treelens.errors import GraphDataError, check_choice, check_truth, check_whole
-from treelens.graphs.chem import (
+from treelens.chem.atoms import (
     ATOM_PARTS,
-    MAX_ATOMS,
     AtomAttributes,
     AtomLabel,
     atom_parts,
     checked_attributes,
-    checked_steps,
 )
+from treelens.chem.parsing import MAX_ATOMS
+from treelens.chem.standardize import checked_steps
+from treelens.errors import GraphDataError, check_choice, check_truth, check_whole
 from treelens.json_values import plain
 
 MOLECULE_READERS = ("smiles", "sdf", "rdkit")
@@ -61,7 +61,7 @@ class GraphRecipe:
 
     Examples
     --------
-    >>> from treelens.graphs.molecules import smiles_to_collection
+    >>> from treelens.chem.molecules import smiles_to_collection
     >>> graphs = smiles_to_collection(["C[NH3+]"], atom_label="element+charge")
     >>> graphs.recipe.atom_label, graphs[:0].recipe == graphs.recipe
     ('element+charge', True)
@@ -176,7 +176,7 @@ class GraphRecipe:
         ):
             raise GraphDataError(
                 f"The training graphs were read from {self}, but a model file does not keep "
-                "functions. Read molecules with graphs.molecules.smiles_to_collection."
+                "functions. Read molecules with treelens.chem.smiles_to_collection."
             )
         return GraphRecipe.of_molecules(
             reader,

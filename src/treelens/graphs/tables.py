@@ -27,7 +27,6 @@ from typing import IO, Any, NamedTuple, cast
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from treelens.errors import GraphDataError, GraphFileNotFoundError, first_few
-from treelens.graphs.chem import quiet, rdkit
 
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
@@ -156,6 +155,22 @@ class Table(NamedTuple):
         return self._replace(rows=self.rows[some], lines=lines, first_row=some.start)
 
 
+def find_column(columns: Sequence[str], wanted: str, parameter: str, source: str) -> str:
+    """Return a column that was named by name, or raise an error that lists the columns."""
+    if wanted in columns:
+        return wanted
+    close = difflib.get_close_matches(wanted, columns, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise GraphDataError(
+        f"{source} has no column {wanted!r} ({parameter}).{hint} {listed(columns)}"
+    )
+
+
+def listed(columns: Sequence[str]) -> str:
+    names = first_few(list(map(repr, columns)), 50)
+    return f"Its columns are: {names}." if columns else "It has no columns."
+
+
 def inner_suffix(path: Path) -> str:
     """Return the ending of the format: ``.csv`` for both ``x.csv`` and ``x.csv.gz``."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
@@ -177,21 +192,21 @@ def read_text_table(path: Path) -> Table:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
-    columns, rows, separator = _rows(path, _text(io.BytesIO(data), path))
+    columns, rows, separator = _rows(path, decoded(io.BytesIO(data), path))
     return _as_table(path, columns, list(rows))._replace(separator=separator)
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; the file is first read for its encoding."""
     with open_unpacked(path) as file:
-        columns, rows, separator = _rows(path, _text(file, path))
+        columns, rows, separator = _rows(path, decoded(file, path))
         first_row = 0
         while block := list(islice(rows, block_size)):
             yield _as_table(path, columns, block, first_row)._replace(separator=separator)
             first_row += len(block)
 
 
-def _text(file: IO[bytes], path: Path) -> io.TextIOWrapper:
+def decoded(file: IO[bytes], path: Path) -> io.TextIOWrapper:
     """Return text in UTF-8; in UTF-16 where it begins with its mark; else, with a warning, in 1252.
 
     Lines end where Python's do, not at U+2028 and the like.
@@ -370,173 +385,3 @@ def _read_parquet(path: Path) -> Table:
     except (*DAMAGES, ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
         raise GraphDataError(f"{path} cannot be read as Parquet ({reason(error)}).") from error
     return Table(str(path), [str(name) for name in frame.columns], rows, None)
-
-
-# --- SDF ---------------------------------------------------------------------------------------
-
-
-def read_sdf(path: Path, keep_hydrogens: bool) -> tuple[list[Any], Table]:
-    """Return the molecules of an SDF (None where unreadable), and names and properties."""
-    return sdf_of_bytes(path, read_bytes(path), keep_hydrogens)
-
-
-def sdf_of_bytes(path: Path, data: bytes, keep_hydrogens: bool) -> tuple[list[Any], Table]:
-    """The same of a file that was read already; ``path`` is for messages."""
-    supplier = rdkit().SDMolSupplier()
-    if not data.strip():
-        raise GraphDataError(f"{path} is empty: expected at least one SDF record.")
-    text = _text(io.BytesIO(data), path).read()
-    lines = [line.strip() for line in io.StringIO(text, newline="")]
-    with quiet():
-        supplier.SetData(text, removeHs=not keep_hydrogens)
-        molecules = list(supplier)
-    begins = [0, *(n for n, line in enumerate(lines, 1) if line.startswith("$$$$"))]
-    n_records = len(begins) - (not any(lines[begins[-1] :]))
-    molecules += [None] * (n_records - len(molecules))  # after a record that is cut off
-    begins = begins[: len(molecules)]
-    records = []
-    for m, begin in zip(molecules, begins, strict=True):
-        records.append({"name": "".join(lines[begin : begin + 1])})  # also of what is unreadable
-        if m is not None:
-            records[-1] |= {name: m.GetProp(name) for name in m.GetPropNames()}
-    columns = list(dict.fromkeys(name for record in records for name in record))
-    if not any(record["name"].strip() for record in records):
-        columns.remove("name")
-    rows = [[record.get(name, "") for name in columns] for record in records]
-    return molecules, Table(str(path), columns, rows, [begin + 1 for begin in begins])
-
-
-# --- which columns hold what: as named, as a model knows them, or by their names ----------------
-
-DEFAULT_TARGETS = ("label", "value", "target", "y", "class", "activity")
-# Names without capitals, blanks and punctuation, the surest first.
-_SMILES_NAMES = (
-    "smiles",
-    "canonicalsmiles",
-    "smi",
-    "isomericsmiles",
-    "smilesstring",
-    "molsmiles",
-)
-_STRUCTURE_NAMES = ("structure", "structures", "mol", "molecule", "molecules")
-_ID_NAMES = (
-    "id",
-    "compoundid",
-    "moleculeid",
-    "molid",
-    "cmpdid",
-    "chemblid",
-    "moleculechemblid",
-    "pubchemcid",
-    "cid",
-    "sampleid",
-    "identifier",
-    "name",
-    "compoundname",
-    "moleculename",
-    "molname",
-    "cmpdname",
-    "compound",
-    "title",
-    "cas",
-    "casnumber",
-    "casrn",
-    "key",
-    "code",
-)
-
-
-def smiles_column(table: Table, wanted: str | None, known: str | None, notes: list[str]) -> str:
-    """Return the column with the SMILES; ``known`` is the one a model was fitted to."""
-    if wanted is not None:
-        return find_column(table.columns, wanted, "smiles", table.source)
-    if known is not None and known in table.columns:
-        return known
-    sure = [c for name in _SMILES_NAMES for c in table.columns if _bare(c) == name]
-    near = [c for c in table.columns if "smiles" in c.casefold()]
-    maybe = [c for name in _STRUCTURE_NAMES for c in table.columns if _bare(c) == name]
-    candidates = sure[:1] or near or maybe[:1]
-    if len(candidates) != 1:
-        raise GraphDataError(
-            f"{table.source} has {'several columns' if candidates else 'no column'} with 'smiles' "
-            f"in the name: name the one with the SMILES by smiles=COLUMN. {listed(table.columns)}"
-        )
-    others = [c for c in dict.fromkeys([*sure, *near]) if c != candidates[0]]
-    if others or "smiles" not in candidates[0].casefold():
-        notes.append(
-            f"the SMILES were read from column {candidates[0]!r}; smiles=COLUMN names another."
-        )
-    return candidates[0]
-
-
-def default_target(table: Table, notes: list[str]) -> str:
-    """Return the column to learn where none was named: ``label``, ``value``, ..."""
-    found = [c for name in DEFAULT_TARGETS for c in table.columns if c.casefold() == name]
-    if not found:
-        raise GraphDataError(
-            f"Name the column of {table.source} with the class or number by target=COLUMN. "
-            f"{listed(table.columns)}"
-        )
-    if found[0].casefold() != "label":
-        notes.append(
-            f"there is no column 'label': the target is {found[0]!r}; target=COLUMN names another."
-        )
-    return found[0]
-
-
-def several_columns(columns: Sequence[str], wanted: str, parameter: str, source: str) -> list[str]:
-    """Return the columns of ``"a,b,c"``, each once; a name with a comma in it is one column."""
-    if wanted in columns:
-        return [wanted]
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
-    if not names:
-        raise GraphDataError(f"{parameter}={wanted!r} names no column. {listed(columns)}")
-    return list(dict.fromkeys(find_column(columns, name, parameter, source) for name in names))
-
-
-def id_columns(
-    columns: Sequence[str],
-    wanted: str | Sequence[str] | None,
-    known: Sequence[str],
-    taken: Sequence[str | None],
-    source: str,
-) -> tuple[str, ...]:
-    """Return the columns that name the rows: as named, as a model knows them, or guessed."""
-    free = [column for column in columns if column not in taken]
-    if wanted == "none":
-        return ()
-    if wanted == "all" and "all" not in columns:
-        return tuple(free)
-    if isinstance(wanted, str):
-        return tuple(several_columns(columns, wanted, "names", source))
-    if wanted is not None:
-        return tuple(find_column(columns, name, "names", source) for name in wanted)
-    if known and all(name in free for name in known):
-        return tuple(known)
-    return tuple([c for name in _ID_NAMES for c in free if _bare(c) == name][:1])
-
-
-def find_column(columns: Sequence[str], wanted: str, parameter: str, source: str) -> str:
-    """Return a column that was named by name, or raise an error that lists the columns."""
-    if wanted in columns:
-        return wanted
-    close = difflib.get_close_matches(wanted, columns, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise GraphDataError(
-        f"{source} has no column {wanted!r} ({parameter}).{hint} {listed(columns)}"
-    )
-
-
-def listed(columns: Sequence[str]) -> str:
-    names = first_few(list(map(repr, columns)), 50)
-    return f"Its columns are: {names}." if columns else "It has no columns."
-
-
-def unit_in(column: str | None) -> str | None:
-    """Return the unit that the name of a column has in brackets."""
-    found = re.search(r"[(\[]([^()\[\]]{1,20})[)\]]\s*$", column or "")
-    return None if found is None else found[1].strip()
-
-
-def _bare(column: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", column.casefold())

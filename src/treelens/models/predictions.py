@@ -18,13 +18,13 @@ import numpy as np
 from scipy import optimize, special
 from sklearn.utils.class_weight import compute_class_weight
 
+from treelens.chem.descriptors import PREFIX
+from treelens.chem.identity import stereo_matters
+from treelens.chem.parsing import parsed_smiles, rdkit
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
-from treelens.graphs.chem import parsed_smiles, rdkit
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.molecules import stereo_matters
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys

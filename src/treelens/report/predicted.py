@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binomtest, norm
 
+from treelens.chem.smarts import is_molecule
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
-from treelens.explain.smarts import is_molecule
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, view_blocks
 from treelens.graphs.collection import GraphCollection

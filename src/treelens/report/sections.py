@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.groups import group_queries, groups_of
+from treelens.chem.molecules import molecule_of
+from treelens.chem.parsing import parsed_smiles
+from treelens.chem.smarts import is_molecule
 from treelens.explain.contributions import (
     attribute_table,
     color_limit,
@@ -24,10 +28,7 @@ from treelens.explain.fragments import (
     measured_with_and_without,
 )
 from treelens.explain.scene import shortened
-from treelens.explain.smarts import group_queries, groups_of, is_molecule
-from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.molecules import molecule_of
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread

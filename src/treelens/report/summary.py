@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 import treelens
+from treelens.chem.descriptors import PREFIX
+from treelens.chem.smarts import is_molecule
 from treelens.explain.contributions import usual_spread
-from treelens.explain.smarts import is_molecule
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
-from treelens.graphs.descriptors import PREFIX
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread

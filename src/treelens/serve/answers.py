@@ -14,12 +14,13 @@ from typing import Any
 import pandas as pd
 from sklearn.base import is_regressor
 
+from treelens.chem.descriptors import PREFIX
+from treelens.chem.parsing import reasons
+from treelens.chem.sdf import sdf_of_bytes, smiles_column
+from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
 from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
-from treelens.graphs.chem import reasons
-from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.table_reader import rows_of_table
-from treelens.graphs.tables import Table, sdf_of_bytes, smiles_column, table_of_bytes
+from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence
 from treelens.targets import positive_code

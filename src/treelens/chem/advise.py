@@ -18,16 +18,16 @@ import pandas as pd
 from markupsafe import Markup
 from sklearn.base import is_regressor
 
+from treelens.chem.descriptors import rdkit_descriptors
+from treelens.chem.ecfp import molecules_behind
+from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.molecules import smiles_to_collection
+from treelens.chem.parsing import parsed_smiles, quiet, rdkit, smiles_parser
 from treelens.decisions.suggest import direction
 from treelens.errors import check_truth, check_whole
 from treelens.estimators.named_models import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
-from treelens.graphs.chem import parsed_smiles, quiet, rdkit, smiles_parser
-from treelens.graphs.descriptors import rdkit_descriptors
-from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import smiles_to_collection
-from treelens.kernels.fingerprints import molecules_behind
 from treelens.report.render import templates
 from treelens.storage.files import whole_file
 

@@ -13,20 +13,18 @@ import numpy as np
 import pytest
 
 from treelens import as_graph_collection, read_smiles, read_table
+from treelens.chem import molecules
+from treelens.chem.blocks import SmilesBlocks
+from treelens.chem.identity import same_molecules
+from treelens.chem.molecules import molecule_of, molecules_to_collection, smiles_to_collection
+from treelens.chem.sdf import read_sdf
 from treelens.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
     RepeatedMoleculesWarning,
 )
-from treelens.graphs import molecules, tables
-from treelens.graphs.blocks import SmilesBlocks
-from treelens.graphs.molecules import (
-    molecule_of,
-    molecules_to_collection,
-    same_molecules,
-    smiles_to_collection,
-)
-from treelens.graphs.tables import read_sdf, read_text_table
+from treelens.graphs import tables
+from treelens.graphs.tables import read_text_table
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 

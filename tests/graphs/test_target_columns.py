@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from graphs.test_molecule_table import write
+from chem.test_molecule_table import write
+from treelens.chem.repeats import merged_measurements
 from treelens.errors import GraphDataError
-from treelens.graphs.repeats import merged_measurements
-from treelens.graphs.targets import as_target, check_learnable, looks_measured
+from treelens.graphs.target_columns import as_target, check_learnable, looks_measured
 from treelens.targets import Targets
 
 MOLECULES = [f"{'C' * n}{end}" for n in range(1, 13) for end in "ONF"]

@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.chem.atoms import ATOM_PARTS, FINE_PARTS, atom_parts
+from treelens.chem.molecules import molecules_to_collection, smiles_to_collection
+from treelens.chem.parsing import parsed_smiles, smiles_parser
+from treelens.chem.standardize import STEPS, changes_in_words, checked_steps
 from treelens.errors import GraphDataError
-from treelens.graphs.chem import (
-    ATOM_PARTS,
-    FINE_PARTS,
-    STEPS,
-    atom_parts,
-    changes_in_words,
-    checked_steps,
-    parsed_smiles,
-    smiles_parser,
-)
-from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import usual_trees
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.errors import GraphDataError, first_few
-from treelens.graphs.tables import Table, find_column, unit_in
-from treelens.graphs.targets import is_missing
+from treelens.graphs.columns import unit_in
+from treelens.graphs.tables import Table, find_column
+from treelens.graphs.target_columns import is_missing
 
 # What one of each is in moles, grams, litres and seconds: a factor, and exponents by name.
 _BASES: dict[str, tuple[float, dict[str, int]]] = {

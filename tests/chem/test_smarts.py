@@ -12,17 +12,12 @@ import pytest
 
 import treelens as tl
 from explain.test_fragment_search import seen_of
+from treelens.chem.groups import GROUPS, group_name
+from treelens.chem.molecules import molecule_of, smiles_to_collection
+from treelens.chem.smarts import FragmentWriter, forest_smarts, pattern_smarts
 from treelens.cli.main import demo_data
 from treelens.errors import DegreeLabelsWarning
 from treelens.explain.fragment_search import find_candidates
-from treelens.explain.smarts import (
-    GROUPS,
-    FragmentWriter,
-    forest_smarts,
-    group_name,
-    pattern_smarts,
-)
-from treelens.graphs.molecules import molecule_of, smiles_to_collection
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 

@@ -11,6 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.atoms import AtomAttributes, AtomLabel
+from treelens.chem.descriptors import PREFIX
+from treelens.chem.identity import same_molecules
+from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.molecules import Molecules, leave_out, smiles_by_recipe
+from treelens.chem.parsing import MAX_ATOMS, in_fragments
+from treelens.chem.repeats import members
+from treelens.chem.sdf import read_sdf, smiles_column
+from treelens.chem.standardize import changes_in_words
 from treelens.errors import (
     GraphDataError,
     RepeatedMoleculesWarning,
@@ -19,28 +28,11 @@ from treelens.errors import (
     check_whole,
     first_few,
 )
-from treelens.graphs.chem import (
-    MAX_ATOMS,
-    AtomAttributes,
-    AtomLabel,
-    changes_in_words,
-    in_fragments,
-)
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.descriptors import PREFIX
-from treelens.graphs.molecule_table import MoleculeTable
-from treelens.graphs.molecules import Molecules, leave_out, same_molecules, smiles_by_recipe
+from treelens.graphs.columns import id_columns
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.graphs.repeats import members
-from treelens.graphs.tables import (
-    Table,
-    id_columns,
-    is_sdf,
-    read_sdf,
-    read_text_table,
-    smiles_column,
-)
-from treelens.graphs.targets import looks_measured
+from treelens.graphs.tables import Table, is_sdf, read_text_table
+from treelens.graphs.target_columns import looks_measured
 
 DESCRIPTORS = ("rdkit",)
 

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treelens.graphs.chem import parsed_smiles
-from treelens.kernels.fingerprints import (
-    fingerprint_counts,
-    folded_counts,
-    tanimoto_matrix,
-)
+from treelens.chem.ecfp import fingerprint_counts, folded_counts, tanimoto_matrix
+from treelens.chem.parsing import parsed_smiles
 
 pytest.importorskip("rdkit")
 SMILES = ["CCO", "CCN", "c1ccccc1O", "c1ccccc1CCN", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].[Cl-]"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from graphs.test_molecule_table import ALCOHOLS, AMINES, notes_of, write
+from chem.test_molecule_table import ALCOHOLS, AMINES, notes_of, write
+from treelens.chem.units import Unit
 from treelens.errors import GraphDataError
-from treelens.graphs.units import Unit
 
 pytest.importorskip("rdkit")
 from rdkit.Chem import Descriptors, MolFromSmiles

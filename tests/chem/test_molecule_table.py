@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import treelens as tl
+from treelens.chem.parsing import UNREADABLE, reasons, why_unreadable
+from treelens.chem.sdf import smiles_column
 from treelens.errors import GraphDataError
-from treelens.graphs.chem import UNREADABLE, reasons, why_unreadable
-from treelens.graphs.tables import Table, id_columns, several_columns, smiles_column
+from treelens.graphs.columns import id_columns, several_columns
+from treelens.graphs.tables import Table
 from treelens.targets import transform_named
 
 pytest.importorskip("rdkit")

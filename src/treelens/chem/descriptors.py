@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.identity import mixed, run_sums
+from treelens.chem.molecules import MOST_ATOMS_IN_A_MATRIX
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecules import MOST_ATOMS_IN_A_MATRIX, mixed, run_sums
 
 PREFIX = "rdkit:"
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of

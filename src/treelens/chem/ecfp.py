@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
-from treelens.graphs.chem import parsed_smiles
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.gram import normalize_kernel, pair_sums
 from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from treelens.graphs import descriptors
-from treelens.graphs.chem import parsed_smiles
-from treelens.graphs.descriptors import COMPACT_DESCRIPTORS, descriptor_names, rdkit_descriptors
-from treelens.graphs.molecules import molecules_to_collection, smiles_to_collection
+from treelens.chem import descriptors
+from treelens.chem.descriptors import COMPACT_DESCRIPTORS, descriptor_names, rdkit_descriptors
+from treelens.chem.molecules import molecules_to_collection, smiles_to_collection
+from treelens.chem.parsing import parsed_smiles
 
 Chem = pytest.importorskip("rdkit.Chem")
 # Hydrogens of oxygen depend on atoms two bonds away. Then: bonds that turn or do not, donors and

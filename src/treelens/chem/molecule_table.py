@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.identity import same_molecules
+from treelens.chem.molecules import leave_out
+from treelens.chem.parsing import molar_mass, smiles_parser, unreadable_rows
+from treelens.chem.repeats import members, merged_classes, merged_measurements, same_measurements
+from treelens.chem.standardize import changes_in_words
+from treelens.chem.units import factors_to_unit, note_kinds
 from treelens.errors import (
     GraphDataError,
     InvalidMoleculesWarning,
@@ -17,19 +23,11 @@ from treelens.errors import (
     check_choice,
     first_few,
 )
-from treelens.graphs import targets as target_cells
-from treelens.graphs.chem import changes_in_words, molar_mass, smiles_parser, unreadable_rows
+from treelens.graphs import target_columns as target_cells
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.molecules import leave_out, same_molecules
+from treelens.graphs.columns import default_target
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.graphs.repeats import (
-    members,
-    merged_classes,
-    merged_measurements,
-    same_measurements,
-)
-from treelens.graphs.tables import Table, default_target, find_column
-from treelens.graphs.units import factors_to_unit, note_kinds
+from treelens.graphs.tables import Table, find_column
 from treelens.targets import Targets, standard_deviations, transform_named
 
 DUPLICATES = ("merge", "first", "keep", "error")

@@ -1,0 +1,5 @@
+"""Molecules: everything that treelens knows of chemistry. RDKit is imported here only."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
