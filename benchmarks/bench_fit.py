@@ -49,7 +49,7 @@ numbers = name != "NCI1"
 graphs, y = read(name) if numbers else tl.load_dataset(name)
 models = {"seconds": (tl.GraphRegressor if numbers else tl.GraphClassifier)(random_state=0)}
 try:
-    from treelens.estimators.baselines import EcfpGPRegressor
+    from treelens.chem.baselines import EcfpGPRegressor
     models |= {"ecfp_seconds": EcfpGPRegressor(random_state=0)} if numbers else {}
 except ImportError:  # of an older checkout
     pass

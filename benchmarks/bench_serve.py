@@ -10,7 +10,7 @@ import numpy as np
 
 import treelens as tl
 from benchmarks.measure import NEEDS_DATA, Row, processor_time
-from treelens.estimators.named_models import name_models
+from treelens.chem.predicted_rows import name_models
 from treelens.serve.answers import Workbench
 
 MOST_SECONDS = 0.3

@@ -30,8 +30,7 @@ from reproduction.chemprop_rival import ChempropClassifier, ChempropRegressor
 from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
 from reproduction.protocol import N_OUTER, outer_split
 from reproduction.rows import source_of_library
-from treelens.chem.ecfp import molecules_behind
-from treelens.estimators.baselines import (
+from treelens.chem.baselines import (
     BoostingClassifier,
     BoostingRegressor,
     EcfpForestClassifier,
@@ -39,6 +38,7 @@ from treelens.estimators.baselines import (
     EcfpGPClassifier,
     EcfpGPRegressor,
 )
+from treelens.chem.ecfp import molecules_behind
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
 from treelens.evaluation.validation import codes_among, predicted_numbers

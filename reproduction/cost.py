@@ -30,8 +30,8 @@ from reproduction.chemprop_rival import ChempropRegressor
 from reproduction.data import StudyOptions, load_molecules, random_splits
 from reproduction.protocol import outer_split
 from reproduction.rivals import fit_rival
+from treelens.chem.baselines import EcfpGPRegressor
 from treelens.chem.molecules import smiles_to_collection
-from treelens.estimators.baselines import EcfpGPRegressor
 
 CLASS_SETS = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS", "NCI1")
 NUMBER_SETS = ("FreeSolv", "ESOL", "Lipophilicity")

@@ -28,14 +28,15 @@ from reproduction.pages import (
     signed,
     write_page,
 )
-from treelens.chem.advise import Change, matched_pairs, substituent_text
-from treelens.chem.descriptors import COMPACT_DESCRIPTORS, PREFIX
+from treelens.chem.baselines import EcfpGPRegressor
+from treelens.chem.descriptors import COMPACT_DESCRIPTORS
 from treelens.chem.ecfp import folded_counts, molecules_behind
 from treelens.chem.identity import same_molecules
 from treelens.chem.parsing import parsed_smiles
-from treelens.estimators.baselines import EcfpGPRegressor
+from treelens.decisions.advise import Change, matched_pairs, substituent_text
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")
 CHOICE_SETS = ("ESOL", "FreeSolv")  # what the default of suggest was chosen on
@@ -78,7 +79,9 @@ def load_set(name: str) -> Molecules:
     kept = np.unique(same_molecules(data.graphs).groups)
     if len(kept) > LARGEST:
         kept = np.sort(np.random.default_rng(0).choice(kept, LARGEST, replace=False))
-    names = [PREFIX + name for name in COMPACT_DESCRIPTORS]  # computed once, not in every round
+    names = [
+        DESCRIPTOR_PREFIX + name for name in COMPACT_DESCRIPTORS
+    ]  # computed once, not in every round
     graphs = data.graphs[kept]
     graphs = graphs.with_data(columns_of(graphs, names))
     return Molecules(graphs, [data.smiles[k] for k in kept], data.values[kept])

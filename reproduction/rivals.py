@@ -11,8 +11,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from treelens.chem.ecfp import fingerprint_counts, tanimoto_matrix
+from treelens.chem.ecfp import fingerprint_counts
 from treelens.chem.parsing import parsed_smiles
+from treelens.kernels.gram import tanimoto_matrix
 
 _RADIUS = {"ecfp_gp": 3, "ecfp4_gp": 2}
 _RANGE = np.log((1e-5, 1e3))  # of amplitude and noise, as for our own processes

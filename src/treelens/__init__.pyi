@@ -1,9 +1,9 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
-from .chem.advise import advise as advise
 from .chem.blocks import SmilesBlocks as SmilesBlocks
 from .chem.molecule_table import MoleculeTable as MoleculeTable
 from .chem.table_reader import read_smiles as read_smiles
 from .chem.table_reader import read_table as read_table
+from .decisions.advise import advise as advise
 from .decisions.suggest import suggest as suggest
 from .estimators.base import load as load
 from .estimators.evidence import GraphClassifier as GraphClassifier

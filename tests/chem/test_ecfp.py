@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from treelens.chem.ecfp import fingerprint_counts, folded_counts, tanimoto_matrix
+from treelens.chem.ecfp import fingerprint_counts, folded_counts
 from treelens.chem.parsing import parsed_smiles
+from treelens.kernels.gram import tanimoto_matrix
 
 pytest.importorskip("rdkit")
 SMILES = ["CCO", "CCN", "c1ccccc1O", "c1ccccc1CCN", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].[Cl-]"]

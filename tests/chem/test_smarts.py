@@ -14,7 +14,7 @@ import treelens as tl
 from explain.test_fragment_search import seen_of
 from treelens.chem.groups import GROUPS, group_name
 from treelens.chem.molecules import molecule_of, smiles_to_collection
-from treelens.chem.smarts import FragmentWriter, forest_smarts, pattern_smarts
+from treelens.chem.smarts import MoleculeFragmentWriter, forest_smarts, pattern_smarts
 from treelens.cli.main import demo_data
 from treelens.errors import DegreeLabelsWarning
 from treelens.explain.fragment_search import find_candidates
@@ -185,11 +185,11 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, tree
     smiles = ["CC(=O)O", "CCO", "OC(C)C", "c1ccccc1O", "CC(=O)OC", "C1CC1O", "CC[O-]"]
     graphs = smiles_to_collection(smiles, atom_label=atom_label)
     seen, n_written = seen_of(graphs, lambda g, n: 1, trees), 0
-    writer = FragmentWriter(seen)
+    writer = MoleculeFragmentWriter(seen)
     for pattern in [*find_candidates(seen, 2, 1).tolist(), *find_candidates(seen, 2, 2).tolist()]:
         roots, depth = seen.carriers(pattern), seen.depth_of(pattern)
         fragment = SimpleNamespace(patterns=[pattern], roots=roots, depth=depth)
-        smarts = writer.smarts(fragment)
+        smarts = writer.text(fragment)
         n_written += smarts is not None
         found = {
             int(offset) + match[0]
@@ -206,10 +206,13 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, tree
 
 def test_fragments_are_written_from_the_centre_on_and_rings_are_closed():
     seen = seen_of(["C1NSC1", "C1NSC1C", "CCC"], lambda g, n: 1, ("labels",))
-    writer, texts = FragmentWriter(seen), seen.forest.texts(np.arange(seen.forest.n_patterns))
+    writer, texts = (
+        MoleculeFragmentWriter(seen),
+        seen.forest.texts(np.arange(seen.forest.n_patterns)),
+    )
     pattern = next(k for k, text in enumerate(texts) if text == "S(C(C,S),N(C,S))")
     fragment = SimpleNamespace(patterns=[pattern], roots=seen.carriers(pattern), depth=2)
-    smarts = writer.smarts(fragment)
+    smarts = writer.text(fragment)
     assert smarts.startswith("[#16;D2]1") or smarts.startswith("[#16;D2]~1")
     assert Chem.MolFromSmiles("C1NSC1").HasSubstructMatch(Chem.MolFromSmarts(smarts))
     assert not Chem.MolFromSmiles("CNSCC").HasSubstructMatch(Chem.MolFromSmarts(smarts))

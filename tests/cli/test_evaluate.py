@@ -9,8 +9,8 @@ import pytest
 
 from cli.conftest import FAST, ok, refused, run, tiny_tu, write_csv
 from cli.test_fit import NUMBERS
+from treelens.chem.baselines import BASELINES
 from treelens.cli import console, evaluate
-from treelens.estimators.baselines import BASELINES
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from cli.conftest import ALCOHOLS, AMINES, ok, refused, run, write_csv
+from treelens.chem import predicted_rows
 from treelens.cli import predict
-from treelens.estimators import named_models
 from treelens.storage import partial
 from treelens.storage.partial import PartialOutput
 
@@ -125,7 +125,7 @@ def test_another_model_table_or_option_is_refused(model, table, tmp_path, monkey
 
 
 def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monkeypatch):
-    honest, calls = named_models.predict_molecules, []
+    honest, calls = predicted_rows.predict_molecules, []
 
     def changed(*given):
         calls.append(1)
@@ -133,7 +133,7 @@ def test_a_table_that_changes_under_way_is_refused(model, table, tmp_path, monke
             table.write_text(table.read_text() + "more,CCO\n")
         return honest(*given)
 
-    monkeypatch.setattr(named_models, "predict_molecules", changed)
+    monkeypatch.setattr(predicted_rows, "predict_molecules", changed)
     done = run("predict", model, table, "--out", tmp_path / "p.csv", "--jobs", 1)
     refused(done, "was changed")
     assert not (tmp_path / "p.csv").exists()

@@ -9,7 +9,7 @@ from rdkit.Chem import Crippen, Descriptors, MolFromSmiles
 
 import treelens as tl
 from decisions.conftest import EFFECTS
-from treelens.chem.advise import (
+from treelens.decisions.advise import (
     attachment,
     cuts_of,
     hydrogen_cuts,

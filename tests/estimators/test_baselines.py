@@ -7,9 +7,9 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 import treelens as tl
+from treelens.chem import baselines
+from treelens.chem.baselines import BASELINES, EcfpGPRegressor
 from treelens.chem.ecfp import fingerprint_counts
-from treelens.estimators import baselines
-from treelens.estimators.baselines import BASELINES, EcfpGPRegressor
 from treelens.evaluation.splits import DistinctKFold
 
 Chem = pytest.importorskip("rdkit.Chem")

@@ -6,7 +6,7 @@ import pytest
 import treelens as tl
 from naive import censoring as naive
 from strategies import random_collection
-from treelens.estimators.named_models import file_columns
+from treelens.estimators.prediction_table import file_columns
 from treelens.evaluation.metrics import number_scores
 
 SETTINGS = {"depth": 1, "weights": "uniform", "descriptors": False, "progress": False}

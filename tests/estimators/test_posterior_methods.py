@@ -8,7 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import treelens as tl
 from gp.test_posterior import Precomputed
 from strategies import make_random_graphs, random_collection
-from treelens.estimators.named_models import DOMAIN_COLUMNS
+from treelens.estimators.prediction_table import DOMAIN_COLUMNS
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.posterior import JITTER
 

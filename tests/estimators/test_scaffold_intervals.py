@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from treelens.evaluation.splits import murcko_scaffolds
+from treelens.chem.scaffolds import murcko_scaffolds
 from treelens.gp.posterior import ExactPosterior, left_out_groups
 
 pytest.importorskip("rdkit")

@@ -11,6 +11,8 @@ from chem.test_molecule_table import write
 from treelens.chem.ecfp import fingerprint_counts
 from treelens.chem.molecules import smiles_to_collection
 from treelens.chem.parsing import parsed_smiles
+from treelens.chem.scaffolds import murcko_scaffolds
+from treelens.chem.table_splits import table_splits
 from treelens.errors import GraphDataError
 from treelens.evaluation.splits import (
     ClusterKFold,
@@ -20,8 +22,6 @@ from treelens.evaluation.splits import (
     balanced_folds,
     butina_clusters,
     copy_keys,
-    murcko_scaffolds,
-    table_splits,
     time_splits,
 )
 

@@ -12,6 +12,7 @@ import pytest
 
 from treelens import as_graph_collection, read_smiles
 from treelens.chem.blocks import SmilesBlocks
+from treelens.chem.recipe import MoleculeRecipe
 from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.convert import as_single_graph
 from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
@@ -22,8 +23,8 @@ from rdkit import Chem
 
 from treelens.chem.molecules import molecules_to_collection, smiles_to_collection
 
-CHARGED = GraphRecipe("smiles", "element+charge", False, "order")
-PLAIN = GraphRecipe("smiles", "element", False, "order")
+CHARGED = MoleculeRecipe.of("smiles", "element+charge")
+PLAIN = MoleculeRecipe.of("smiles")
 SMILES = ["CC[NH3+]", "CCO", "CC(=O)[O-]"]
 
 

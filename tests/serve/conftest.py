@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.named_models import name_models
+from treelens.chem.predicted_rows import name_models
 from treelens.serve.answers import Limits, Workbench
 
 pytest.importorskip("rdkit")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treelens.chem.atoms import AtomAttributes, AtomLabel
 from treelens.chem.parsing import MAX_ATOMS
+from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import (
     GraphDataError,
@@ -17,7 +18,6 @@ from treelens.errors import (
     check_choice,
 )
 from treelens.graphs.blocks import Block, check_block_size
-from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
 from treelens.targets import Targets
 
@@ -57,12 +57,12 @@ class SmilesBlocks:
     on_missing: str = "raise"
     atom_attributes: AtomAttributes | None = None
     max_atoms: int = MAX_ATOMS
-    _recipe: GraphRecipe = field(init=False, repr=False, compare=False)
+    _recipe: MoleculeRecipe = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice("on_invalid", self.on_invalid, ("raise", "skip"))
         check_choice("on_missing", self.on_missing, ("raise", "skip"))
-        recipe = GraphRecipe.of_molecules(
+        recipe = MoleculeRecipe.of(
             "smiles",
             self.atom_label,
             self.hydrogens,

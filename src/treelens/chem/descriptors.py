@@ -14,7 +14,6 @@ from treelens.chem.identity import mixed, run_sums
 from treelens.chem.molecules import MOST_ATOMS_IN_A_MATRIX
 from treelens.graphs.collection import GraphCollection
 
-PREFIX = "rdkit:"
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
 COMPACT_DESCRIPTORS = (

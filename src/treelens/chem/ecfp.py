@@ -13,8 +13,7 @@ from scipy import sparse
 from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.gram import normalize_kernel, pair_sums
-from treelens.patterns.histograms import PairFeatures, PatternHistograms, SparseRows
+from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, shares_of_sites
 from treelens.patterns.vocabulary import offsets_of
 
@@ -160,15 +159,3 @@ def folded_counts(molecules: Sequence[Any]) -> np.ndarray:
     make = GetMorganGenerator(radius=2, fpSize=_FOLDED_SIZE)
     rows = [make.GetCountFingerprintAsNumPy(molecule) for molecule in molecules]
     return np.array(rows, dtype=np.int64).reshape(-1, _FOLDED_SIZE)
-
-
-def tanimoto_matrix(
-    left: sparse.csr_array, right: sparse.csr_array | None = None, n_jobs: int = 1
-) -> np.ndarray:
-    """Tanimoto (min-max) similarities of counts, or of bits, shape (n_left, n_right)."""
-    rows, columns = (
-        PairFeatures.of_rows(table.astype(float), np.array([0, table.shape[1]]), True)
-        for table in (left, left if right is None else right)
-    )
-    sums = pair_sums(rows, columns, n_jobs=n_jobs)
-    return normalize_kernel(sums, rows.diagonal(), columns.diagonal(), "tanimoto")

@@ -13,8 +13,6 @@ from treelens.explain.fragment_search import (
     some_of,
 )
 
-LONGEST_SMARTS = 4000
-
 # The best fit is the name, the first of equal ones: those at the end are for fragments that
 # comprise several of the others.
 GROUPS = MappingProxyType(

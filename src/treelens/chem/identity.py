@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.chem.parsing import quiet, rdkit, smiles_parser
+from treelens.chem.recipe import MoleculeRecipe
 from treelens.graphs.collection import GraphCollection
 
 _ROUNDS = 4
@@ -94,7 +95,4 @@ def run_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def stereo_matters(graphs: GraphCollection) -> bool:
     """Whether labels of atoms or bonds depend on stereochemistry or isotopes."""
     recipe = graphs.recipe
-    if recipe is None or recipe.atom_function is not None:
-        return True
-    parts = (recipe.atom_label or "").split("+")
-    return recipe.bond_label == "order+stereo" or not {"chirality", "isotope"}.isdisjoint(parts)
+    return recipe.tells_stereo if isinstance(recipe, MoleculeRecipe) else True

@@ -141,6 +141,32 @@ class MoleculeTable:
             about.insert(0, f"line {self.table.lines[row]}")
         return f"row {row + 1}" + (f" ({', '.join(about)})" if about else "")
 
+    def summary(self) -> dict[str, Any]:
+        """Return the size of a training table, and its classes or the range of its numbers."""
+        known = self._known
+        facts: dict[str, Any] = {
+            "source": self.source,
+            "target": self.target,
+            "n_graphs": len(self.graphs),
+            "n_left_out": self.n_rows - len(self.graphs),
+            "transform": known.record.transform,
+            "units": known.record.unit,
+        }
+        if self.task != "regression":
+            classes, counts = np.unique(known.values, return_counts=True)
+            sizes = zip(classes.astype(str).tolist(), counts.tolist(), strict=True)
+            return {**facts, "classes": dict(sizes)}
+        values = {
+            "smallest": known.values.min(),
+            "median": np.median(known.values),
+            "largest": known.values.max(),
+            "standard_deviation": known.values.std(),
+        }
+        limits = None
+        if known.limits is not None:
+            limits = target_cells.limits_in_words(known.values, known.limits).rstrip(".")
+        return {**facts, "values": values, "limits": limits}
+
     def pick(self, keep: np.ndarray) -> MoleculeTable:
         """Some of the graphs."""
         arrays = {name: getattr(self, name) for name in ("graphs", "rows", "targets", "groups")}

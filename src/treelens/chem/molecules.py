@@ -20,10 +20,10 @@ from treelens.chem.atoms import (
     names_of_keys,
 )
 from treelens.chem.parsing import quiet, rdkit, smiles_parser, unreadable_rows
+from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.standardize import standardizer
 from treelens.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
-from treelens.graphs.recipe import GraphRecipe
 
 
 def leave_out(
@@ -60,11 +60,11 @@ def smiles_to_collection(
     array([-0.04,  0.04, -0.4 ])
     """
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
-    return smiles_by_recipe(smiles, GraphRecipe.of_molecules("smiles", **settings), on_invalid)
+    return smiles_by_recipe(smiles, MoleculeRecipe.of("smiles", **settings), on_invalid)
 
 
 def smiles_by_recipe(
-    smiles: Sequence[str], recipe: GraphRecipe, on_invalid: str | None = None
+    smiles: Sequence[str], recipe: MoleculeRecipe, on_invalid: str | None = None
 ) -> GraphCollection:
     """Return a collection of SMILES strings, read by a recipe; by default all must be readable."""
     collected = Molecules(recipe)
@@ -84,11 +84,13 @@ def molecules_to_collection(molecules: Sequence[Any], **settings: Any) -> GraphC
     ``settings`` are those of :func:`smiles_to_collection`. Explicit hydrogens of a molecule are
     kept, also with ``hydrogens=False``, unless molecules are standardised.
     """
-    return molecules_by_recipe(molecules, GraphRecipe.of_molecules("rdkit", **settings))
+    return molecules_by_recipe(molecules, MoleculeRecipe.of("rdkit", **settings))
 
 
 def molecules_by_recipe(
-    molecules: Sequence[Any], recipe: GraphRecipe, place: Callable[[int], str] = "graph {}".format
+    molecules: Sequence[Any],
+    recipe: MoleculeRecipe,
+    place: Callable[[int], str] = "graph {}".format,
 ) -> GraphCollection:
     """Return a collection of RDKit molecules, read by a recipe; ``place`` is for messages."""
     collected = Molecules(recipe).extend(molecules)
@@ -126,6 +128,11 @@ def molecule_of(graph: Graph) -> Any:
     return molecule
 
 
+def is_molecule(graph: Graph) -> bool:
+    """Whether the graph was read as a molecule, so that RDKit knows it."""
+    return "smiles" in graph.data or "mol" in graph.data
+
+
 def made_smiles(graphs: GraphCollection) -> dict[str, list[Any]]:
     """SMILES of the standard forms (``standard_smiles``), or of the molecules of an SDF."""
     known = graphs.graph_data
@@ -158,14 +165,14 @@ class Molecules:
     the user may be partly kekulised: there, every atom is visited.
     """
 
-    def __init__(self, recipe: GraphRecipe) -> None:
+    def __init__(self, recipe: MoleculeRecipe) -> None:
         self.chem = rdkit()
         from rdkit.Chem.rdCIPLabeler import AssignCIPLabels
         from rdkit.Chem.rdMolDescriptors import GetConnectivityInvariants
 
         self.recipe = recipe
         own = recipe.atom_function
-        self.parts = frozenset() if own else atom_parts(recipe.atom_label or "element")
+        self.parts = frozenset() if own else atom_parts(recipe.atom_label)
         self.atom_key = own or (fine_key if self.parts <= FINE_PARTS else full_key)
         parsed_here = recipe.reader != "rdkit" or bool(recipe.standardize)
         self.by_invariant = parsed_here and not recipe.hydrogens and self.atom_key is fine_key

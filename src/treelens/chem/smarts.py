@@ -13,11 +13,12 @@ of one depth less. In SMARTS:
 The whole is one such atom (:func:`pattern_smarts`), so the matches in a molecule are the pattern's
 occurrences, each once.
 
-A fragment is better written out (:class:`FragmentWriter`), ``[#8;D1]~[#7;D3](~[#8])~[#6]``: the
-centre first, then every atom within the pattern's depth. Where the atoms around the centre form no
-ring this is exactly the pattern. Patterns do not distinguish how rings close, so each SMARTS is
-matched against the molecules, and where its matches are not the atoms that carry the pattern, a
-stricter form is tried: the same atoms with the nested conditions at the centre.
+A fragment is better written out (:class:`MoleculeFragmentWriter`), as in
+``[#8;D1]~[#7;D3](~[#8])~[#6]``: the centre first, then every atom within the pattern's depth. Where
+the atoms around the centre form no ring this is exactly the pattern. Patterns do not distinguish
+how rings close, so each SMARTS is matched against the molecules, and where its matches are not the
+atoms that carry the pattern, a stricter form is tried: the same atoms with the nested conditions at
+the centre.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.chem.groups import group_name
 from treelens.chem.molecules import molecule_of
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
@@ -39,7 +41,7 @@ from treelens.explain.fragment_search import (
     occurrence_at,
     some_of,
 )
-from treelens.graphs.collection import Graph
+from treelens.graphs.kinds import FragmentWriter
 from treelens.patterns.forest import TREES, PatternForest, labelled_for
 from treelens.patterns.vocabulary import PatternVocabulary
 
@@ -198,16 +200,21 @@ def _bond(bond: Any, one: _Atom, other: _Atom) -> str | None:
 # --- fragments --------------------------------------------------------------------------------
 
 
-class FragmentWriter:
-    """Writes the fragments of some molecules as SMARTS."""
+class MoleculeFragmentWriter(FragmentWriter):
+    """Names the fragments of some molecules, and writes them as SMARTS."""
+
+    column = "smarts"
 
     def __init__(self, explained: ExplainedGraphs) -> None:
-        self.explained, recipe = explained, explained.graphs.recipe
-        self.atom_label = (recipe and recipe.atom_label) or "element"
+        super().__init__(explained)
+        self.atom_label = getattr(explained.graphs.recipe, "atom_label", "element")
         self.molecule = cache(lambda graph: molecule_of(explained.graphs[graph]))
         self._labelled = cache(lambda tree: labelled_for(explained.graphs, tree))
 
-    def smarts(self, fragment: Fragment) -> str | None:
+    def name(self, fragment: Fragment) -> str:
+        return group_name(self.explained, fragment, self.molecule)
+
+    def text(self, fragment: Fragment) -> str | None:
         """The most readable form that matches the fragment's atoms and no others, or None."""
         having = np.unique(self.explained.graph_of_node[fragment.roots])
         others = np.setdiff1d(np.arange(len(self.explained.graphs)), having, assume_unique=True)
@@ -296,8 +303,3 @@ class FragmentWriter:
                 rootedAtAtom=place.root,
             )
         )
-
-
-def is_molecule(graph: Graph) -> bool:
-    """Whether the graph was read as a molecule, so that RDKit knows it."""
-    return "smiles" in graph.data or "mol" in graph.data

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from treelens.chem.atoms import AtomAttributes, AtomLabel
-from treelens.chem.descriptors import PREFIX
 from treelens.chem.identity import same_molecules
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import Molecules, leave_out, smiles_by_recipe
 from treelens.chem.parsing import MAX_ATOMS, in_fragments
+from treelens.chem.recipe import MoleculeRecipe, recipe_for_molecules
 from treelens.chem.repeats import members
 from treelens.chem.sdf import read_sdf, smiles_column
 from treelens.chem.standardize import changes_in_words
@@ -30,6 +30,7 @@ from treelens.errors import (
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import id_columns
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
@@ -116,7 +117,7 @@ def read_smiles(
     check_choice("on_missing", on_missing, ("raise", "skip"))
     check_names(smiles=smiles, target=target, names=names)
     path = Path(path).expanduser()
-    recipe = GraphRecipe.of_molecules(
+    recipe = MoleculeRecipe.of(
         "sdf" if is_sdf(path) else "smiles",
         atom_label,
         hydrogens,
@@ -287,7 +288,7 @@ def read_table(
     )
 
 
-def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | None]:
+def _table_in(path: Path, recipe: MoleculeRecipe) -> tuple[Table, Sequence[Any] | None]:
     if not is_sdf(path):
         return read_text_table(path), None
     molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
@@ -297,7 +298,7 @@ def _table_in(path: Path, recipe: GraphRecipe) -> tuple[Table, Sequence[Any] | N
 def rows_of_table(
     table: Table,
     molecules: Sequence[Any] | None,
-    recipe: GraphRecipe,
+    recipe: MoleculeRecipe,
     smiles: str | None = None,
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] = (),
@@ -320,7 +321,7 @@ def rows_of_table(
         data: dict[str, Any] = {"mol": molecules} if texts is None else {"smiles": texts}
         graphs = collected.build(data, next(iter(ids.values()), None), table.first_row)
     rows = np.array(graphs.graph_data["row"], dtype=np.int64) - table.first_row
-    own = [n for n in covariates if n not in DESCRIPTORS and not n.startswith(PREFIX)]
+    own = [n for n in covariates if n not in DESCRIPTORS and not n.startswith(DESCRIPTOR_PREFIX)]
     if columns := {name: table.column(name, "covariates") for name in own}:
         graphs = graphs.with_data({c: [v[row] for row in rows] for c, v in columns.items()})
     invalid = np.array(collected.invalid, dtype=np.int64)
@@ -366,7 +367,7 @@ def recipe_for(
     bond_label: str | None,
     standardize: bool | str | Sequence[str] | None,
     atom_attributes: AtomAttributes | None = None,
-) -> GraphRecipe:
+) -> MoleculeRecipe:
     """Return how to read molecules: as the parameters say, or as a model needs them (``known``)."""
     parameters: dict[str, Any] = {
         "atom_label": atom_label,
@@ -376,8 +377,8 @@ def recipe_for(
         "atom_attributes": atom_attributes,
     }
     chosen = {name: value for name, value in parameters.items() if value is not None}
-    wanted = GraphRecipe.of_molecules(reader, **chosen)
-    if known is None or not known.is_molecular:
+    wanted = MoleculeRecipe.of(reader, **chosen)
+    if not isinstance(known, MoleculeRecipe):
         return wanted
     for name, value in chosen.items():
         if getattr(wanted, name) != getattr(known, name):
@@ -385,7 +386,7 @@ def recipe_for(
                 f"{name}={value!r}: the model was fitted to graphs made from {known}. Leave "
                 f"{name} out: molecules are read as the model needs them."
             )
-    return known.for_new_molecules(reader)
+    return recipe_for_molecules(known, reader)
 
 
 def covariate_names(
@@ -412,7 +413,7 @@ def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
         words = ", ".join(f"{n} {what}" for what, n in changes_in_words(changes).items()) or "none"
         n_changed = sum(map(bool, changes))
         notes.append(f"standardising changed {n_changed} of {len(graphs)} molecules: {words}.")
-    if recipe is None or "fragment" in recipe.standardize:
+    if not isinstance(recipe, MoleculeRecipe) or "fragment" in recipe.standardize:
         return notes
     whole = map(in_fragments, data.get("smiles", data.get("mol", ())))
     rows = list(compress(data.get("row", ()), whole))

@@ -83,7 +83,7 @@ def evaluate_cli(
     of a molecule are never on both sides. Models with learned weights are tested against uniform
     weights, models with covariates against the same without them, the others against the first.
     """
-    from treelens.evaluation.splits import check_split, table_splits
+    from treelens.chem.table_splits import check_split, table_splits
 
     check_split(split)
     names = options.split_columns(models, "--models")
@@ -121,7 +121,7 @@ def evaluate_cli(
 
 def _model(name: str, task: str, training: options.Training) -> Any:
     """Return an estimator, not yet fitted."""
-    from treelens.estimators.baselines import BASELINES, LearnedKernelSVC
+    from treelens.chem.baselines import BASELINES, LearnedKernelSVC
     from treelens.pairwise.solvers import QuasiNewton
 
     regression, seed = task == "regression", training.seed

@@ -349,7 +349,7 @@ def advise_cli(
     difference of the pairs and their number, whether the new molecule is in the domain of
     applicability, and the changes of weight and logP.
     """
-    from treelens.chem.advise import advise, write_advice
+    from treelens.decisions.advise import advise, write_advice
     from treelens.models.predictions import smiles_of
 
     reads = [lead] if training is None else [lead, training]

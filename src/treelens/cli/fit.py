@@ -156,7 +156,7 @@ def fit_model(
     result = {
         "method": method,
         "task": data.task,
-        "data": fit_summary.data_summary(data),
+        "data": data.summary(),
         **fit_summary.fit_summary(model),
         **fit_summary.pattern_summary(model, top),
         **fit_summary.first_fragments(model, data.graphs, fragments),

@@ -18,8 +18,8 @@ from treelens.cli.console import Output
 
 if TYPE_CHECKING:
     from treelens.chem.molecule_table import MoleculeTable
+    from treelens.chem.predicted_rows import NamedModel
     from treelens.estimators.base import AnyModel
-    from treelens.estimators.named_models import NamedModel
     from treelens.graphs.tables import Table
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
@@ -501,6 +501,6 @@ def load_model(
 
 def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
     """Return the models of files, or raise where they cannot stand side by side."""
-    from treelens.estimators.named_models import name_models
+    from treelens.chem.predicted_rows import name_models
 
     return name_models(paths, [load_model(path, jobs) for path in paths])

@@ -24,7 +24,7 @@ from treelens.storage.partial import PartialOutput
 if TYPE_CHECKING:
     import pandas as pd
 
-    from treelens.estimators.named_models import NamedModel, PredictedRows
+    from treelens.chem.predicted_rows import NamedModel, PredictedRows
     from treelens.graphs.tables import Table
 
 CHUNK_ROWS = 5000
@@ -141,7 +141,7 @@ def _predict_graphs(
     """Predict graphs that come with classes, all at once; return all rows and truths."""
     from sklearn.base import is_regressor
 
-    from treelens.estimators.named_models import predict_rows
+    from treelens.chem.predicted_rows import predict_rows
 
     table = options.read_data(
         job.data, smiles=job.smiles, names=job.ids, target=target, model=models[0].model
@@ -162,7 +162,7 @@ def _predict_table(
     """Predict a table in chunks; return all rows, truths, and whether the rows are written."""
     import pandas as pd
 
-    from treelens.estimators.named_models import SeenTable, read_predictions, read_truth
+    from treelens.chem.predicted_rows import SeenTable, read_predictions, read_truth
     from treelens.storage.files import csv_text
 
     targets = _targets_for(models, target)
@@ -252,7 +252,7 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
 def _predict_chunk(
     job: _Job, table: Table, molecules: Any, models: list[NamedModel] | None = None
 ) -> PredictedRows:
-    from treelens.estimators.named_models import predict_molecules
+    from treelens.chem.predicted_rows import predict_molecules
 
     models = models or _loaded(job)
     return predict_molecules(models, table, molecules, job.smiles, job.ids, job.max_atoms)
@@ -287,7 +287,8 @@ def _summary(
     output: Output, models: Sequence[NamedModel], whole: pd.DataFrame, truths: Sequence[Any]
 ) -> dict[str, Any]:
     """Return counts and scores where the truth is known; note what looks wrong."""
-    from treelens.estimators.named_models import file_columns, summarize_rows
+    from treelens.chem.predicted_rows import summarize_rows
+    from treelens.estimators.prediction_table import file_columns
     from treelens.graphs.recipe import noun_of
     from treelens.report.predicted import about_depth
 

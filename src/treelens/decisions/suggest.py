@@ -35,7 +35,7 @@ from treelens.errors import (
     check_whole,
 )
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
-from treelens.estimators.named_models import prediction_table
+from treelens.estimators.prediction_table import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import known_graphs, smiles_of

@@ -16,7 +16,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
-from treelens.chem.descriptors import PREFIX
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
@@ -27,6 +26,7 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
 from treelens.pairwise.learn import PairwiseWeights
@@ -134,7 +134,7 @@ class FittedEstimator(GraphEstimator):
         if holds_blocks(X):
             check_beside_blocks(covariates=covariates)
         graphs, given = with_covariates(self._new_graphs(X), covariates)
-        own = [name for name in self.covariates_ if not name.startswith(PREFIX)]
+        own = [name for name in self.covariates_ if not name.startswith(DESCRIPTOR_PREFIX)]
         needless = not own and not (self.covariates_ and given == [DESCRIPTORS])
         if needless or not set(own) <= set(given):
             raise ValueError(
@@ -377,13 +377,13 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
     """Write an estimator with its fitted model to a file."""
     from treelens import __version__
     from treelens.storage.files import Contents, write_archive
-    from treelens.storage.state import MODEL_CLASSES, UnstorableError, to_state
+    from treelens.storage.state import UnstorableError, model_classes, to_state
 
     kept, not_kept = {}, {}
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
         try:
-            to_state(given, MODEL_CLASSES)
+            to_state(given, model_classes())
             kept[name] = given
         except UnstorableError:  # a splitter, a random generator: for fitting again only
             not_kept[name] = repr(value)[:200]
@@ -394,7 +394,7 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
         "model": model,
     }
     try:
-        contents = Contents(*to_state(record, MODEL_CLASSES))
+        contents = Contents(*to_state(record, model_classes()))
     except UnstorableError as error:
         raise UnstorableError(f"The model cannot be saved: {error}") from None
     write_archive(path, contents, __version__)
@@ -436,7 +436,7 @@ def estimator_of(contents: Contents, place: str) -> AnyModel:
     from treelens.gp.model import FittedGP
     from treelens.gp.panel_model import FittedPanel
     from treelens.storage.files import ModelFileError
-    from treelens.storage.state import MODEL_CLASSES, StateError, from_state
+    from treelens.storage.state import StateError, from_state, model_classes
     from treelens.svm.model import FittedSVM
 
     models: dict[Any, Any] = {
@@ -447,7 +447,7 @@ def estimator_of(contents: Contents, place: str) -> AnyModel:
     }
     kinds = {kind.__name__: kind for kind in models}
     try:
-        record = from_state(*contents, MODEL_CLASSES)
+        record = from_state(*contents, model_classes())
         name, model = record.get("estimator"), record.get("model")
         kind = kinds.get(str(name))
         has_classes = getattr(model, "classes", None) is not None

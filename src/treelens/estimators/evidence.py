@@ -11,11 +11,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, RegressorMixin, StrOptions
-from treelens.chem.ecfp import molecules_behind
 from treelens.errors import GraphDataError, check_choice, check_whole
 from treelens.estimators.base import FittedClassifier, view
 from treelens.estimators.gaussian_process import GaussianProcessEstimator, TrainingTargets
-from treelens.evaluation.splits import murcko_scaffolds
 from treelens.gp.censoring import starting_weights
 from treelens.gp.choice import tenths_by_rank
 from treelens.gp.posterior import (
@@ -30,6 +28,7 @@ from treelens.gp.posterior import (
     left_out_numbers,
 )
 from treelens.graphs.convert import holds_blocks
+from treelens.graphs.kinds import kind_of_facts
 from treelens.models.predictions import (
     Threshold,
     class_weights,
@@ -281,13 +280,13 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         model, kept = self._fitted_model, self._left_out_scaffolds
         if kept is None or kept[0] is not model:
             graphs = self._train_graphs
-            if graphs is None or not {"smiles", "mol"} & set(graphs.graph_data):
+            families = None if graphs is None else kind_of_facts(graphs.graph_data).families(graphs)
+            if families is None:
                 raise ValueError(
                     "Intervals by scaffold need the training molecules, and this model was fitted "
                     "to other graphs or its file does not keep them: use intervals='posterior'."
                 )
-            groups = np.array(murcko_scaffolds(molecules_behind(graphs)))
-            kept = model, left_out_groups(model, groups, self._n_jobs())
+            kept = model, left_out_groups(model, np.array(families), self._n_jobs())
             self._left_out_scaffolds = kept
         return kept[1]
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
-from treelens.chem.molecule_table import MoleculeTable
 from treelens.evaluation.metrics import (
     CLASS_SCORES,
     NUMBER_SCORES,
@@ -22,7 +21,6 @@ from treelens.evaluation.validation import codes_among
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import noun_of
-from treelens.graphs.target_columns import limits_in_words
 from treelens.targets import positive_code
 
 _N_PATTERNS = 5  # that a notebook shows
@@ -139,34 +137,6 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
 # --- what was learned from, and what a model has --------------------------------------------------
 
 
-def data_summary(data: MoleculeTable) -> dict[str, Any]:
-    """Return the size of a training table, and its classes or the range of its numbers."""
-    known = data.targets
-    assert known is not None
-    facts: dict[str, Any] = {
-        "source": data.source,
-        "target": data.target,
-        "n_graphs": len(data.graphs),
-        "n_left_out": data.n_rows - len(data.graphs),
-        "transform": known.record.transform,
-        "units": known.record.unit,
-    }
-    if data.task != "regression":
-        classes, counts = np.unique(known.values, return_counts=True)
-        sizes = zip(classes.astype(str).tolist(), counts.tolist(), strict=True)
-        return {**facts, "classes": dict(sizes)}
-    values = {
-        "smallest": known.values.min(),
-        "median": np.median(known.values),
-        "largest": known.values.max(),
-        "standard_deviation": known.values.std(),
-    }
-    limits = None
-    if known.limits is not None:
-        limits = limits_in_words(known.values, known.limits).rstrip(".")
-    return {**facts, "values": values, "limits": limits}
-
-
 def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
     """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
     classes, targets = model.model_.classes, model.model_.training.targets
@@ -240,7 +210,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         kept = "SMILES" + ("" if training.names is None else ", names") + " and values kept"
     else:
         kept = "pattern counts and values kept"
-        if recipe is not None and recipe.is_molecular:
+        if noun_of(recipe) == "molecules":
             kept = f"SMILES and names left out; {kept}"
     return {
         "kind": type(model).__name__,

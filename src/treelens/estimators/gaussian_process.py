@@ -13,10 +13,9 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
-from treelens.chem.descriptors import PREFIX
 from treelens.errors import check_whole
 from treelens.estimators.base import FittedEstimator, view
-from treelens.estimators.named_models import DOMAIN_COLUMNS, measured_values, prediction_table
+from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import FEWEST, LearningSample, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
@@ -39,6 +38,7 @@ from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
@@ -322,7 +322,7 @@ class GaussianProcessEstimator(FittedEstimator):
         self, graphs: GraphCollection, given: NumbersView | None, sample: LearningSample
     ) -> Described | None:
         """Return covariates and descriptors together; None where there are no descriptors."""
-        molecules = {"smiles", "mol"} & set(graphs.graph_data)
+        molecules = kind_of_facts(graphs.graph_data) is not PLAIN
         if self.descriptors is True and not molecules:
             raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         too_few = self.descriptors == "auto" and len(graphs) < FEWEST
@@ -345,7 +345,7 @@ class GaussianProcessEstimator(FittedEstimator):
     @property
     def uses_descriptors_(self) -> bool:
         """Whether descriptors of molecules stand beside the patterns."""
-        return any(name.startswith(PREFIX) for name in self.covariates_)
+        return any(name.startswith(DESCRIPTOR_PREFIX) for name in self.covariates_)
 
     @property
     def views_(self) -> list[str]:

@@ -19,6 +19,7 @@ from treelens.gp.data import NumbersView, TrainingView
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, check_panel, fit_panel
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.kinds import PLAIN, kind_of_facts
 from treelens.parallel import progress_ticks
 from treelens.targets import Targets
 from treelens.views import Paths, ViewSettings, WLPatterns, check_views
@@ -175,7 +176,7 @@ class GraphPanel(GraphEstimator):
             usual = usual[:1]
         chosen = usual if isinstance(self.views, str) else check_views(self.views)
         views: list[TrainingView] = [view.fit(graphs, settings) for view in chosen]
-        molecules = {"smiles", "mol"} & set(graphs.graph_data)
+        molecules = kind_of_facts(graphs.graph_data) is not PLAIN
         if self.descriptors is True and not molecules:
             raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         if molecules and self.descriptors is not False:

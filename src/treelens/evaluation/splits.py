@@ -7,7 +7,7 @@ molecule are never on both sides of a split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from treelens.chem.ecfp import fingerprint_counts, molecules_behind, tanimoto_matrix
-from treelens.chem.molecule_table import MoleculeTable
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
+from treelens.graphs.kinds import kind_of_facts
+from treelens.kernels.gram import tanimoto_matrix
 
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time
@@ -108,8 +108,14 @@ class ScaffoldKFold(_Folds):
     """
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
-        molecules = molecules_behind(as_graph_collection(X))
-        return self._assign(np.array(murcko_scaffolds(molecules)), "scaffolds")
+        graphs = as_graph_collection(X)
+        scaffolds = kind_of_facts(graphs.graph_data).families(graphs)
+        if scaffolds is None:
+            raise GraphDataError(
+                "These graphs were not read from molecules, so they have no scaffolds: read them "
+                "with read_smiles, or use random folds."
+            )
+        return self._assign(np.array(scaffolds), "scaffolds")
 
 
 class ClusterKFold(_Folds):
@@ -140,9 +146,8 @@ class ClusterKFold(_Folds):
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
         graphs = as_graph_collection(X)
-        if {"smiles", "mol"} & set(graphs.graph_data):
-            counts = (fingerprint_counts(molecules_behind(graphs)) > 0).astype(float)
-        else:
+        counts = kind_of_facts(graphs.graph_data).fingerprints(graphs)
+        if counts is None:
             from treelens.patterns.forest import PatternForest, usual_trees
 
             forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
@@ -200,11 +205,7 @@ def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
 
 def copy_keys(graphs: GraphCollection) -> np.ndarray:
     """A key per graph that copies of a molecule share; of other graphs all are different."""
-    if not {"smiles", "mol"} & set(graphs.graph_data):
-        return np.arange(len(graphs))
-    from rdkit import Chem
-
-    return np.array([Chem.MolToSmiles(molecule) for molecule in molecules_behind(graphs)])
+    return kind_of_facts(graphs.graph_data).copy_keys(graphs)
 
 
 def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:
@@ -226,13 +227,6 @@ def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> 
     return fold_of[members]
 
 
-def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
-    """SMILES of the ring systems and what links them; empty for a molecule without rings."""
-    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
-
-    return [MurckoScaffoldSmiles(mol=molecule) for molecule in molecules]
-
-
 def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
     """Butina's clusters (1999): the row with most neighbours takes them, then the next row.
 
@@ -252,102 +246,3 @@ def butina_clusters(counts: Any, similarity: float) -> np.ndarray:
             clusters[members[clusters[members] < 0]] = n_found
             n_found += 1
     return clusters
-
-
-# --- splits of a table -------------------------------------------------------------------------
-
-_FOLDS = {"random": DistinctKFold, "scaffold": ScaffoldKFold, "cluster": ClusterKFold}
-_TRAIN, _TEST = ("train", "training"), ("test", "testing")
-
-
-def check_split(split: str) -> None:
-    """Raise unless this is a way to split: ``"scaffold"``, ``"time=COLUMN"``, ..."""
-    kind, _, column = split.partition("=")
-    if split not in _FOLDS and not (kind in ("time", "column") and column):
-        raise ValueError(
-            f"split={split}: expected random, scaffold, cluster, time=COLUMN or column=COLUMN."
-        )
-
-
-def table_splits(
-    table: MoleculeTable, split: str, n_folds: int, n_repeats: int, seed: int, notes: list[str]
-) -> list[Split]:
-    """Return training and test positions of every fold; copies never stand on both sides."""
-    check_split(split)
-    assert table.targets is not None
-    y = table.targets.values
-    if len(y) < 2 * n_folds:
-        raise GraphDataError(
-            f"There are {len(y)} graphs: with {n_folds} folds some would have less than two. "
-            f"Use {max(2, len(y) // 2)} folds, or more graphs."
-        )
-    if table.task != "regression" and split == "random":
-        classes, counts = np.unique(y, return_counts=True)
-        if (rarest := int(counts.min())) < n_folds:
-            raise GraphDataError(
-                f"The class {classes[counts.argmin()].item()!r} has {rarest} members: with "
-                f"{n_folds} folds some would have none. Use {max(2, rarest)} folds, or more of it."
-            )
-    kind, _, column = split.partition("=")
-    if kind in ("time", "column"):
-        made = _by_column(table, kind, column, n_folds, seed)
-        if n_repeats > 1:
-            notes.append(f"{n_repeats} repeats are not used: there is one split by {column!r}.")
-    else:
-        made = []
-        for k in range(n_repeats):
-            folds = _FOLDS[split](n_folds, random_state=seed + k)
-            made += list(folds.split(table.graphs, None if table.task == "regression" else y))
-    codes = np.unique(copy_keys(table.graphs), return_inverse=True)[1]
-    kept = [(train, test[~np.isin(codes[test], codes[train])]) for train, test in made]
-    if n := sum(len(test) for _, test in made) - sum(len(test) for _, test in kept):
-        notes.append(f"{n} test molecules have a copy in their training part; they were left out.")
-    for number, (train, test) in enumerate(kept, start=1):
-        n_classes = 2 if table.task == "regression" else len(np.unique(y[train]))
-        if not len(test) or len(train) < 2 or n_classes < 2:
-            raise GraphDataError(
-                f"split {split}: split {number} has {len(train)} training graphs, {len(test)} test "
-                "graphs, or one class only to learn from. Use fewer folds, or another split."
-            )
-    return kept
-
-
-def _by_column(
-    table: MoleculeTable, kind: str, column: str, n_folds: int, seed: int
-) -> list[Split]:
-    """Merged rows are as late as their latest, and train where one of them is."""
-    merged = [np.array([row]) for row in table.rows] if table.merged is None else table.merged
-    rows = np.concatenate(merged)
-    texts = np.array([text.strip() for text in table.column(column, rows)])
-    if len(empty := rows[texts == ""] + 1):
-        raise GraphDataError(
-            f"{table.source}: {column!r} is empty in {len(empty)} rows, the first row {empty[0]}: "
-            "fill it in, or remove these rows."
-        )
-    ends = np.cumsum([len(rows) for rows in merged])[:-1]
-    if kind == "time":
-        return time_splits(np.array([max(t) for t in np.split(_as_times(texts), ends)]), n_folds)
-    parts = np.split(np.char.lower(texts), ends)
-    is_train = np.array([np.isin(part, _TRAIN).any() for part in parts])
-    is_test = ~is_train & [part[0] in _TEST for part in parts]
-    if is_train.any() and is_test.any():
-        return [(np.flatnonzero(is_train), np.flatnonzero(is_test))]
-    groups = np.array([some[0] for some in np.split(texts, ends)])
-    if (n_groups := len(np.unique(groups))) < 2:
-        raise GraphDataError(
-            f"split column={column}: the column holds one value only ({str(texts[0])!r}). "
-            "Expected train and test, or the name of a group in every row."
-        )
-    folds = GroupedKFold(min(n_folds, n_groups), random_state=seed)
-    return list(folds.split(groups, None, groups))
-
-
-def _as_times(texts: np.ndarray) -> np.ndarray:
-    """Numbers where all are, else dates where pandas knows all of them, else texts in order."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
-    if numbers.notna().all():
-        return numbers.to_numpy(dtype=float)
-    dates = pd.to_datetime(pd.Series(texts), errors="coerce", format="mixed")
-    return texts if dates.isna().any() else dates.to_numpy().astype(np.int64)

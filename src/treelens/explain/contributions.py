@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.chem.descriptors import PREFIX
 from treelens.errors import check_whole
 from treelens.explain.effects import (
     GraphEffects,
@@ -41,6 +40,7 @@ from treelens.explain.effects import (
 )
 from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
 from treelens.patterns.forest import PatternForest
@@ -304,7 +304,8 @@ def explain(
     beside = found.from_covariates
     covariates = 0.0 if beside is None else sign * float(beside[index, row])
     kinds = {
-        "descriptors" if name.startswith(PREFIX) else "covariates" for name in model.covariate_names
+        "descriptors" if name.startswith(DESCRIPTOR_PREFIX) else "covariates"
+        for name in model.covariate_names
     }
     effects = effects_of_graphs(expansion, one, row, seen=seen)
     by_node, by_edge, unseen = _over_graph(effects, one)

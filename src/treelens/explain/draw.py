@@ -1,6 +1,6 @@
 """Drawings: graphs and molecules coloured by contribution, patterns as trees.
 
-Molecules are drawn by RDKit, other graphs as circles, lines and letters.
+Molecules are drawn as chemists do, other graphs as circles, lines and letters.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from treelens.chem.molecules import molecule_of
-from treelens.chem.smarts import is_molecule
 from treelens.errors import GraphDataError, check_choice
 from treelens.explain.fragment_search import Occurrence
 from treelens.explain.scene import (
@@ -34,6 +32,7 @@ from treelens.explain.scene import (
     to_hex,
 )
 from treelens.graphs.collection import Graph
+from treelens.graphs.kinds import Painted, kind_of_facts
 from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 
@@ -46,7 +45,6 @@ _LARGEST_RADIUS = 12.0
 _LARGEST_SCALE = 46.0  # pixels per edge
 _MARGIN = 18.0
 _LONGEST_LABEL = 6
-_ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
 _PATTERN_COLOR = (0.55, 0.85, 0.72)
 _ROOT_COLOR = (0.0, 0.62, 0.45)
 # Lines beside the middle one, in units of their distance, and whether they are dashed.
@@ -141,14 +139,15 @@ def draw_graph(
     limit = style.limit
     if limit is None:
         limit = max((float(np.abs(x).max(initial=0.0)) for x in given), default=0.0)
-    parts = graph, node_contributions, edge_contributions, highlight, limit, style
-    has_legend, marks, drawing = style.legend and bool(given), list[Mark](), None
-    if is_molecule(graph):
-        drawing = _molecule_drawing(*parts, format)
-        if format == "png" and not (has_legend or style.note):  # matplotlib need not be there
-            return drawing
-    else:
-        marks = _graph_marks(*parts)
+    parts = graph, node_contributions, edge_contributions, highlight, limit
+    has_legend, marks = style.legend and bool(given), list[Mark]()
+    scale = PNG_SCALE if format == "png" else 1
+    size = scale * style.width, scale * style.height
+    drawing = kind_of_facts(graph.data).draw(graph, _painted(*parts), size, format)
+    if drawing is None:
+        marks = _graph_marks(*parts, style)
+    elif format == "png" and not (has_legend or style.note):  # matplotlib need not be there
+        return drawing
     if has_legend:
         marks += style.legend_at(style.height, limit)
     height = style.height + (LEGEND_HEIGHT if has_legend else 0)
@@ -287,50 +286,28 @@ def _highlight_marks(points: np.ndarray, highlight: Occurrence, radius: float) -
     return marks
 
 
-def _molecule_drawing(
+def _painted(
     graph: Graph,
     node_contributions: np.ndarray | None,
     edge_contributions: np.ndarray | None,
     highlight: Occurrence | None,
     limit: float,
-    style: Style,
-    format: str,
-) -> Any:
-    """An SVG text or PNG bytes of a molecule, as RDKit draws it."""
-    from rdkit.Chem.Draw import rdMolDraw2D
-
-    molecule: Any = molecule_of(graph)
-    atoms: dict[int, Color] = {}
-    bonds: dict[tuple[int, int], Color] = {}
+) -> Painted:
+    """The colours of nodes and edges, for kinds of graphs that are drawn in a way of their own."""
+    nodes: dict[int, Color] = {}
+    edges: dict[tuple[int, int], Color] = {}
     if highlight is not None:
-        bonds = dict.fromkeys(highlight.edges, _PATTERN_COLOR)
+        edges = dict.fromkeys(highlight.edges, _PATTERN_COLOR)
     if node_contributions is not None:
-        atoms = {k: diverging_rgb(x, limit) for k, x in enumerate(node_contributions.tolist())}
+        nodes = {k: diverging_rgb(x, limit) for k, x in enumerate(node_contributions.tolist())}
     elif highlight is not None:
-        atoms = dict.fromkeys(highlight.nodes, _PATTERN_COLOR)
+        nodes = dict.fromkeys(highlight.nodes, _PATTERN_COLOR)
         if highlight.root >= 0:
-            atoms[highlight.root] = _ROOT_COLOR
+            nodes[highlight.root] = _ROOT_COLOR
     if edge_contributions is not None:
         by_edge = zip(graph.edges, edge_contributions.tolist(), strict=True)
-        bonds = {edge: diverging_rgb(x, limit) for edge, x in by_edge} | bonds
-    by_bond = {molecule.GetBondBetweenAtoms(*edge).GetIdx(): c for edge, c in bonds.items()}
-    drawer: Any = rdMolDraw2D.MolDraw2DSVG(style.width, style.height)
-    if format == "png":
-        drawer = rdMolDraw2D.MolDraw2DCairo(PNG_SCALE * style.width, PNG_SCALE * style.height)
-    options: Any = drawer.drawOptions()  # RDKit's stub has each option as an options object
-    options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
-    options.padding = 0.08
-    rdMolDraw2D.PrepareAndDrawMolecule(
-        drawer,
-        molecule,
-        highlightAtoms=list(atoms),
-        highlightBonds=list(by_bond),
-        highlightAtomColors=atoms,
-        highlightBondColors=by_bond,
-        highlightAtomRadii=dict.fromkeys(atoms, _ATOM_RADIUS),
-    )
-    drawer.FinishDrawing()
-    return drawer.GetDrawingText()
+        edges = {edge: diverging_rgb(x, limit) for edge, x in by_edge} | edges
+    return Painted(nodes, edges)
 
 
 # --- trees of patterns ------------------------------------------------------------------------

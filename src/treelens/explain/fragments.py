@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.chem.groups import group_name
-from treelens.chem.molecules import molecule_of
-from treelens.chem.smarts import FragmentWriter, is_molecule
 from treelens.explain.effects import (
     effects_of_graphs,
     inverse_covariance,
@@ -30,6 +27,7 @@ from treelens.explain.fragment_search import (
     some_of,
 )
 from treelens.graphs.collection import Graph, GraphCollection
+from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import PatternForest, SeenGraphs
@@ -222,12 +220,10 @@ def _table(
 ) -> FragmentTable:
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
-    columns: dict[str, Any] = {"name": [""] * len(fragments)}
-    if len(graphs) and is_molecule(graphs[0]):
-        writer = FragmentWriter(explained)
-        columns["name"] = [group_name(explained, f, writer.molecule) for f in fragments]
-        if smarts:
-            columns["smarts"] = [writer.smarts(f) for f in fragments]
+    writer = kind_of_facts(graphs.graph_data).fragment_writer(explained)
+    columns: dict[str, Any] = {"name": [writer.name(f) for f in fragments]}
+    if smarts and writer.column is not None:
+        columns[writer.column] = [writer.text(f) for f in fragments]
     columns |= {
         "pattern": [_text_of(explained.forest, f) for f in fragments],
         "depth": [f.depth for f in fragments],
@@ -329,20 +325,21 @@ def confounders(
         counts, in_all = np.bincount(targets[holders], minlength=len(classes)), np.bincount(targets)
         if counts.max() >= _ONE_CLASS * n and in_all.max() < _ONE_CLASS * len(targets):
             found.append(f"{counts.max()} of {n} are of class {classes[counts.argmax()]}")
-    if not len(graphs) or not is_molecule(graphs[0]):
-        return found
-    from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
-
     known = {} if scaffolds is None else scaffolds
+    kind = kind_of_facts(graphs.graph_data)
 
-    def of_some(positions: np.ndarray) -> list[str]:
-        sample = some_of(positions, _MOST_SCAFFOLDS).tolist()
-        for position in sample:
-            if position not in known:
-                known[position] = MurckoScaffoldSmiles(mol=molecule_of(graphs[position]))
-        return [known[k] for k in sample]
+    def of_some(positions: np.ndarray) -> list[str] | None:
+        sample = some_of(positions, _MOST_SCAFFOLDS)
+        new = np.array([k for k in sample.tolist() if k not in known], dtype=np.int64)
+        families = kind.families(graphs[new])
+        if families is None:
+            return None
+        known.update(zip(new.tolist(), families, strict=True))
+        return [known[k] for k in sample.tolist()]
 
     sample = of_some(holders)
+    if not sample:
+        return found
     names, counts = np.unique(sample, return_counts=True)
     n_same, scaffold = int(counts.max()), str(names[counts.argmax()])
     if n_same < _LEAST_SHARE * len(sample) or not scaffold:  # chains have no scaffold to share
@@ -356,8 +353,4 @@ def confounders(
 
 def fragment_smiles(graph: Graph, place: Occurrence) -> str | None:
     """Return the SMILES of the atoms of a fragment where it occurs; None for other graphs."""
-    if not is_molecule(graph):
-        return None
-    from rdkit import Chem
-
-    return str(Chem.MolFragmentToSmiles(molecule_of(graph), list(place.nodes)))
+    return kind_of_facts(graph.data).text_of_part(graph, place.nodes)

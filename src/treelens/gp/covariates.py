@@ -10,15 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.chem.descriptors import (
-    COMPACT_DESCRIPTORS,
-    PREFIX,
-    descriptor_names,
-    rdkit_descriptors,
-)
-from treelens.chem.ecfp import molecules_behind
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
 
 DESCRIPTORS = "rdkit"
 Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0
@@ -110,8 +104,9 @@ class CovariateTable:
     def fit(cls, graphs: GraphCollection, names: Sequence[str]) -> CovariateTable:
         """Learn means, spreads and classes from training graphs."""
         wanted: list[str] = []
+        kind = kind_of_facts(graphs.graph_data)
         for name in names:
-            more = [PREFIX + d for d in descriptor_names()] if name == DESCRIPTORS else [name]
+            more = kind.number_names("all") if name == DESCRIPTORS else [name]
             wanted += [column for column in more if column not in wanted]
         values = columns_of(graphs, wanted)
         rows = graphs.graph_data.get("row")
@@ -142,7 +137,7 @@ class CovariateTable:
 
 def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection]:
     """Return descriptors of molecules, and graphs that carry them."""
-    names = [PREFIX + name for name in COMPACT_DESCRIPTORS]
+    names = kind_of_facts(graphs.graph_data).number_names("compact")
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
     return CovariateTable.fit(graphs, names), graphs
 
@@ -174,7 +169,7 @@ def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollectio
 def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Values by column: from ``graph_data``, or descriptors computed from the molecules."""
     missing = [name for name in names if name not in graphs.graph_data]
-    unknown = [name for name in missing if not name.startswith(PREFIX)]
+    unknown = [name for name in missing if not name.startswith(DESCRIPTOR_PREFIX)]
     if unknown:
         raise GraphDataError(
             f"The covariate {unknown[0]!r} is missing: give the table as covariates=..., or "
@@ -182,18 +177,13 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
         )
     found = {name: graphs.graph_data[name] for name in names if name not in missing}
     if missing:
-        if not {"smiles", "mol"} & set(graphs.graph_data):
+        kind = kind_of_facts(graphs.graph_data)
+        if kind is PLAIN:
             raise GraphDataError(
                 "Descriptors are computed from molecules, and these graphs were not read from any: "
                 "read them with read_smiles, or leave 'rdkit' out of the covariates."
             )
-        wanted = [name.removeprefix(PREFIX) for name in missing]
-        strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
-        if strange:
-            raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
-        molecules = molecules_behind(graphs, stereo=not set(wanted) <= set(COMPACT_DESCRIPTORS))
-        table = rdkit_descriptors(molecules, wanted, graphs)
-        found |= {name: table[:, k] for k, name in enumerate(missing)}
+        found |= kind.numbers(graphs, missing)
     return found
 
 

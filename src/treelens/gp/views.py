@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import LARGEST, check_array, check_positive
-from treelens.chem.descriptors import PREFIX
 from treelens.gp.covariates import CovariateTable
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.patterns.forest import RefinedGraphs
 from treelens.patterns.histograms import (
     Features,
@@ -148,7 +148,7 @@ class NumbersTable(FittedView):
     @property
     def name(self) -> str:
         """Descriptors, covariates, or both."""
-        described = {name.startswith(PREFIX) for name in self.table.names}
+        described = {name.startswith(DESCRIPTOR_PREFIX) for name in self.table.names}
         kinds = {True: "descriptors", False: "covariates"}
         return " and ".join(sorted(kinds[each] for each in described))
 

@@ -14,7 +14,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.foreign import (
     EXPECTED,
     NAMES,
-    Kind,
     common_kind,
     described,
     is_matrix,
@@ -22,6 +21,7 @@ from treelens.graphs.foreign import (
     read_file,
 )
 from treelens.graphs.geometric import is_dataset, items_of, taken_apart
+from treelens.graphs.kinds import PLAIN, InputKind
 from treelens.graphs.plain import join
 from treelens.graphs.recipe import GraphRecipe, check_agreement
 
@@ -91,9 +91,9 @@ def as_graph_collection(
     GraphCollection(2 graphs, 9 nodes, 8 edges, 2 node labels, 2 edge labels)
     """
     if isinstance(graphs, GraphCollection):
-        kind = Kind("a GraphCollection, which has all that", callable, lambda x, _: x)
+        kind = InputKind("a GraphCollection, which has all that", callable, lambda x, _: x)
     elif isinstance(graphs, Path):
-        kind = Kind("molecules of a file", callable, read_file)
+        kind = InputKind("molecules of a file", callable, read_file)
     else:
         graphs = _listed(graphs)
         kind = common_kind(graphs)
@@ -117,14 +117,15 @@ def as_graph_collection(
     required = not (node_attributes is None and edge_attributes is None)
     plain, wanted = kind.convert(graphs, GraphRecipe(kind.source, **asked))
     collection = join(plain, wanted, required)
-    if known.is_molecular and collection.degree_labels and collection.n_nodes:
+    if known.kind is not PLAIN and collection.degree_labels and collection.n_nodes:
         raise GraphDataError(
-            f"The model was fitted to molecules, and item 0 is {kind.name} without node labels."
+            f"The model was fitted to {known.kind.noun}s, and item 0 is {kind.name} without node "
+            "labels."
         )
     return collection
 
 
-def _asked(parameter: str, value: Any, kind: Kind) -> Any:
+def _asked(parameter: str, value: Any, kind: InputKind) -> Any:
     """Return what is asked for by a parameter; raise where this kind of graphs cannot have it."""
     if value is None:
         return None

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from treelens.chem.table_reader import rows_of_table
 from treelens.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.foreign import from_treelens
+from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import read_bytes, table_of_bytes
 from treelens.graphs.tudataset import (
@@ -74,9 +74,8 @@ def load_dataset(
     content, digests = _content(info, path)
     _require_pins(info, path, digests)
     if isinstance(content, bytes):
-        recipe = recipe or GraphRecipe.of_molecules()
-        read = rows_of_table(table_of_bytes(path, content), None, recipe, "smiles", "none")
-        return read.labelled("label", on_invalid="skip")
+        table = table_of_bytes(path, content)
+        return kind_of_facts(table.columns).read_labelled(table, "label", recipe)
     graphs, y = collection_from_text(content)
     if graphs.n_edges != info.n_edges:
         found = f"{content.places['A']} has {graphs.n_edges:,} edges; {name} has {info.n_edges:,}"

@@ -1,4 +1,4 @@
-"""The kinds of graphs: how each is recognised, and read as plain graphs or as molecules.
+"""Graphs of other libraries: how each kind is recognised, and read as plain graphs.
 
 None of the libraries that the graphs are of is imported.
 """
@@ -11,20 +11,17 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from treelens.chem.molecules import molecules_by_recipe, smiles_by_recipe
-from treelens.chem.parsing import quiet, rdkit
-from treelens.chem.sdf import read_sdf
 from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import about_directions, count_one_way, edge_array
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.geometric import from_geometric
+from treelens.graphs.kinds import InputKind, registered_kinds
 from treelens.graphs.plain import Joined, PlainGraph, join
 from treelens.graphs.recipe import GraphRecipe, common_recipe
-from treelens.graphs.tables import is_sdf
 
 _VALUE = "attribute"  # the name of values that were given as arrays
 
@@ -261,33 +258,15 @@ EXPECTED = (
 )
 
 
-class Kind(NamedTuple):
-    name: str
-    recognises: Callable[[Any], bool]
-    convert: Callable[[Any, Any], Any]  # of graphs and a recipe
-    source: str | None = None  # in the recipe; convert returns plain graphs
-    takes: tuple[str, ...] = ()  # arguments of as_graph_collection
-
-
-def _convert_molecules(items: Sequence[Any], recipe: GraphRecipe | None) -> GraphCollection:
-    """Hydrogens of RDKit molecules are removed where the graphs of the recipe have none."""
-    if recipe is not None and recipe.is_molecular and recipe.hydrogens is False:
-        with quiet():
-            items = [
-                m if m.GetNumHeavyAtoms() == m.GetNumAtoms() else rdkit().RemoveHs(m) for m in items
-            ]
-    return molecules_by_recipe(items, (recipe or GraphRecipe()).for_new_molecules("rdkit"))
-
-
 def read_file(path: Path, recipe: GraphRecipe | None) -> GraphCollection:
-    if not is_sdf(path):
-        raise NotGraphsError(
-            f"Expected {EXPECTED}; got the path {path}. Read tables of molecules with "
-            "treelens.read_smiles, which also returns the targets."
-        )
-    recipe = (recipe or GraphRecipe()).for_new_molecules("sdf")
-    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
-    return molecules_by_recipe(molecules, recipe, table.place)
+    """Return the graphs of a file that some kind of graphs can read."""
+    for kind in registered_kinds():
+        if (graphs := kind.read_file(path, recipe)) is not None:
+            return graphs
+    raise NotGraphsError(
+        f"Expected {EXPECTED}; got the path {path}. Read tables of molecules with "
+        "treelens.read_smiles, which also returns the targets."
+    )
 
 
 def _has(*attributes: str) -> Callable[[Any], bool]:
@@ -328,37 +307,30 @@ def _is_grakel(item: Any) -> bool:
 VALUES = ("node_attributes", "edge_attributes", "directed")
 NAMES = ("node_label", "edge_label", *VALUES)
 _KINDS = (
-    Kind(
+    InputKind(
         "a treelens Graph", lambda x: isinstance(x, Graph), lambda graphs, _: from_treelens(graphs)
     ),
-    Kind(
-        "a SMILES string",
-        lambda x: isinstance(x, str),
-        lambda items, recipe: smiles_by_recipe(
-            items, (recipe or GraphRecipe()).for_new_molecules("smiles")
-        ),
-    ),
-    Kind("an RDKit molecule", _has("GetAtoms", "GetBonds"), _convert_molecules),
-    Kind("a NetworkX graph", _has("nodes", "edges", "adj"), from_networkx, "networkx", NAMES),
-    Kind("an igraph graph", _has("vs", "es", "get_edgelist"), from_igraph, "igraph", NAMES),
-    Kind("PyTorch Geometric data", _is_geometric, from_geometric, "geometric", NAMES),
-    Kind("a GraKeL tuple", _is_grakel, from_grakel, "grakel", VALUES),
-    Kind(
+    InputKind("a NetworkX graph", _has("nodes", "edges", "adj"), from_networkx, "networkx", NAMES),
+    InputKind("an igraph graph", _has("vs", "es", "get_edgelist"), from_igraph, "igraph", NAMES),
+    InputKind("PyTorch Geometric data", _is_geometric, from_geometric, "geometric", NAMES),
+    InputKind("a GraKeL tuple", _is_grakel, from_grakel, "grakel", VALUES),
+    InputKind(
         "a GraKeL graph",
         _has("get_vertices", "get_edges", "get_labels"),
         from_grakel,
         "grakel",
         VALUES,
     ),
-    Kind("an adjacency matrix", is_matrix, from_grakel, "grakel", VALUES),
+    InputKind("an adjacency matrix", is_matrix, from_grakel, "grakel", VALUES),
 )
 
 
-def kind_of(item: Any) -> Kind | None:
-    return next((kind for kind in _KINDS if kind.recognises(item)), None)
+def kind_of(item: Any) -> InputKind | None:
+    special = chain.from_iterable(kind.inputs for kind in registered_kinds())
+    return next((kind for kind in chain(special, _KINDS) if kind.recognises(item)), None)
 
 
-def common_kind(items: list[Any]) -> Kind:
+def common_kind(items: list[Any]) -> InputKind:
     """Return the kind of all items; the error names the first that is of another."""
     kind = kind_of(items[0])
     strays = (i for i, item in enumerate(items) if kind is None or not kind.recognises(item))

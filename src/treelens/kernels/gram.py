@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from treelens.kernels import _compiled
 from treelens.parallel import in_threads
@@ -181,3 +182,13 @@ def interleaved(work: Callable[[int, int], Any], n_jobs: int) -> None:
     """Run ``work(k, n_jobs)`` for every thread ``k``: rows k, k + n_jobs, ... are its share."""
     n_jobs = max(n_jobs, 1)
     in_threads(lambda k: work(k, n_jobs), range(n_jobs), n_jobs)
+
+
+def tanimoto_matrix(left: csr_array, right: csr_array | None = None, n_jobs: int = 1) -> np.ndarray:
+    """Tanimoto (min-max) similarities of counts, or of bits, shape (n_left, n_right)."""
+    rows, columns = (
+        PairFeatures.of_rows(table.astype(float), np.array([0, table.shape[1]]), True)
+        for table in (left, left if right is None else right)
+    )
+    sums = pair_sums(rows, columns, n_jobs=n_jobs)
+    return normalize_kernel(sums, rows.diagonal(), columns.diagonal(), "tanimoto")

@@ -11,20 +11,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import optimize, special
 from sklearn.utils.class_weight import compute_class_weight
 
-from treelens.chem.descriptors import PREFIX
-from treelens.chem.identity import stereo_matters
-from treelens.chem.parsing import parsed_smiles, rdkit
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, kind_of_facts
 from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
@@ -121,12 +119,8 @@ def names_of(graphs: GraphCollection) -> tuple[str, ...] | None:
 
 
 def smiles_of(graphs: GraphCollection) -> tuple[str, ...] | None:
-    """SMILES of molecules as they were read; None where graphs are no molecules."""
-    if "smiles" in graphs.graph_data:
-        return tuple(str(text or "") for text in graphs.graph_data["smiles"].tolist())
-    if "mol" not in graphs.graph_data:
-        return None
-    return tuple(rdkit().MolToSmiles(molecule) for molecule in graphs.graph_data["mol"].tolist())
+    """Graphs as text, such as the SMILES of molecules as they were read; None without any."""
+    return kind_of_facts(graphs.graph_data).texts(graphs)
 
 
 def known_graphs(
@@ -141,21 +135,16 @@ def known_graphs(
     assert training is not None
     unseen = seen.patterns.histograms.unseen.sum(axis=1).tolist()
     same: dict[Any, list[int]] = {}  # training graphs count from -1 downwards
-    described = all(name.startswith(PREFIX) for name in model.covariate_names)
+    described = all(name.startswith(DESCRIPTOR_PREFIX) for name in model.covariate_names)
     n_views = 1 if described else None  # graphs alone decide where there are no covariates
     for side, views in ((-1, model.training_graphs), (1, seen.features)):
         for k, key in enumerate(graph_keys(views[:n_views])):
             apart = 0 if side < 0 else unseen[k] if own else unseen[k] and k + 1
             same.setdefault((key, apart), []).append(k if side > 0 else -1 - k)
-    stereo = stereo_matters(graphs)
+    written = kind_of_facts(graphs.graph_data).writer_of_same(graphs)
 
     def as_read(k: int) -> str:
         return own[k] if k >= 0 else training.smiles[-1 - k]  # type: ignore[index]
-
-    @cache
-    def written(text: str) -> str:
-        molecule = parsed_smiles([text])[0]
-        return rdkit().MolToSmiles(molecule, isomericSmiles=stereo) if molecule else ""
 
     measured, repeated = np.zeros((2, len(graphs)), dtype=bool)
     for members in same.values():

@@ -378,7 +378,7 @@ def usual_trees(graphs: GraphCollection) -> tuple[str, ...]:
     # Molecules have trees of elements and of fine labels, and one with edge labels if their bonds
     # were read with stereochemistry; other graphs one of node labels and, if any, with edge labels.
     if graphs.fine_codes is not None:
-        sides = graphs.recipe is not None and graphs.recipe.bond_label == "order+stereo"
+        sides = graphs.recipe is not None and graphs.recipe.edges_tell_more
         return ("labels", "fine", "fine+edges") if sides else ("labels", "fine")
     return ("labels", "labels+edges") if graphs.edge_codes is not None else ("labels",)
 

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binomtest, norm
 
-from treelens.chem.smarts import is_molecule
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.domain import Domain, expected_error
 from treelens.gp.model import FittedGP, view_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
+from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.predictions import (
@@ -253,7 +253,7 @@ def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
 
 
 def _noun_of(graphs: GraphCollection) -> str:
-    return "molecule" if is_molecule(graphs[0]) else "graph"
+    return kind_of_facts(graphs.graph_data).noun
 
 
 def graph_name(graphs: GraphCollection, index: int) -> str | None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from treelens.chem.groups import group_queries, groups_of
-from treelens.chem.molecules import molecule_of
+from treelens.chem.molecules import is_molecule, molecule_of
 from treelens.chem.parsing import parsed_smiles
-from treelens.chem.smarts import is_molecule
 from treelens.explain.contributions import (
     attribute_table,
     color_limit,

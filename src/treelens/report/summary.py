@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 import treelens
-from treelens.chem.descriptors import PREFIX
-from treelens.chem.smarts import is_molecule
+from treelens.chem.molecules import is_molecule
 from treelens.explain.contributions import usual_spread
 from treelens.gp.fitting import REFINE_MANY
 from treelens.gp.model import FittedGP
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
+from treelens.graphs.recipe import noun_of
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
 from treelens.parallel import one_blas_thread
@@ -66,7 +67,7 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     ``cards`` and ``predictions``.
     """
     model, given = estimator.model_, predict_graphs(estimator, X, y)
-    noun = "molecule" if model.recipe is not None and model.recipe.is_molecular else "graph"
+    noun = noun_of(model.recipe).removesuffix("s")
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
         noun = "molecule"
@@ -142,8 +143,12 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
         "depth": forest.depth,
         "alone": compared_alone(model, noun),
         "recipe": None if recipe is None else str(recipe),
-        "covariates": [name for name in names if not name.startswith(PREFIX)],
-        "descriptors": [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)],
+        "covariates": [name for name in names if not name.startswith(DESCRIPTOR_PREFIX)],
+        "descriptors": [
+            name.removeprefix(DESCRIPTOR_PREFIX)
+            for name in names
+            if name.startswith(DESCRIPTOR_PREFIX)
+        ],
     }
 
 

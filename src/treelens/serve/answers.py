@@ -14,12 +14,15 @@ from typing import Any
 import pandas as pd
 from sklearn.base import is_regressor
 
-from treelens.chem.descriptors import PREFIX
 from treelens.chem.parsing import reasons
+from treelens.chem.predicted_rows import NamedModel, predict_molecules
+from treelens.chem.recipe import recipe_for_molecules
 from treelens.chem.sdf import sdf_of_bytes, smiles_column
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
-from treelens.estimators.named_models import NamedModel, learned_scale, predict_molecules
+from treelens.estimators.prediction_table import learned_scale
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
+from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence
@@ -128,7 +131,7 @@ class Workbench:
     def __init__(self, models: Sequence[NamedModel], limits: Limits | None = None) -> None:
         for each in models:
             recipe = each.model.recipe_
-            if recipe is None or not recipe.is_molecular:
+            if noun_of(recipe) != "molecules":
                 raise ValueError(
                     f"{each.path} was not fitted to molecules read from SMILES or SDF: there is "
                     "nothing to paste. Use 'treelens predict' for other graphs."
@@ -228,7 +231,7 @@ class Workbench:
         """
         texts, found = [smiles, *([previous] if previous and previous.strip() else [])], []
         for turn, each in enumerate(self.models):
-            recipe = each.model.recipe_.for_new_molecules("smiles")
+            recipe = recipe_for_molecules(each.model.recipe_, "smiles")
             with self._turns.turn(turn, deadline):
                 table = self._table_of_smiles(texts, covariates)
                 read = rows_of_table(table, None, recipe, "smiles", "none", _covariates(each))
@@ -257,7 +260,9 @@ def is_large_body(n_bytes: int) -> bool:
 
 def _covariates(each: NamedModel) -> list[str]:
     """Return the covariates that come with a molecule."""
-    return [n for n in getattr(each.model, "covariates_", ()) if not n.startswith(PREFIX)]
+    return [
+        n for n in getattr(each.model, "covariates_", ()) if not n.startswith(DESCRIPTOR_PREFIX)
+    ]
 
 
 def _facts(each: NamedModel) -> dict[str, Any]:

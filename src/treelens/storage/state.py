@@ -26,6 +26,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
@@ -38,6 +39,7 @@ from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.panel_model import FittedPanel, LeftOutPanel
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.gp.views import NumbersTable, WeightedPatterns
+from treelens.graphs.kinds import registered_kinds
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.mixture import TanimotoL1
@@ -343,8 +345,7 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
     return isinstance(value, origin or hint)
 
 
-# The classes that a model file may have objects of.
-MODEL_CLASSES: tuple[type, ...] = (
+_CLASSES: tuple[type, ...] = (
     AttributeCells,
     Candidate,
     Choice,
@@ -386,3 +387,8 @@ MODEL_CLASSES: tuple[type, ...] = (
     WeightedPatterns,
     WLPatterns,
 )
+
+
+def model_classes() -> tuple[type, ...]:
+    """Return the classes that a model file may have objects of."""
+    return (*_CLASSES, *chain.from_iterable(kind.stored_classes() for kind in registered_kinds()))

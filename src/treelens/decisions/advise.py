@@ -25,7 +25,7 @@ from treelens.chem.molecules import smiles_to_collection
 from treelens.chem.parsing import parsed_smiles, quiet, rdkit, smiles_parser
 from treelens.decisions.suggest import direction
 from treelens.errors import check_truth, check_whole
-from treelens.estimators.named_models import prediction_table
+from treelens.estimators.prediction_table import prediction_table
 from treelens.evaluation.metrics import NINETY
 from treelens.explain.draw import Style, draw_graph
 from treelens.report.render import templates

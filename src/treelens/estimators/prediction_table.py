@@ -1,0 +1,115 @@
+"""Predictions of graphs as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_regressor
+
+from treelens.errors import check_choice
+from treelens.evaluation.metrics import NINETY
+from treelens.gp.domain import expected_error
+from treelens.gp.model import FittedGP
+from treelens.graphs.collection import GraphCollection
+from treelens.targets import Transform
+
+DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
+
+
+def prediction_table(
+    model: Any, graphs: GraphCollection, intervals: str | None = None
+) -> pd.DataFrame:
+    """Return predictions, named by the graphs; by default with the intervals set for the model."""
+    intervals = getattr(model, "_intervals", "posterior") if intervals is None else intervals
+    check_choice("intervals", intervals, ("posterior", "scaffold"))
+    if intervals != "posterior" and not is_regressor(model):
+        raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
+    has_domain = isinstance(model.model_, FittedGP)
+    found = model._decide(graphs, **({"variance": True} if has_domain else {}))
+    scale, suffix = learned_scale(model)
+    columns: dict[str, Any] = {"out_of_vocabulary": found.out_of_vocabulary}
+    if hasattr(model, "classes_"):
+        chances, codes, rows = found.probabilities, found.predicted_codes, np.arange(len(graphs))
+        one = found.decisions.shape[1] == 1
+        columns |= {
+            "class": model.classes_[codes],
+            "probability": chances[rows, codes],
+            "decision": found.decisions[:, 0] if one else found.decisions[rows, codes],
+            **{f"probability {c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
+        }
+    else:
+        factor = 1.0 if intervals == "posterior" else model._widening(intervals)
+        mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
+        values = [mean, mean - NINETY * std, mean + NINETY * std]
+        if scale is not None:
+            values = [scale.inverse(value) for value in values]
+        columns |= zip(("prediction", "lower_90", "upper_90"), values, strict=True)
+        columns["std" + suffix] = std
+    if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
+        columns["from_covariates" + suffix] = found.from_covariates[:, 0]
+    if has_domain:
+        around = model.domain_.around(found.graphs.patterns.features, model._n_jobs())
+        expected = expected_error(np.sqrt(found.variance), around)
+        columns |= {
+            "in_domain": model.domain_.holds(expected, around),
+            "expected_error" + suffix: expected,
+            "similarity": around.similarity,
+            "nearest": around.nearest,
+        }
+    index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
+    return pd.DataFrame(columns, index=index)[table_columns(model)]
+
+
+def table_columns(model: Any) -> list[str]:
+    """Return the columns of :func:`prediction_table` for a fitted model, in order."""
+    _, suffix = learned_scale(model)
+    if hasattr(model, "classes_"):
+        columns = ["class", "probability", "decision"]
+        columns += [f"probability {c}" for c in model.classes_.tolist()]
+    else:
+        columns = ["prediction", "std" + suffix, "lower_90", "upper_90"]
+    if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
+        columns.append("from_covariates" + suffix)
+    if not isinstance(model.model_, FittedGP):
+        return [*columns, "out_of_vocabulary"]
+    return columns + [n + suffix if n == "expected_error" else n for n in DOMAIN_COLUMNS]
+
+
+def file_columns(model: Any) -> list[str]:
+    """Return the columns of files: of the nearest training graph its name and value, if known."""
+    columns, training = table_columns(model), model.model_.training
+    if "nearest" in columns:
+        has_identity = training.names is not None or training.smiles is not None
+        known = ["nearest_name", *nearest_columns(model, np.empty(0, dtype=int))]
+        place = columns.index("nearest")
+        columns[place : place + 1] = known if has_identity else []
+    return columns
+
+
+def measured_values(model: FittedGP, positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Return values of training graphs in the units of the table, and limits; or their classes."""
+    assert model.training is not None
+    targets, limits = model.training.targets[positions], model.training.limits
+    if model.classes is not None:
+        return {"value": model.classes[targets]}
+    scale = model.training.record.scale
+    found = {"value": targets if scale is None else scale.inverse(targets)}
+    if limits is not None:
+        found["limit"] = np.array(["", ">", "<"])[limits[positions]]
+    return found
+
+
+def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what files have of the nearest training graphs."""
+    found = measured_values(model.model_, positions)
+    if hasattr(model, "classes_"):
+        return {"nearest_class": found["value"]}
+    return {f"nearest_{name}": values for name, values in found.items()}
+
+
+def learned_scale(model: Any) -> tuple[Transform | None, str]:
+    """Return the scale that numbers were learned on, and the end of names of columns on it."""
+    scale = model.model_.training.record.scale
+    return scale, "" if scale is None else f"_{scale.name}"

@@ -1,0 +1,180 @@
+"""What is known of some graphs beyond their nodes and edges, and who knows it.
+
+The core learns from graphs of any kind. What else can be said of a kind of graphs (how they are
+read, told apart, drawn and named) is a :class:`GraphKind` that a package registers. That for
+molecules, ``treelens.chem``, is imported when the first graphs come in; no module of the core
+imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from treelens.explain.fragment_search import ExplainedGraphs, Fragment
+    from treelens.graphs.collection import Graph, GraphCollection
+    from treelens.graphs.recipe import GraphRecipe
+    from treelens.graphs.tables import Table
+
+# Modules that register a kind of graphs when they are imported. They import no large library.
+PLUGINS = ("treelens.chem.kind",)
+
+# Names of columns that are computed from graphs begin with it, as in "rdkit:MolLogP".
+DESCRIPTOR_PREFIX = "rdkit:"
+
+Color = tuple[float, float, float]
+
+
+class InputKind(NamedTuple):
+    """One kind of objects that graphs are read from."""
+
+    name: str
+    recognises: Callable[[Any], bool]
+    convert: Callable[[Any, Any], Any]  # of graphs and a recipe
+    source: str | None = None  # in the recipe; convert returns plain graphs
+    takes: tuple[str, ...] = ()  # arguments of as_graph_collection
+
+
+class Painted(NamedTuple):
+    """Colours of some nodes and edges, for a drawing of a graph."""
+
+    nodes: Mapping[int, Color]
+    edges: Mapping[tuple[int, int], Color]
+
+
+class FragmentWriter:
+    """Names and texts of the fragments of some graphs; of plain graphs there are none."""
+
+    column: str | None = None  # of the table of fragments that has the texts
+
+    def __init__(self, explained: ExplainedGraphs) -> None:
+        self.explained = explained
+
+    def name(self, fragment: Fragment) -> str:
+        """Return the well-known name of a fragment, or an empty text."""
+        return ""
+
+    def text(self, fragment: Fragment) -> str | None:
+        """Return a query that matches the fragment's nodes and no others; None: there is none."""
+        return None
+
+
+class GraphKind:
+    """Graphs of which nothing else is known: the base of all kinds."""
+
+    noun = "graph"
+    readers: ClassVar[Mapping[str, str]] = {}  # of recipes, with the name of each in sentences
+    inputs: ClassVar[tuple[InputKind, ...]] = ()  # objects that such graphs are read from
+
+    def holds(self, facts: Iterable[str]) -> bool:
+        """Whether graphs with these facts (names in ``graph_data``) are of this kind."""
+        return False
+
+    def stored_classes(self) -> tuple[type, ...]:
+        """Return the classes, besides those of the core, that model files may hold objects of."""
+        return ()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def read_file(self, path: Path, recipe: GraphRecipe | None) -> GraphCollection | None:
+        """Return the graphs of a file; None where files with this ending are of another kind."""
+        return None
+
+    def read_labelled(
+        self, table: Table, target: str, recipe: GraphRecipe | None
+    ) -> tuple[GraphCollection, np.ndarray]:
+        """Return the graphs of a table, and their classes from the column ``target``."""
+        raise NotImplementedError
+
+    # --- telling graphs apart -------------------------------------------------------------------
+
+    def texts(self, graphs: GraphCollection) -> tuple[str, ...] | None:
+        """Return graphs as text that can be read again; None where they have none."""
+        return None
+
+    def writer_of_same(self, graphs: GraphCollection) -> Callable[[str], str]:
+        """Return a function from a text to one that all texts of the same graph have in common."""
+        return str
+
+    def copy_keys(self, graphs: GraphCollection) -> np.ndarray:
+        """Return a key for each graph, shape (n_graphs,), that copies of a graph share."""
+        return np.arange(len(graphs))
+
+    def families(self, graphs: GraphCollection) -> list[str] | None:
+        """Return what related graphs share (the scaffold of a molecule), empty where there is none.
+
+        None: this kind of graphs has no families.
+        """
+        return None
+
+    def fingerprints(self, graphs: GraphCollection) -> Any:
+        """Return counts, sparse (n_graphs, n_columns), to compare graphs by; None: patterns do."""
+        return None
+
+    # --- numbers --------------------------------------------------------------------------------
+
+    def numbers(self, graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return columns of computed numbers, such as descriptors, by name."""
+        raise NotImplementedError
+
+    def number_names(self, wanted: str) -> list[str]:
+        """Return the names of a set of computed numbers: ``"compact"`` or ``"all"``."""
+        return []
+
+    # --- pictures and words ---------------------------------------------------------------------
+
+    def draw(
+        self, graph: Graph, painted: Painted, size: tuple[int, int], format: str
+    ) -> str | bytes | None:
+        """Return a drawing as SVG text or PNG bytes; None: as circles and lines."""
+        return None
+
+    def fragment_writer(self, explained: ExplainedGraphs) -> FragmentWriter:
+        """Return what names fragments."""
+        return FragmentWriter(explained)
+
+    def text_of_part(self, graph: Graph, nodes: Sequence[int]) -> str | None:
+        """Return some nodes of a graph as text; None where there is no such text."""
+        return None
+
+
+PLAIN = GraphKind()
+_registered: list[GraphKind] = []
+
+
+def register(kind: GraphKind) -> None:
+    """Make a kind of graphs known; called by the module that defines it."""
+    _registered.append(kind)
+
+
+def registered_kinds() -> tuple[GraphKind, ...]:
+    """Return all kinds but the plain one."""
+    _import_plugins()
+    return tuple(_registered)
+
+
+@cache
+def _import_plugins() -> None:
+    for name in PLUGINS:
+        import_module(name)
+
+
+def kind_of_facts(facts: Iterable[str]) -> GraphKind:
+    """Return the kind of graphs that have these facts, such as ``"smiles"``."""
+    names = set(facts)
+    return (
+        next((kind for kind in registered_kinds() if kind.holds(names)), PLAIN) if names else PLAIN
+    )
+
+
+def kind_of_reader(reader: str | None) -> GraphKind:
+    """Return the kind of graphs that a reader makes."""
+    if reader is None:
+        return PLAIN
+    return next((kind for kind in registered_kinds() if reader in kind.readers), PLAIN)
