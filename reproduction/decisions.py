@@ -79,9 +79,8 @@ def load_set(name: str) -> Molecules:
     kept = np.unique(same_molecules(data.graphs).groups)
     if len(kept) > LARGEST:
         kept = np.sort(np.random.default_rng(0).choice(kept, LARGEST, replace=False))
-    names = [
-        DESCRIPTOR_PREFIX + name for name in COMPACT_DESCRIPTORS
-    ]  # computed once, not in every round
+    # Computed once, not in every round.
+    names = [DESCRIPTOR_PREFIX + name for name in COMPACT_DESCRIPTORS]
     graphs = data.graphs[kept]
     graphs = graphs.with_data(columns_of(graphs, names))
     return Molecules(graphs, [data.smiles[k] for k in kept], data.values[kept])

@@ -206,10 +206,8 @@ def test_what_is_written_finds_the_atoms_that_carry_the_pattern(atom_label, tree
 
 def test_fragments_are_written_from_the_centre_on_and_rings_are_closed():
     seen = seen_of(["C1NSC1", "C1NSC1C", "CCC"], lambda g, n: 1, ("labels",))
-    writer, texts = (
-        MoleculeFragmentWriter(seen),
-        seen.forest.texts(np.arange(seen.forest.n_patterns)),
-    )
+    writer = MoleculeFragmentWriter(seen)
+    texts = seen.forest.texts(np.arange(seen.forest.n_patterns))
     pattern = next(k for k, text in enumerate(texts) if text == "S(C(C,S),N(C,S))")
     fragment = SimpleNamespace(patterns=[pattern], roots=seen.carriers(pattern), depth=2)
     smarts = writer.text(fragment)

@@ -99,8 +99,8 @@ def started(program, *arguments, on_interrupt=signal.SIG_DFL, **more):
 @pytest.mark.parametrize(
     ("place", "number"),
     [
-        ("graphs/molecules.py", signal.SIGINT),
-        ("graphs/descriptors.py", signal.SIGINT),
+        ("chem/molecules.py", signal.SIGINT),
+        ("chem/descriptors.py", signal.SIGINT),
         ("gp/fitting.py", signal.SIGINT),
         ("gp/fitting.py", signal.SIGTERM),
     ],
