@@ -62,15 +62,15 @@ lowest: ## run the tests at the lowest versions that pyproject.toml allows (need
 	$(LOWEST)/bin/python -m pytest -n 2 --dist loadfile --ignore tests/reproduction --ignore tests/docs
 
 lint: $(DEV) ## ruff, mypy, the layers of rooms and the limits of the structure
-	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts
-	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff check src tests benchmarks reproduction examples .github/scripts hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks reproduction examples .github/scripts hatch_build.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.structure --check
 
 format: $(DEV) ## let ruff rewrite the code in one style
-	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts
-	$(BIN)/ruff format src tests benchmarks reproduction examples .github/scripts
+	$(BIN)/ruff check --fix src tests benchmarks reproduction examples .github/scripts hatch_build.py
+	$(BIN)/ruff format src tests benchmarks reproduction examples .github/scripts hatch_build.py
 
 bench: $(DEV) ## measure every speed claim against its rival, side by side
 	$(BIN)/python -m benchmarks
@@ -84,6 +84,7 @@ docs: $(DEV) ## run the examples and build the documentation, warnings are error
 wheel: $(DEV) ## build the package, look into it, install it elsewhere and try it
 	rm -rf dist build/smoke
 	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python .github/scripts/check_wheel.py dist/*.whl
 	$(BIN)/python -m venv build/smoke
 	build/smoke/bin/python -m pip install --quiet dist/*.whl

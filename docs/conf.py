@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import treelens
 
 project = "treelens"
@@ -50,3 +52,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+_LINKS = dict(x.split(", ") for x in metadata.metadata("treelens").get_all("Project-URL") or ())
+if "Repository" in _LINKS:  # set once, in pyproject.toml
+    html_theme_options["icon_links"] = [
+        {"name": "Code", "url": _LINKS["Repository"], "icon": "fa-solid fa-code-branch"}
+    ]

@@ -1,4 +1,4 @@
-"""Whether a tag may be released: the version, its section in CHANGELOG.md, CITATION.cff.
+"""Whether a tag may be released: its version, date and list of changes, and the repository's URL.
 
 python .github/scripts/check_release.py v0.2.0 --notes notes.md
 """
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+RECIPE = Path("packaging", "conda", "recipe.yaml")
 
 
 def version_of_code(root: Path) -> str:
@@ -18,8 +19,20 @@ def version_of_code(root: Path) -> str:
     return _first(r'^__version__ = "(.+)"$', text)
 
 
-def version_of_citation(root: Path) -> str:
-    return _first(r"^version: (.+)$", (root / "CITATION.cff").read_text(encoding="utf-8"))
+def citation(field: str, root: Path) -> str:
+    text = (root / "CITATION.cff").read_text(encoding="utf-8")
+    return _first(rf'^{field}: "?([^"\n]+)"?$', text)
+
+
+def repository_url(root: Path) -> str:
+    """The URL that pyproject.toml has for hatch_build.py; empty while there is none."""
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    return _first(r'^repository = "(.*)"$', text)
+
+
+def date_of_changes(version: str, root: Path) -> str:
+    text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    return _first(rf"^## {re.escape(version)} \((\d{{4}}-\d\d-\d\d)\)$", text)
 
 
 def changes_of(version: str, root: Path) -> str:
@@ -36,10 +49,22 @@ def problems_with(tag: str, root: Path = ROOT) -> list[str]:
     found = []
     if tag != f"v{version}":
         found.append(f"The tag is {tag}, but __version__ is {version}: expected v{version}.")
-    if version_of_citation(root) != version:
-        found.append(f"CITATION.cff says {version_of_citation(root)}, not {version}.")
     if not changes_of(version, root):
         found.append(f"CHANGELOG.md has nothing under '## {version} (YYYY-MM-DD)'.")
+    repository = repository_url(root)
+    if not repository:
+        found.append("pyproject.toml: the repository's URL is not set (RELEASING.md says where).")
+    cited = {
+        "version": version,
+        "date-released": date_of_changes(version, root),
+        "repository-code": repository,
+    }
+    for field, expected in cited.items():
+        if expected and citation(field, root) != expected:
+            has = citation(field, root) or "nothing"
+            found.append(f"CITATION.cff has {has} for {field}: expected {expected}.")
+    if _first(r'^  version: "(.+)"$', (root / RECIPE).read_text(encoding="utf-8")) != version:
+        found.append(f"{RECIPE.as_posix()} has another version than {version}.")
     return found
 
 

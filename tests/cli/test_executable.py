@@ -48,6 +48,17 @@ def test_a_table_of_smiles_goes_all_the_way(options, molecules, tmp_path):
     assert "<html" in report.read_text(encoding="utf-8")[:2000]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_signs_that_a_console_lacks_show_as_their_codes(encoding, tmp_path):
+    rows = [f"{'C' * n}{end}" for n in range(2, 12) for end in ("O,alcohol", "N,≤1 amine")]
+    table = tmp_path / "m.csv"
+    table.write_text("\n".join(["smiles,label", *rows]) + "\n", encoding="utf-8")
+    poor = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = execute("fit", table, "--out", tmp_path / "m", *SMALL, env=poor, encoding=encoding)
+    assert done.returncode == 0, done.stderr
+    assert "\\u22641 amine" in done.stdout
+
+
 # A signal comes when a function of a file is called for the first time.
 STOPPED_IN = """
 import inspect, os, signal, sys

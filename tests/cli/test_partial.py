@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import psutil
@@ -362,6 +363,36 @@ def test_a_folder_without_locks_is_said(table, tmp_path, monkeypatch):
         sink.append(b"a\n", 1)
         sink.finish()
     assert (tmp_path / "p.csv").read_bytes() == b"a\n"
+
+
+class Msvcrt:
+    """Windows' locks of bytes: a second one is refused until the file of the first is closed."""
+
+    LK_NBLCK = 2
+
+    def __init__(self):
+        self.locked: list[tuple[int, int]] = []
+
+    def locking(self, number, mode, n_bytes):
+        assert mode == self.LK_NBLCK
+        found = os.fstat(number)
+        own = found.st_ino, os.lseek(number, 0, os.SEEK_CUR)
+        assert own[1] >= found.st_size  # what is locked cannot be read, not even by its owner
+        if own in self.locked:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        self.locked.append(own)
+
+
+def test_two_runs_exclude_each_other_on_windows(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(partial, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(partial, "msvcrt", Msvcrt(), raising=False)
+    with (
+        PartialOutput(tmp_path / "p.csv", [table], {}) as first,
+        pytest.raises(ValueError, match="is being written by another run"),
+        PartialOutput(tmp_path / "p.csv", [table], {}),
+    ):
+        raise AssertionError("two runs had the same file")
+    assert first.n_rows == 0
 
 
 # --- a killed run ---------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -347,8 +348,22 @@ def _pass_interrupts_on() -> None:
     Thread(target=wait, args=[get_ident()], daemon=True).start()
 
 
+def _print_in_any_encoding() -> None:
+    """Let no sign that a console lacks (± in ASCII, ≤ in cp1252) end a command.
+
+    What goes into files and pipes is UTF-8 on Windows too, unless PYTHONIOENCODING says otherwise.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, TextIOWrapper):  # replaced by another program
+            continue
+        chosen = "PYTHONIOENCODING" in os.environ or stream.isatty()
+        utf8 = os.name == "nt" and not chosen
+        stream.reconfigure(encoding="utf-8" if utf8 else None, errors="backslashreplace")
+
+
 def main() -> None:
     """The entry point of a process, which handles signals in its own way from then on."""
+    _print_in_any_encoding()
     if os.name == "posix" and sys.argv[1:2] != ["serve"]:  # which ends in its own way
         _pass_interrupts_on()
     try:

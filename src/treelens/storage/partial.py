@@ -13,11 +13,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
 
 _NOT_THROUGH_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _ON_WINDOWS = os.name == "nt"  # where no open file can be renamed or removed
+_LOCKED_BYTE = 2**31 - 1  # on Windows, where what is locked cannot be read: far behind the record
 _FIRST_LINE = b'{"rows": 0, "bytes": 0, "key": {'  # how every record begins
 _BEGIN_AGAIN = "to begin again, or choose another --out."
 
@@ -163,8 +166,7 @@ def _locked(path: Path, out: Path) -> tuple[BinaryIO, bool]:
         except FileNotFoundError:  # removed by a run that ended just now
             continue
         try:
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except OSError as error:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 file.close()
@@ -178,6 +180,16 @@ def _locked(path: Path, out: Path) -> tuple[BinaryIO, bool]:
         if _is_at(file, path):
             return file, is_new
         file.close()  # of a run that ended between opening and locking
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock an open file, at once or not at all."""
+    if sys.platform == "win32":
+        file.seek(_LOCKED_BYTE)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        file.seek(0)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _opened(path: Path) -> tuple[BinaryIO, bool]:
