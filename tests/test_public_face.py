@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -47,3 +48,21 @@ def test_star_import_and_unknown_names():
     assert set(tl.__all__) <= set(namespace)
     with pytest.raises(AttributeError, match="No treelens attribute GraphTransformer"):
         _ = tl.GraphTransformer
+
+
+ESTIMATORS = [name for name in tl.__all__ if {"fit", "get_params"} <= {*dir(getattr(tl, name))}]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_unknown_keyword_is_one_of_the_public_class(name):
+    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) got .* 'depht'"):
+        getattr(tl, name)(depht=3)
+    with pytest.raises(TypeError, match=rf"^{name}\.fit\(\) got .* 'covariate'"):
+        getattr(tl, name)().fit(["CCO"], [1.0], covariate=3)
+
+
+def test_methods_that_are_renamed_stay_what_they_are():
+    model = tl.GraphRegressor(depth=3)
+    assert model.get_params()["depth"] == 3
+    assert "random_state" in inspect.signature(tl.GraphRegressor).parameters
+    assert tl.GraphRegressor.save.__doc__ == tl.GraphClassifier.save.__doc__

@@ -6,8 +6,10 @@ import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from inspect import getattr_static
 from operator import attrgetter
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -44,11 +46,35 @@ if TYPE_CHECKING:
 _MAX_THREADS = 4096  # that the file of a model may ask for
 
 
+def _called(method: FunctionType, name: str) -> FunctionType:
+    """Return the same function under another name."""
+    parts = method.__globals__, method.__name__, method.__defaults__, method.__closure__
+    renamed = FunctionType(method.__code__, *parts)
+    for attribute in ("__annotations__", "__doc__", "__kwdefaults__", "__module__"):
+        setattr(renamed, attribute, getattr(method, attribute))
+    renamed.__qualname__ = name
+    return renamed
+
+
 class GraphEstimator(BaseEstimator):
     """Base of all estimators that take graphs instead of tables."""
 
     n_jobs: int | None
     recipe_: Any
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Let inherited methods have the name of the class, which Python's own messages say.
+
+        ``GraphRegressor(depht=3)`` is an unexpected keyword of ``GraphRegressor.__init__()``, not
+        of a class that nobody has heard of.
+        """
+        super().__init_subclass__(**more)
+        for name in dir(cls):
+            method = getattr_static(cls, name)
+            public = name == "__init__" or not name.startswith("_")
+            ours = isinstance(method, FunctionType) and method.__module__.startswith("treelens.")
+            if public and ours and name not in vars(cls) and not hasattr(method, "__wrapped__"):
+                setattr(cls, name, _called(method, f"{cls.__name__}.{name}"))
 
     def _n_jobs(self) -> int:
         """Threads to use: no more than four for each processor."""

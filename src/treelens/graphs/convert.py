@@ -185,6 +185,11 @@ def _listed(graphs: Any) -> list[Any]:
         or not (isinstance(graphs, Iterable) or hasattr(graphs, "load"))
         or (isinstance(graphs, np.ndarray) and graphs.dtype.kind not in "OUT")
     ):
+        if len(getattr(graphs, "shape", ())) == 2:
+            raise NotGraphsError(
+                f"Expected graphs or SMILES, one a row; got {described(graphs)}: pass "
+                f"{_one_column_of(graphs)}."
+            )
         raise NotGraphsError(f"Expected {EXPECTED}; got {described(graphs)}.")
     if hasattr(graphs, "load") or holds_blocks(graphs):
         raise NotGraphsError(
@@ -195,6 +200,16 @@ def _listed(graphs: Any) -> list[Any]:
     if not items:
         raise GraphDataError("Expected at least one graph; got none (0 graphs).")
     return list(chain.from_iterable(map(taken_apart, items, count())))
+
+
+def _one_column_of(table: Any) -> str:
+    """Return how to pick the SMILES of a data frame, or the first column of an array."""
+    columns = list(getattr(table, "columns", ()))
+    if not columns:
+        return "one column, such as X[:, 0]"
+    named = [name for name in columns if "smiles" in str(name).casefold()]
+    text = [name for name in columns if any(isinstance(x, str) for x in table[name][:1])]
+    return f"df[{[*named, *text, *columns][0]!r}]"
 
 
 def holds_blocks(given: Any) -> bool:
