@@ -84,7 +84,7 @@ def test_every_trouble_has_its_note_and_no_row_is_lost(messy):
     lost = (
         "rows without a readable molecule",
         "rows without a value, left out",
-        "rows of repeated molecules (merge)",
+        "rows merged with others of their molecule",
     )
     assert counts["graphs"] == counts["rows"] - sum(counts[what] for what in lost) == 38
     assert table.graphs.recipe.table == table.record
@@ -232,24 +232,79 @@ def test_points_that_may_separate_thousands_are_named(tmp_path):
 
 
 def test_what_is_no_number_is_named_once(tmp_path):
-    odd = ["BLQ", "12 ± 3", "7,2 %"]
-    table = numbers_in(tmp_path, [*odd, *(f"{i}.5" for i in range(36)), ""])
+    odd = ["BLQ", "<LOD", "see page 3", "7,2 %"]  # the others have decimal points
+    table = numbers_in(tmp_path, [*odd, *(f"{i}.5" for i in range(35)), "n.t."])
     for text in odd:
         assert notes_of(table).count(repr(text)) == 1
+    assert "row 3 (line 4) 'see page 3', row 4 (line 5) '7,2 %'" in notes_of(table)
+    assert "2 cells say that a value lies outside what could be measured" in notes_of(table)
     assert "missing in 1 of 40 rows: row 40" in notes_of(table)
+    assert len(table.targets) == 35
 
 
-@pytest.mark.parametrize("cell", ["{} nM", "{}nM", ">{} nM", "{}±0.1", "{} +/- 2"])
-def test_units_and_errors_beside_numbers_are_named(cell, tmp_path):
-    words = "a unit or an error beside the number"
-    with pytest.raises(GraphDataError, match=words):
-        numbers_in(tmp_path, [cell.format(i) for i in range(40)])
-    some = [cell.format(i) if i < 3 else f"{i}.5" for i in range(40)]
-    table = numbers_in(tmp_path, some)
-    assert len(table.targets.values) == 37
-    assert words in notes_of(table)
-    classes = [cell.format(i % 2) for i in range(40)]
-    assert len(set(numbers_in(tmp_path, classes, task="classification").targets)) == 2
+NUMBERS = [2.5 + k for k in range(40)]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "{:.2f} nM",
+        "{:.2f}nM",
+        "{:.2f} ± 0.1",
+        "({:.2f} +/- 2) nM",
+        "{:.2f} ± 0.2 (n = 3)",
+        "{:.1f} %",
+    ],
+)
+@pytest.mark.parametrize("european", [False, True])
+def test_numbers_with_more_around_them(cell, european, tmp_path):
+    texts = [cell.format(number) for number in NUMBERS]
+    texts = [text.replace(".", ",") for text in texts] if european else texts
+    table = numbers_in(tmp_path, texts)
+    assert table.targets.values.tolist() == NUMBERS
+    assert table.targets.record.unit == ("%" if "%" in cell else "nM" if "nM" in cell else None)
+    assert table.targets.noise is None
+    errors = "±" in cell or "+/-" in cell
+    assert errors == ("an error beside the number in 40 rows" in notes_of(table))
+    some = texts[:3] + [text.split()[0].strip("()").removesuffix("nM") for text in texts[3:]]
+    again = numbers_in(tmp_path, some).targets
+    assert again.values.tolist() == NUMBERS
+    assert again.record == table.targets.record
+
+
+def test_errors_beside_numbers_are_their_noise_on_request(tmp_path):
+    cells = [f"{2 + k},5 ± 0,{1 + k % 9}" for k in range(39)] + ["1.002,5"]
+    table = numbers_in(tmp_path, cells, noise="cells")
+    assert table.targets.values[-1] == 1002.5
+    assert table.targets.noise[:9].tolist() == [k / 10 for k in range(1, 10)]
+    assert np.isnan(table.targets.noise[-1])
+    assert "1 rows have no standard deviation behind ±" in notes_of(table)
+    with pytest.raises(GraphDataError, match="no cell of 'value' has an error"):
+        numbers_in(tmp_path, [f"{k}.5" for k in range(40)], noise="cells")
+
+
+def test_units_in_cells_count_for_their_rows(tmp_path):
+    cells = [f"{k}.5" for k in range(38)] + ["> 30 uM", "200 nM"]
+    with pytest.raises(GraphDataError, match=r"different units.*uM \(1\)"):
+        numbers_in(tmp_path, cells)
+    rows = [(smiles, cell) for (smiles, _), cell in zip(MOLECULES, cells, strict=True)]
+    path = write(tmp_path / "units.csv", rows, "smiles,IC50 (nM)")
+    with pytest.raises(GraphDataError, match=r"says nM, and cells .* say uM \(1\)"):
+        tl.read_table(path, target="IC50 (nM)")
+    table = tl.read_table(path, target="IC50 (nM)", unit="uM")
+    assert table.targets.values[[0, 38, 39]].tolist() == pytest.approx([0.0005, 30.0, 0.2])
+    assert table.targets.limits[38] == 1
+    ignored = tl.read_table(path, target="IC50 (nM)", unit_column="none")
+    assert ignored.targets.values[38] == 30.0
+
+
+@pytest.mark.parametrize("cell", ["{} nM", "{} ± 0.1"])
+def test_few_numbers_with_units_may_be_classes(cell, tmp_path):
+    cells = [cell.format(k % 2 + 1) for k in range(40)]
+    with pytest.raises(GraphDataError, match=r"few different numbers.*40 cells"):
+        numbers_in(tmp_path, cells)
+    assert len(set(numbers_in(tmp_path, cells, task="classification").targets)) == 2
+    assert set(numbers_in(tmp_path, cells, task="regression").targets.values) == {1.0, 2.0}
 
 
 def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
@@ -343,8 +398,8 @@ def test_rows_are_merged_where_covariates_agree(repeated):
     assert table.merged[0].tolist() == [0, 20]
     assert table.covariates == ["degrees"]
     assert table.counts == {
-        "rows of repeated molecules (merge)": 20,
-        "rows of repeated molecules under other covariates": 5,
+        "rows merged with others of their molecule": 20,
+        "repeated molecules under other covariates, kept": 5,
     }
     assert "5 of them under other covariates (degrees)" in notes_of(table)
 
@@ -453,3 +508,32 @@ def test_a_model_reads_new_molecules_its_own_way(tmp_path):
     assert model.predict(new.graphs).tolist() == model.predict(table.graphs).tolist()
     with pytest.raises(GraphDataError, match="atom_label='element': the model was fitted"):
         tl.read_table(data, model=model, atom_label="element")
+
+
+@pytest.mark.parametrize("duplicates", ["merge", "first", "keep"])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_the_counts_of_rows_add_up(duplicates, task, tmp_path):
+    molecules = ["CCO", "C(C)O", "OCC", "CCN", "NCC", "C1", "CCCl", "ClCC", *ALCOHOLS[3:], "CCS"]
+    cells = ["1.5", "2.5", "", "7", "7", "3", ">4", "<2", *(f"{k}.5" for k in range(17)), "9 g"]
+    rows = list(zip(molecules, cells, strict=True))
+    header = "smiles,IC50 (nM)"
+    if task == "classification":
+        classes = ["a", "b", "", "a", "a", "b", "a", "b", *("ab"[k % 2] for k in range(17)), "a"]
+        rows, header = list(zip(molecules, classes, strict=True)), "smiles,y"
+    path = write(tmp_path / "rows.csv", rows, header)
+    table = tl.read_table(
+        path,
+        target=header.split(",")[1],
+        task=task,
+        duplicates=duplicates,
+        max_invalid=0.5,
+        **({"unit": "uM"} if task == "regression" else {}),
+    )
+    counts = table.record.counts
+    left = {what: n for what, n in counts.items() if what.startswith("rows ")}
+    assert counts["rows"] == len(rows) == counts["graphs"] + sum(left.values())
+    assert left["rows without a readable molecule"] == 1
+    assert ("rows whose unit cannot be converted, left out" in left) == (task == "regression")
+    if duplicates == "merge":
+        why = "limits on both sides only" if task == "regression" else "a tie between classes"
+        assert f"rows of molecules with {why}, left out" in left

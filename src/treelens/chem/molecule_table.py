@@ -24,12 +24,14 @@ from treelens.errors import (
     first_few,
 )
 from treelens.graphs import target_columns as target_cells
+from treelens.graphs.cells import is_missing
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import default_target
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, find_column
 from treelens.targets import Targets, standard_deviations, transform_named
 
+IN_CELLS = "cells"  # noise= of "12 ± 3"
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
 _DECADES, _FEW_OF_ALL = 1000.0, 0.1
@@ -107,7 +109,10 @@ class MoleculeTable:
     def record(self) -> TableRecord:
         """What a model keeps of the table."""
         changes = changes_in_words(self.graphs.graph_data.get("standardized", ()))
-        counts = {"rows": self.n_rows, **self.counts, **changes, "graphs": len(self.graphs)}
+        # "rows" is the sum of "graphs" and of all that begin with "rows "
+        left_out = {what: n for what, n in self.counts.items() if what.startswith("rows ")}
+        kept = {"graphs": len(self.graphs), **self.counts, **changes}
+        counts = {"rows": self.n_rows, **left_out, **kept}
         return TableRecord(
             Path(self.source).name,
             self.smiles,
@@ -202,7 +207,7 @@ class MoleculeTable:
         if target is None:
             return self.graphs, None
         cells = self.column(target, parameter="target")
-        has = np.array([not target_cells.is_missing(text) for text in cells], dtype=bool)
+        has = np.array([not is_missing(text) for text in cells], dtype=bool)
         if not has.all():
             none_left, found = not (has.any() or empty), self._about_missing(target, has)
             leave_out(found, "on_missing", on_missing, none_left, MissingTargetsWarning)
@@ -211,7 +216,7 @@ class MoleculeTable:
     def _about_missing(self, target: str, has: np.ndarray) -> str:
         """Which graphs have no target, by a mask of those that have one, in a sentence."""
         rows, cells = self.rows[~has].tolist(), self._text.column(target, "target")
-        remarks = {row: cells[row][:20] for row in rows if not target_cells.is_missing(cells[row])}
+        remarks = {row: cells[row][:20] for row in rows if not is_missing(cells[row])}
         shown = [self._text.place(k) + (f" {remarks[k]!r}" if k in remarks else "") for k in rows]
         what = "missing or no number" if remarks else "missing"
         return (
@@ -287,7 +292,7 @@ class MoleculeTable:
             target_cells.note_qualifier_columns(table, self.notes)
         kept, counts = self, self.counts
         if not has.all():
-            empty = np.array([target_cells.is_missing(text) for text in self.column(column)])
+            empty = np.array([is_missing(text) for text in self.column(column)])
             # of what else there is between numbers, there is a note already
             told = has | ~empty if on_missing == "skip" and has.any() else has
             if not told.all():
@@ -334,15 +339,40 @@ class MoleculeTable:
         y = target_cells.as_numbers(y, target, self.place, learn)
         if scale is not None:
             scale.checked(y, lambda k: f"{target!r} in {self.place(k)}")
-        std = None
-        if noise is not None:
-            std = standard_deviations(self.column(noise, parameter="noise"), len(y), self.place)
+        std, column = None, self._noise(noise)
+        if column is not None:
+            std = standard_deviations(column, len(y), self.place)
             if n_empty := int(np.isnan(std).sum()):
+                where = "behind ±" if noise == IN_CELLS else f"in {noise!r}"
                 self.notes.append(
-                    f"{n_empty} rows have no standard deviation in {noise!r}: they get the median."
+                    f"{n_empty} rows have no standard deviation {where}: they get the median."
                 )
         known = Targets(y, limits=limits, noise=std, transform=transform, name=self.target)
         return replace(self, targets=known, task="regression")
+
+    def _noise(self, noise: str | None) -> list[str] | None:
+        """Standard deviations as text: of a column, or behind ± in the cells of the target."""
+        if noise is not None and (noise != IN_CELLS or noise in self._text.columns):
+            return self.column(noise, parameter="noise")
+        if self.target is None or self.table is None:
+            return None
+        errors = target_cells.errors_in_cells(self._text, self.target, self.rows)
+        first = next((k for k, text in enumerate(errors) if text), None)
+        if first is None:
+            if noise is not None:
+                raise GraphDataError(
+                    f"noise={noise!r}: no cell of {self.target!r} has an error behind ±. Name the "
+                    "column with the standard deviations."
+                )
+            return None
+        if noise is None:
+            self.notes.append(
+                f"column {self.target!r} has an error beside the number in {sum(map(bool, errors))}"
+                f" rows, such as {self.column(self.target)[first][:20]!r}, and it was not used: "
+                f"where it is the standard deviation, noise={IN_CELLS!r} learns from it."
+            )
+            return None
+        return errors
 
     def _in_one_unit(
         self, unit: str | None, unit_column: str | None, on_missing: str
@@ -367,6 +397,8 @@ class MoleculeTable:
             found = f"{name!r} cannot be converted to {unit} in {(~clear).sum()} rows: {shown}."
             leave_out(found, "on_missing", on_missing, not clear.any(), self.notes)
             data, known, times = self.pick(np.flatnonzero(clear)), known[clear], times[clear]
+            left = {"rows whose unit cannot be converted, left out": int((~clear).sum())}
+            data = replace(data, counts={**self.counts, **left})
         y = Targets(
             known.values * times,
             limits=known.limits,
@@ -412,7 +444,7 @@ class MoleculeTable:
             return data
         if how == "first":
             self.notes.append(f"{found}: only the first row of each was kept.")
-            counts = {**self.counts, "rows of repeated molecules (first)": n_repeats}
+            counts = {**self.counts, "rows of molecules that stand above, left out": n_repeats}
             return replace(data.pick(np.unique(groups)), counts=counts)
         return data._merged(measured, n_repeats, found, columns)
 
@@ -431,16 +463,19 @@ class MoleculeTable:
         n_merged, n_ties = len(measured) - len(parts), int((~clear).sum())
         n_kept, counts, words = n_repeats - n_merged, dict(self.counts), []
         if n_kept:
-            counts["rows of repeated molecules under other covariates"] = n_kept
+            counts["repeated molecules under other covariates, kept"] = n_kept
             words.append(f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept")
         if n_merged:
-            counts["rows of repeated molecules (merge)"] = n_merged
+            counts["rows merged with others of their molecule"] = n_merged
             mean = "mean" if known.record.transform is None else "geometric mean"
             what = f"the {mean} of its different values" if numbers else "its most frequent class"
             what += "" if known.limits is None else ", else its tightest limit"
             words.append(f"each molecule counts once, with {what}")
         if merged.noise is not None:
             words.append("the number and spread of its values set the noise of the mean")
+        if n_ties:
+            why = "limits on both sides only" if numbers else "a tie between classes"
+            counts[f"rows of molecules with {why}, left out"] = n_ties
         if n_ties and not numbers:
             words.append(f"{n_ties} with a tie between classes left out")
         self.notes.append(f"{found}: {'; '.join(words)}.")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from treelens.errors import GraphDataError
-from treelens.graphs.target_columns import is_number
+from treelens.graphs.cells import is_number
 from treelens.targets import Targets
 
 _FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from

@@ -190,7 +190,8 @@ def read_table(
     target : str or None
         The column with the class or the number to learn; ``"auto"`` finds the first that is called
         label, value, target, y, class or activity. None: ``y`` is None. Numbers may have a
-        qualifier: ``>10`` and ``<0.5`` are limits, ``~3`` counts as 3.
+        qualifier (``>10`` and ``<0.5`` are limits, ``~3`` counts as 3), a unit and an error: ``> 30
+        uM``, ``7,2 %``, ``12 ± 3``. What else stands between them counts as missing, and is named.
     qualifier : str, optional
         A column with the qualifiers of the target: ``=``, ``>``, ``<``, ``>=``, ``<=`` or ``~``.
     names : str or sequence of str, optional
@@ -226,8 +227,9 @@ def read_table(
     model : fitted estimator, optional
         Read the molecules, columns and covariates that this model needs.
     noise : str, optional
-        The column with standard deviations of the target, in its units. Without it, where at least
-        ten values are merged replicates, their number and spread set the noise of each mean.
+        The column with standard deviations of the target, in its units, or ``"cells"`` where they
+        stand in its cells (``12 ± 3``). Without it, where at least ten values are merged
+        replicates, their number and spread set the noise of each mean.
 
     Returns
     -------

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.errors import GraphDataError, first_few
+from treelens.graphs.cells import is_missing, read_cell
 from treelens.graphs.columns import unit_in
 from treelens.graphs.tables import Table, find_column
-from treelens.graphs.target_columns import is_missing
 
 # What one of each is in moles, grams, litres and seconds: a factor, and exponents by name.
 _BASES: dict[str, tuple[float, dict[str, int]]] = {
@@ -240,17 +240,32 @@ def factors_to_unit(
 def _units_of_rows(
     table: Table, target: str, rows: np.ndarray, column: str | None, notes: list[str]
 ) -> tuple[list[str], str]:
-    """Return the unit of each row ("": not known), or nothing, and what was found in words."""
+    """Return the unit of each row ("": not known), or nothing, and what was found in words.
+
+    A unit beside a number counts for that row, whatever the column or its name says.
+    """
     named, holder = unit_in(target), unit_column(table, target, column, notes)
     named = named if named and Unit.of(named).is_known else None
     every = [] if holder is None else table.column(holder, "unit_column")
     cells = [every[row] for row in rows.tolist() if every]
-    if not _different(cells):
-        return [named] * len(rows) if named else [], f"the name of column {target!r} says {named}"
-    found = f"column {holder!r} holds {_counted(cells)}"
-    if named and {Unit.of(text) for text in _different(cells)} != {Unit.of(named)}:
-        raise GraphDataError(
-            f"{found}, but the name of column {target!r} says {named}. Rename that, or ignore the "
-            "other column by unit_column='none'."
-        )
-    return [named or "" if is_missing(text) else text for text in cells], found
+    texts = table.column(target, "target")
+    beside = ["" if column == "none" else read_cell(texts[row]).unit for row in rows.tolist()]
+    if _different(cells):
+        found = f"column {holder!r} holds {_counted(cells)}"
+        if named and {Unit.of(text) for text in _different(cells)} != {Unit.of(named)}:
+            raise GraphDataError(
+                f"{found}, but the name of column {target!r} says {named}. Rename that, or ignore "
+                "the other column by unit_column='none'."
+            )
+        cells = [named or "" if is_missing(text) else text for text in cells]
+    else:
+        found = f"the name of column {target!r} says {named}" if named else ""
+        cells = [named] * len(rows) if named else []
+    own = [text for text in beside if text]
+    pairs = zip(beside, cells or beside, strict=True)
+    if not own or (cells and all(Unit.of(x) == Unit.of(y) for x, y in pairs if x)):
+        return cells, found
+    said = f"cells of column {target!r} say {_counted(own)}"
+    rest = cells or (own[:1] if len({*map(Unit.of, own)}) == 1 else [""]) * len(rows)
+    cells = [text or other for text, other in zip(beside, rest, strict=True)]
+    return cells, f"{found}, and {said}" if found else said

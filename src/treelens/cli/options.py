@@ -201,7 +201,9 @@ class Training:
             "Rows of the same molecule (and covariates); merge: the mean, the class of most.",
         ),
     ] = "merge"
-    noise: Annotated[Text, column("Column with standard deviations of the numbers.")] = None
+    noise: Annotated[
+        Text, column("Column with standard deviations of the numbers, or cells (12 ± 3).")
+    ] = None
     seed: Seed = 0
     jobs: Jobs = -1
 

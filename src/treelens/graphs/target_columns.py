@@ -10,6 +10,16 @@ from itertools import compress
 import numpy as np
 
 from treelens.errors import GraphDataError, first_few
+from treelens.graphs.cells import (
+    APPROXIMATE,
+    SIGNS,
+    Cell,
+    is_integer,
+    is_missing,
+    is_number,
+    is_outside,
+    read_cell,
+)
 from treelens.graphs.tables import Table
 
 TASKS = ("auto", "classification", "regression")
@@ -22,41 +32,6 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")  # 1,240 or 1,2
 _EUROPEAN = re.compile(  # 900 or 0,25 or 1.240 or 1.240,5
     r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 )
-_DIGITS = r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?"
-_UNITS = r"(?:[pnuµμmk]?(?:M|g|L|l|mol|s)|min|h|d|%|°C|K|eV|Da)"
-_WITH_UNIT_OR_ERROR = re.compile(
-    rf"{_DIGITS}(?:\s*(?:±|\+/-|\+-).*|\s+[A-Za-zµμ°%][^\s\d]{{0,14}}|{_UNITS}(?:/{_UNITS})?)"
-)
-_APPROXIMATE = ("~", "≈", "~=")
-_SIGNS = {
-    **dict.fromkeys((">", ">=", "=>", "≥", ">>"), 1),
-    **dict.fromkeys(("<", "<=", "=<", "≤", "<<"), -1),
-    **dict.fromkeys(("", "=", "==", *_APPROXIMATE), 0),
-}
-_QUALIFIED = re.compile(r"\s*([<>≤≥~≈=]{1,2})\s*([^\s<>≤≥~≈=].*)")
-MISSING = frozenset(
-    {"", "na", "n/a", "n.a.", "nan", "null", "none", "<na>", "#n/a", "nd", "n.d.", "not determined"}
-)
-# Python's ``int`` also reads ``1_0``, ``01`` and the digits of every script. Here, integers fit
-# into 64 bits, and no digit of a number is lost in a float.
-_INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:(?:0|[1-9][0-9]{0,15})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def is_integer(text: str) -> bool:
-    return _INTEGER.fullmatch(text) is not None
-
-
-def is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None
-
-
-def is_missing(text: str) -> bool:
-    """Whether a cell says that there is no value."""
-    return text.lower() in MISSING
 
 
 def as_target(values: Sequence[str]) -> np.ndarray:
@@ -86,47 +61,63 @@ def read_target(
     ``task`` is one of :data:`TASKS`; None: only classes will do. ``qualifier`` is a column.
     """
     every = table.column(column, "target")
-    texts = [every[row] for row in rows.tolist()]
-    labelled = np.array([not is_missing(text) for text in texts], dtype=bool)
+    given = [every[row] for row in rows.tolist()]
+    labelled = np.array([not is_missing(text) for text in given], dtype=bool)
     if task in ("classification", None):
         if qualifier is not None:
             raise GraphDataError(f"qualifier={qualifier}: limits are of numbers, not of classes.")
-        texts = _in_plain_style(texts, column, notes) if task is None else texts
+        texts = _in_plain_style(given, column, notes) if task is None else given
         return as_target(list(compress(texts, labelled))), labelled, None
-    given = texts
-    texts, qualifiers = _without_qualifiers(texts)
+    cells = [read_cell(text) for text in given]
+    found = [cell.qualifier for cell in cells]
     if qualifier is not None:
-        qualifiers = _read_qualifiers(table, qualifier, rows, qualifiers)
-    texts = _in_plain_style(texts, column, notes, table)
-    known = as_target(list(compress(texts, labelled)))
-    if known.dtype.kind == "U":
-        labelled &= _without_remarks(texts, labelled, column, table, rows, notes)
-        known = as_target(list(compress(texts, labelled)))
-    if known.dtype.kind == "U":  # classes, in which signs have no meaning
-        return as_target(list(compress(given, labelled))), labelled, None
-    qualifiers = list(compress(qualifiers, labelled))
-    limits = np.array([_SIGNS[text] for text in qualifiers], dtype=np.int64)
+        found = _read_qualifiers(table, qualifier, rows, found)
+    texts = _in_plain_style([cell.number for cell in cells], column, notes, table)
+    has = labelled & np.array([is_number(text) for text in texts], dtype=bool)
+    known = as_target(list(compress(texts, has)))
+    measured = task == "regression" or looks_measured(known)
+    if not measured:
+        _check_units(column, given, cells)
+    others = labelled & ~has
+    outside = others & np.array([is_outside(text) for text in given], dtype=bool)
+    remarks = others & ~outside
+    if others.any() and not (measured and has.sum() >= _MOSTLY * (has | remarks).sum()):
+        return as_target(list(compress(given, labelled))), labelled, None  # classes
+    _note_outside(list(compress(given, outside)), column, notes)
+    places = [f"{table.place(int(rows[k]))} {given[k][:20]!r}" for k in np.flatnonzero(remarks)]
+    if places:
+        notes.append(
+            f"column {column!r} holds numbers, but something else in {len(places)} of "
+            f"{labelled.sum()} rows: {first_few(places)}. These count as missing: write the number "
+            "alone, and limits as <0.5."
+        )
+    qualifiers = list(compress(found, has))
+    limits = np.array([SIGNS[text] for text in qualifiers], dtype=np.int64)
     if not limits.any():
-        return known, labelled, None
+        return known, has, None
     exact = known[limits == 0]
     if not len(exact) or (task == "auto" and not looks_measured(exact)):
         raise GraphDataError(
             f"column {column!r} has a qualifier in {int((limits != 0).sum())} of {len(known)} "
-            f"cells, such as {given[int(np.flatnonzero(labelled)[limits != 0][0])][:20]!r}: there "
+            f"cells, such as {given[int(np.flatnonzero(has)[limits != 0][0])][:20]!r}: there "
             "must be measured ones too. To learn these texts as classes: task='classification'."
         )
     notes.append(f"column {column!r}: {limits_in_words(known, limits, qualifiers)}")
-    return known, labelled, limits
+    return known, has, limits
 
 
-def _without_qualifiers(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the texts without qualifiers before them, and the qualifiers ("" for none)."""
-    bare, qualifiers = list(texts), [""] * len(texts)
-    for k, text in enumerate(texts):
-        found = _QUALIFIED.fullmatch(text)
-        if found and found[1] in _SIGNS:
-            qualifiers[k], bare[k] = found[1], found[2].strip()
-    return bare, qualifiers
+def errors_in_cells(table: Table, column: str, rows: np.ndarray) -> list[str]:
+    """Return what stands behind ± in the cells of a column, as plain numbers; "" for nothing.
+
+    Examples
+    --------
+    >>> errors_in_cells(Table("t", ["y"], [["12 ± 3"], ["7"]], None), "y", np.arange(2))
+    ['3', '']
+    """
+    every = table.column(column, "target")
+    cells = [read_cell(every[row]) for row in rows.tolist()]
+    texts = [text for cell in cells for text in (cell.number, cell.error)]
+    return _in_plain_style(texts, column, [])[1::2]
 
 
 def _qualifiers(table: Table, column: str) -> list[str]:
@@ -140,12 +131,12 @@ def _read_qualifiers(table: Table, column: str, rows: np.ndarray, own: list[str]
     every, found = _qualifiers(table, column), []
     for row, beside in zip(rows.tolist(), own, strict=True):
         text = every[row]
-        if text not in _SIGNS:
+        if text not in SIGNS:
             raise GraphDataError(
                 f"column {column!r} should hold qualifiers (=, <, >, <=, >=, ~), but "
                 f"{table.place(row)} holds {text[:20]!r}. Name another with qualifier=COLUMN."
             )
-        if beside and text and _SIGNS[beside] != _SIGNS[text]:
+        if beside and text and SIGNS[beside] != SIGNS[text]:
             raise GraphDataError(
                 f"{table.place(row)} has {text!r} in {column!r}, but {beside!r} beside the number."
             )
@@ -157,7 +148,7 @@ def note_qualifier_columns(table: Table, notes: list[str]) -> None:
     """Note that a column which nobody named holds qualifiers."""
     for name in set(table.columns):
         texts = set(_qualifiers(table, name)) if table.columns.count(name) == 1 else set()
-        if texts <= _SIGNS.keys() and any(_SIGNS[text] for text in texts):
+        if texts <= SIGNS.keys() and any(SIGNS[text] for text in texts):
             notes.append(
                 f"column {name!r} holds {', '.join(sorted(texts - {''}))}, and was not used: where "
                 f"these qualify the values, qualifier={name!r} makes limits of them."
@@ -173,7 +164,7 @@ def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] 
             shown = first_few([f"{mark}{value:.10g}" for value, _ in counted], 3)
             parts.append(f"{(signs == sign).sum()} of {len(y)} values are {kind} limits ({shown})")
     words = f"{' and '.join(parts)}: used as limits."
-    n_approximate = sum(text in _APPROXIMATE for text in qualifiers)
+    n_approximate = sum(text in APPROXIMATE for text in qualifiers)
     return words + (f" {n_approximate} marked ~ count as exact." if n_approximate else "")
 
 
@@ -236,33 +227,26 @@ def _check_points(numbers: list[str], column: str, table: Table, notes: list[str
         )
 
 
-def _without_remarks(
-    texts: list[str],
-    labelled: np.ndarray,
-    column: str,
-    table: Table,
-    rows: np.ndarray,
-    notes: list[str],
-) -> np.ndarray:
-    """Return which rows stay when remarks between measured numbers are skipped."""
-    numeric = np.array([is_number(text) for text in texts], dtype=bool)
-    where = np.flatnonzero(labelled & ~numeric).tolist()
-    mostly = labelled.sum() - len(where) >= _MOSTLY * labelled.sum()
-    measured = mostly and looks_measured(as_target(list(compress(texts, labelled & numeric))))
-    beside = all(_WITH_UNIT_OR_ERROR.fullmatch(texts[k]) for k in where)
-    if not measured and not beside:
-        return np.ones(len(texts), dtype=bool)
-    kind = "a unit or an error beside the number" if beside else "something else"
-    found = f"column {column!r} holds numbers, but {kind} in {len(where)} of {labelled.sum()} rows"
-    shown = first_few([f"{table.place(int(rows[i]))} {texts[i][:20]!r}" for i in where])
-    if not measured:
+def _check_units(column: str, given: list[str], cells: list[Cell]) -> None:
+    """Raise where numbers with units might as well be classes, such as doses."""
+    beside = [text for text, cell in zip(given, cells, strict=True) if cell.unit or cell.error]
+    if beside:
         raise GraphDataError(
-            f"{found}: {shown}. Write the number alone, or learn texts: task='classification'."
+            f"column {column!r} holds few different numbers, and a unit or an error beside them in "
+            f"{len(beside)} cells, such as {beside[0][:20]!r}. Say what to learn by "
+            "task='regression' or task='classification'."
         )
-    notes.append(
-        f"{found}: {shown}. These count as missing: write the number alone, and limits as <0.5."
-    )
-    return numeric
+
+
+def _note_outside(texts: list[str], column: str, notes: list[str]) -> None:
+    """Note the cells that say BLQ or the like."""
+    if texts:
+        counted = [f"{text[:20]!r} in {n}" for text, n in Counter(texts).most_common()]
+        notes.append(
+            f"column {column!r}: {len(texts)} cells say that a value lies outside what could be "
+            f"measured, but not where that ends ({first_few(counted)}). They count as missing; "
+            "with a number, such as <0.5, they would be limits."
+        )
 
 
 def looks_measured(y: np.ndarray) -> bool:

@@ -30,10 +30,10 @@ from treelens.graphs.build import (
     listed_one_way,
     numbered_names,
 )
+from treelens.graphs.cells import is_integer
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes, reason
-from treelens.graphs.target_columns import is_integer
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
 OPTIONAL_PARTS = ("node_labels", "edge_labels", "node_attributes", "edge_attributes")
