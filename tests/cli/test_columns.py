@@ -59,6 +59,32 @@ def test_the_same_molecules_from_every_kind_of_file(name, tmp_path):
     assert "RMSE" in done.err
 
 
+def test_a_sheet_for_every_command(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["smiles", "value"])
+    book.active.append(["C", 1])
+    sheet = book.create_sheet("Assay 2")
+    sheet.append(["smiles", "value"])
+    for row in zip(SMILES, VALUES, strict=True):
+        sheet.append(row)
+    data, model, out = (tmp_path / name for name in ("x.xlsx", "m.treelens", "out"))
+    book.save(data)
+    which = ("--sheet", "Assay 2")
+    fitted = ok("fit", data, *which, "--target", "value", "--out", model, *SMALL)
+    assert f"{len(SMILES)} molecules" in fitted.out
+    assert "sheets" not in fitted.err
+    ok("predict", model, data, *which, "--out", out)
+    assert len(pd.read_csv(out)) == len(SMILES)
+    for command in ("explain", "fragments"):
+        ok(command, model, data, *which, "-o", out)
+    refused(run("suggest", model, data, *which), "the model was fitted to all of them")
+    refused(run("predict", model, data, "--sheet", "Assay 3"), "no sheet 'Assay 3'")
+    refused(run("predict", model, "CCO", *which), "no Excel workbook")
+    done = run("fit", data, "--out", model)
+    assert "--sheet NAME reads another" in done.err
+
+
 def test_parquet_without_its_library_says_what_to_install(tmp_path, monkeypatch):
     data = tmp_path / "x.parquet"
     data.write_bytes(b"PAR1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from inspect import signature
 from typing import get_args
 
@@ -12,7 +13,7 @@ import pytest
 import treelens as tl
 from cli.conftest import ok, run, tiny_tu
 from treelens.cli import main
-from treelens.cli.console import STOPPED
+from treelens.cli.console import STOPPED, with_options
 from treelens.cli.fit import fit_cli
 from treelens.cli.options import Training, kind_of
 from treelens.svm.search import SCORES
@@ -157,3 +158,19 @@ def test_a_damaged_data_set_fails_to_verify(tmp_path):
     unknown = run("datasets", "describe", "MUTAGG")
     assert unknown.code == 2
     assert "Did you mean 'MUTAG'?" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("target='IC50 (nM)'", ["--target", "IC50 (nM)"]),
+        ('target="Bob\'s column"', ["--target", "Bob's column"]),
+        ("unit_column=COLUMN", ["--unit-column", "COLUMN"]),
+        ("transform=log10 may serve", ["--transform", "log10", "may", "serve"]),
+        ("names='$HOME'", ["--id", "$HOME"]),
+        ("sheet=''", ["--sheet", ""]),
+    ],
+)
+def test_hints_can_be_pasted_into_a_shell(text, words):
+    assert shlex.split(with_options(text)) == words
+    assert "$HOME" not in with_options(text).replace("'$HOME'", "")

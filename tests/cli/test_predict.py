@@ -194,6 +194,17 @@ def test_salts_are_noted_once(model, tmp_path, monkeypatch):
     assert (
         "2 of 5 molecules have several fragments (salts, solvents), the first in row 2" in done.err
     )
+    assert "they are read whole" in done.err
+
+
+def test_salts_are_read_as_in_fit(molecules, tmp_path):
+    model, data = tmp_path / "m.treelens", tmp_path / "salts.csv"
+    ok("fit", molecules, *SMALL, "--standardize", "--fragments", 0, "--out", model)
+    write_csv(data, [("CCO",), ("CCO.Cl",), ("CCO.[Na+].[Cl-]",)], "smiles")
+    done = run("predict", model, data, "--out", tmp_path / "p.csv", "--jobs", 1)
+    assert "2 of 3 molecules have several fragments" in done.err
+    assert "the largest is read, as of the molecules that the model was fitted to" in done.err
+    assert pd.read_csv(tmp_path / "p.csv")["decision"].round(9).nunique() == 1
 
 
 def test_a_model_of_depth_zero_says_what_it_compares(molecules, tmp_path):

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,33 @@ def test_a_workbook(tmp_path) -> None:
         assert read_text_table(workbook(path, rows, sheets=3)) == table
 
 
+def test_the_sheet_of_a_workbook(tmp_path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Read me"
+    book.active.append(["made by"])
+    for title, smiles in (("Assay 1", "CCO"), ("Assay 2", "CCN")):
+        sheet = book.create_sheet(title)
+        sheet.append([None])
+        sheet.append(["Ligand SMILES", "label"])
+        sheet.append([smiles, 1])
+    path = tmp_path / "x.xlsx"
+    book.save(path)
+    with pytest.warns(UserWarning, match=r"3 sheets .*'Assay 1', the first with a column of SMI"):
+        assert read_text_table(path).rows == [["CCO", "1"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_text_table(path, "Assay 2").rows == [["CCN", "1"]]
+        assert read_text_table(path, "Read me").columns == ["made by"]
+        graphs, _ = read_smiles(path, smiles="Ligand SMILES", sheet="Assay 2")
+    assert graphs[0].node_labels == ("C", "C", "N")
+    with pytest.raises(GraphDataError, match=r"no sheet 'assay 2'. Did you mean 'Assay 2'?"):
+        read_text_table(path, "assay 2")
+    (tmp_path / "x.csv").write_text("smiles,label\nC,1\n")
+    with pytest.raises(GraphDataError, match="is no Excel workbook and has no sheets"):
+        read_text_table(tmp_path / "x.csv", "Assay 1")
+
+
 @pytest.mark.parametrize("claimed", ["A1:B31", "A1", "A1:XFD1048576"])
 def test_what_a_workbook_says_about_its_size_is_not_believed(tmp_path, claimed) -> None:
     path = workbook(tmp_path / "x.xlsx", [["smiles", "label"], *[["C", k] for k in range(120)]])
@@ -135,7 +163,7 @@ def test_rows_and_cells_that_are_out_of_order_are_not_lost(tmp_path) -> None:
 
     for change, words in ((backwards, "row 30 of"), (last_cell_first, "row 7 of")):
         path = rewritten(workbook(tmp_path / "x.xlsx", rows), change)
-        with pytest.raises(GraphDataError, match=f"{words} the first sheet.*save it again"):
+        with pytest.raises(GraphDataError, match=f"{words} the sheet.*save it again"):
             read_text_table(path)
     path = rewritten(path, lambda text: re.sub(' r="[A-Z]*[0-9]+"', "", text))  # they may lack it
     assert path.exists()

@@ -23,7 +23,13 @@ from treelens.chem.parsing import (
 )
 from treelens.chem.recipe import MoleculeRecipe, recipe_for_molecules
 from treelens.chem.sdf import smiles_column
-from treelens.chem.table_reader import about_fragments, covariate_names, rows_of_table
+from treelens.chem.table_reader import (
+    READ_LARGEST,
+    READ_WHOLE,
+    about_fragments,
+    covariate_names,
+    rows_of_table,
+)
 from treelens.chem.units import factors_to_unit
 from treelens.estimators.prediction_table import (
     file_columns,
@@ -263,11 +269,10 @@ class SeenTable:
         self._salts += [chunk.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
 
     def notes(self) -> list[str]:
-        """Return that there are salts, unless all models take the largest fragment."""
+        """Return that there are salts, and what the models read of them."""
         recipes = [each.model.recipe_ for each in self._models]
-        if all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes):
-            return []
-        return about_fragments(self._salts, self._n_rows, chosen=True)
+        largest = all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes)
+        return about_fragments(self._salts, self._n_rows, READ_LARGEST if largest else READ_WHOLE)
 
 
 def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:

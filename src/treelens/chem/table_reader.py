@@ -32,7 +32,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import id_columns
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.graphs.tables import Table, is_sdf, read_text_table
+from treelens.graphs.tables import Table, check_sheet, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
 
 DESCRIPTORS = ("rdkit",)
@@ -52,6 +52,7 @@ def read_smiles(
     standardize: bool | str | Sequence[str] = False,
     atom_attributes: AtomAttributes | None = None,
     max_atoms: int = MAX_ATOMS,
+    sheet: str | None = None,
 ) -> tuple[GraphCollection, np.ndarray | Any]:  # Any: None without a target
     """Read molecules and their classes from a file, row by row.
 
@@ -93,6 +94,8 @@ def read_smiles(
         to a dict of arrays with a number (or NaN) for each atom.
     max_atoms : int, default=5000
         Larger molecules count as unreadable: one of 20,000 atoms takes gigabytes to learn from.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the first that has a column of SMILES.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def read_smiles(
     """
     check_choice("on_invalid", on_invalid, ("raise", "skip"))
     check_choice("on_missing", on_missing, ("raise", "skip"))
-    check_names(smiles=smiles, target=target, names=names)
+    check_names(smiles=smiles, target=target, names=names, sheet=sheet)
     path = Path(path).expanduser()
     recipe = MoleculeRecipe.of(
         "sdf" if is_sdf(path) else "smiles",
@@ -126,7 +129,7 @@ def read_smiles(
         atom_attributes,
         max_atoms,
     )
-    read = rows_of_table(*_table_in(path, recipe), recipe, smiles, names, target=target)
+    read = rows_of_table(*_table_in(path, recipe, sheet), recipe, smiles, names, target=target)
     graphs, y = read.labelled(target, on_invalid, on_missing)
     _warn_of_repeats(read.source, graphs, y)
     return graphs, y
@@ -178,6 +181,7 @@ def read_table(
     max_atoms: int = MAX_ATOMS,
     model: Any = None,
     noise: str | None = None,
+    sheet: str | None = None,
 ) -> MoleculeTable:
     """Read molecules and targets from a table, as ``treelens fit`` does.
 
@@ -230,6 +234,8 @@ def read_table(
         The column with standard deviations of the target, in its units, or ``"cells"`` where they
         stand in its cells (``12 ± 3``). Without it, where at least ten values are merged
         replicates, their number and spread set the noise of each mean.
+    sheet : str, optional
+        The sheet of an Excel workbook; by default the first that has a column of SMILES.
 
     Returns
     -------
@@ -248,7 +254,7 @@ def read_table(
     ([0, 2], ['a', 'c'])
     """
     check_names(smiles=smiles, target=target, qualifier=qualifier, noise=noise)
-    check_names(unit=unit, unit_column=unit_column)
+    check_names(unit=unit, unit_column=unit_column, sheet=sheet)
     check_names(several=True, names=names, covariates=covariates)
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
@@ -267,7 +273,11 @@ def read_table(
     own = replace(own, max_atoms=max_atoms)
     if from_sdf and smiles is not None:
         raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
-    table, molecules = (path, None) if isinstance(path, Table) else _table_in(path, own)
+    if isinstance(path, Table):
+        check_sheet(Path(path.source), sheet)
+        table, molecules = path, None
+    else:
+        table, molecules = _table_in(path, own, sheet)
     if not table.rows:
         raise GraphDataError(f"{table.source} has column names but no rows to read.")
     known = None if recipe is None else recipe.table
@@ -290,9 +300,12 @@ def read_table(
     )
 
 
-def _table_in(path: Path, recipe: MoleculeRecipe) -> tuple[Table, Sequence[Any] | None]:
+def _table_in(
+    path: Path, recipe: MoleculeRecipe, sheet: str | None
+) -> tuple[Table, Sequence[Any] | None]:
     if not is_sdf(path):
-        return read_text_table(path), None
+        return read_text_table(path, sheet), None
+    check_sheet(path, sheet)
     molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
     return table, molecules
 
@@ -419,17 +432,22 @@ def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
         return notes
     whole = map(in_fragments, data.get("smiles", data.get("mol", ())))
     rows = list(compress(data.get("row", ()), whole))
-    return notes + about_fragments(rows, len(graphs), chosen)
+    return notes + about_fragments(rows, len(graphs), READ_WHOLE if chosen else ADVICE)
 
 
-def about_fragments(rows: Sequence[int], n_all: int, chosen: bool) -> list[str]:
-    """That the molecules in ``rows`` are salts or solvates; ``chosen``: a model reads them so."""
-    what = "standardising (--standardize) keeps the largest"
-    if chosen:
-        what = "they are read whole, as the molecules that the model was fitted to"
+ADVICE = "standardising (--standardize) keeps the largest"
+READ_WHOLE = (
+    "they are read whole, as the molecules that the model was fitted to (of a model fitted with "
+    "--standardize, the largest is)"
+)
+READ_LARGEST = "the largest is read, as of the molecules that the model was fitted to"
+
+
+def about_fragments(rows: Sequence[int], n_all: int, how_read: str) -> list[str]:
+    """That the molecules in ``rows`` are salts or solvates, and what is read of them."""
     return [
         f"{len(rows)} of {n_all} molecules have several fragments (salts, solvents), the first in "
-        f"row {row + 1}: {what}."
+        f"row {row + 1}: {how_read}."
         for row in rows[:1]
     ]
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ _LONG_TITLES = {"coverage": "within 90 % interval", "balanced_accuracy": "balanc
 # Parameters of the library, which its messages name, and the options they are here.
 _SAME_NAME = (
     "smiles",
+    "sheet",
     "target",
     "task",
     "transform",
@@ -59,7 +61,7 @@ _PARAMETERS = {
     "on_missing": "--missing",
     **{name: f"--{name}" for name in _SAME_NAME},
 }
-_PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|([\w.+-]+))")
+_PARAMETER = re.compile(rf"\b({'|'.join(_PARAMETERS)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.+-]+))")
 
 
 class Output:
@@ -171,8 +173,15 @@ def with_options(text: str) -> str:
     --------
     >>> with_options("Name another column with target=COLUMN, or use on_missing='skip'.")
     'Name another column with --target COLUMN, or use --missing skip.'
+    >>> with_options("Use unit_column='Standard Units'.")
+    "Use --unit-column 'Standard Units'."
     """
-    text = _PARAMETER.sub(lambda m: f"{_PARAMETERS[m[1]]} {m[2] or m[3] or repr('')}", text)
+
+    def option(found: re.Match[str]) -> str:
+        value = next((text for text in found.groups()[1:] if text is not None), "")
+        return f"{_PARAMETERS[found[1]]} {shlex.quote(value)}"
+
+    text = _PARAMETER.sub(option, text)
     return text.replace("atom_label and bond_label", "--atom-label and --bond-label")
 
 

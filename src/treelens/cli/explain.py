@@ -22,12 +22,15 @@ def explain_cli(
     out: options.Out = Path("report.html"),
     target: options.Truth = None,
     smiles: options.Smiles = None,
+    sheet: options.Sheet = None,
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file."""
     loaded = options.load_model(model, jobs, [data], [out])
-    table = options.read_for_model(output, data, loaded, target, smiles=smiles, max_atoms=max_atoms)
+    table = options.read_for_model(
+        output, data, loaded, target, smiles=smiles, sheet=sheet, max_atoms=max_atoms
+    )
     loaded.report(out, table.graphs, table.targets)
     output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
 
@@ -43,6 +46,7 @@ def fragments_cli(
         Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
     smiles: options.Smiles = None,
+    sheet: options.Sheet = None,
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
@@ -53,7 +57,9 @@ def fragments_cli(
     from treelens.graphs.recipe import noun_of
 
     loaded = options.load_model(model, jobs, [data], [out])
-    rows = options.read_for_model(output, data, loaded, target, smiles=smiles, max_atoms=max_atoms)
+    rows = options.read_for_model(
+        output, data, loaded, target, smiles=smiles, sheet=sheet, max_atoms=max_atoms
+    )
     y = None if target is None else rows.targets
     table = loaded.fragments(rows.graphs, y, n_fragments=top).drop(columns="drawing")
     result: dict[str, Any] = {
@@ -245,6 +251,7 @@ def suggest_cli(
     ] = 1.0,
     out: options.CsvOut = None,
     smiles: options.Smiles = None,
+    sheet: options.Sheet = None,
     ids: options.Ids = None,
     max_atoms: options.MaxAtoms = 5000,
     seed: Annotated[int, options.option("Of thompson.", min=0)] = 0,
@@ -260,7 +267,9 @@ def suggest_cli(
     from treelens.decisions.suggest import suggest
 
     loaded = options.load_model(model, jobs, [pool], [out])
-    table = options.read_data(pool, smiles=smiles, names=ids, max_atoms=max_atoms, model=loaded)
+    table = options.read_data(
+        pool, smiles=smiles, sheet=sheet, names=ids, max_atoms=max_atoms, model=loaded
+    )
     output.note(*table.notes)
     found = suggest(
         loaded,

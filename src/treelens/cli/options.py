@@ -51,6 +51,15 @@ TrainingSource = Annotated[str, argument("DATA", _DATA_HELP.format(""))]
 ModelPath = Annotated[Path, argument("MODEL", "A file that 'treelens fit' wrote.")]
 Truth = Annotated[Text, column("Column with the true class or number.", "--target")]
 Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
+Sheet = Annotated[
+    Text,
+    option(
+        "Sheet of an Excel workbook.",
+        "--sheet",
+        metavar="NAME",
+        default="the first with a column of SMILES",
+    ),
+]
 Ids = Annotated[
     Text,
     column(
@@ -90,6 +99,7 @@ class Training:
         ),
     ] = None
     smiles: Smiles = None
+    sheet: Sheet = None
     atom_label: Annotated[
         Text,
         option(
@@ -218,6 +228,7 @@ class Training:
             source,
             target=self.target,
             smiles=self.smiles,
+            sheet=self.sheet,
             names=names,
             covariates=split_columns(self.covariates, "--covariates"),
             descriptors="rdkit" if self.descriptors == "rdkit" else None,
@@ -378,7 +389,8 @@ def read_data(
 
     kind = kind_of(source)
     if kind in ("tu", "name"):
-        given = {"target": target, "smiles": reading.get("smiles"), "id": reading.get("names")}
+        given = {"target": target, "id": reading.get("names")}
+        given |= {name: reading.get(name) for name in ("smiles", "sheet")}
         unused = [f"--{option}" for option, value in given.items() if value is not None]
         read = _read_graphs(source, kind, model, reading)
         if unused:

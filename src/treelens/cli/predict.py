@@ -71,6 +71,7 @@ def predict_cli(
         ),
     ] = None,
     smiles: options.Smiles = None,
+    sheet: options.Sheet = None,
     ids: options.Ids = None,
     intervals: Annotated[
         Literal["posterior", "scaffold"],
@@ -98,7 +99,7 @@ def predict_cli(
     kind, place = options.kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, options.files_behind(data)))
-    job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms)
+    job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms, sheet)
     loaded = job.load(jobs)
     if kind in ("tu", "name"):
         whole, truths = _predict_graphs(output, loaded, job, target)
@@ -127,6 +128,7 @@ class _Job(NamedTuple):
     ids: str | None
     intervals: str
     max_atoms: int
+    sheet: str | None
 
     def load(self, jobs: int) -> list[NamedModel]:
         models = options.load_models(self.models, jobs)
@@ -144,7 +146,12 @@ def _predict_graphs(
     from treelens.chem.predicted_rows import predict_rows
 
     table = options.read_data(
-        job.data, smiles=job.smiles, names=job.ids, target=target, model=models[0].model
+        job.data,
+        smiles=job.smiles,
+        sheet=job.sheet,
+        names=job.ids,
+        target=target,
+        model=models[0].model,
     )
     output.note(*table.notes)
     frame = predict_rows(models, [table] * len(models))
@@ -180,6 +187,7 @@ def _predict_table(
             "ids": job.ids,
             "intervals": job.intervals,
             "max_atoms": job.max_atoms,
+            "sheet": job.sheet,
             "chunk": CHUNK_ROWS,
             "version": __version__,
         }
@@ -269,13 +277,14 @@ def _chunks(job: _Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] |
     from treelens.graphs import tables
 
     path, molecules = Path(job.data).expanduser(), None
+    tables.check_sheet(path, job.sheet)
     if job.kind == "table" and tables.inner_suffix(path) in tables.STREAMED_ENDINGS:
         yield from ((table, None) for table in tables.read_table_blocks(path, CHUNK_ROWS))
         return
     if job.kind == "sdf":
         molecules, table = read_sdf(path, keep_hydrogens=hydrogens)
     elif job.kind == "table":
-        table = tables.read_text_table(path)
+        table = tables.read_text_table(path, job.sheet)
     else:
         table = options.source_table(job.data)
     for start in range(0, len(table.rows), CHUNK_ROWS):

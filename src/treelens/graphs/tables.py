@@ -180,14 +180,23 @@ def is_sdf(path: Path) -> bool:
     return inner_suffix(path) in SDF_ENDINGS
 
 
-def read_text_table(path: Path) -> Table:
+def read_text_table(path: Path, sheet: str | None = None) -> Table:
     """Read a table as text; the separator of a CSV is found from its first line."""
     suffix = inner_suffix(path)
+    check_sheet(path, sheet)
+    if suffix in _EXCEL_ENDINGS:
+        return _read_excel(path, sheet)
     if suffix in _PARQUET_ENDINGS:
         return _read_parquet(path)
-    if suffix in _EXCEL_ENDINGS:
-        return _read_excel(path)
     return table_of_bytes(path, read_bytes(path))
+
+
+def check_sheet(path: Path, sheet: str | None) -> None:
+    """Raise where a sheet is asked for in a file that has none."""
+    if sheet is not None and inner_suffix(path) not in _EXCEL_ENDINGS:
+        raise GraphDataError(
+            f"sheet={sheet!r}: {path} is no Excel workbook and has no sheets. Leave it out."
+        )
 
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
@@ -289,8 +298,8 @@ def _csv_rows(path: Path, lines: Iterable[str], separator: str) -> Iterator[Row]
 # --- Excel and Parquet --------------------------------------------------------------------------
 
 
-def _read_excel(path: Path) -> Table:
-    """Read the first sheet: column names, then rows; columns without a name hold remarks."""
+def _read_excel(path: Path, wanted: str | None = None) -> Table:
+    """Read a sheet: column names, then rows; columns without a name hold remarks."""
     check_regular(path)
     try:
         from openpyxl import load_workbook
@@ -305,10 +314,11 @@ def _read_excel(path: Path) -> Table:
                 check_unpacked(path, sum(info.file_size for info in archive.infolist()))
             file.seek(0)
             book = load_workbook(file, read_only=True, data_only=True)
-            sheets, sheet = book.sheetnames, book.worksheets[0]
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # what the file says about its size may be wrong
+            sheet, choice = _chosen_sheet(path, book.worksheets, wanted)
             with sheet._get_source() as source:
-                _check_order(path, source)
-            sheet.reset_dimensions()  # what the file says about its size may be wrong
+                _check_order(path, sheet.title, source)
             for line, values in enumerate(sheet.iter_rows(values_only=True), 1):
                 if not named:
                     named = {k: text for k, x in enumerate(values) if (text := _cell_text(x))}
@@ -323,14 +333,41 @@ def _read_excel(path: Path) -> Table:
             f"{path} cannot be read as an Excel workbook ({reason(error)})."
         ) from error
     if not named:
-        raise GraphDataError(f"{path} is empty: expected a row of column names, then the rows.")
-    if len(sheets) > 1:
-        message = f"{path} has {len(sheets)} sheets: the first, {sheets[0]!r}, was read."
-        warnings.warn(message, UserWarning, stacklevel=2)
+        raise GraphDataError(
+            f"{path} is empty{f' ({choice})' if choice else ''}: expected a row of column names, "
+            "then the rows."
+        )
+    if choice:
+        warnings.warn(f"{path} has {choice}.", UserWarning, stacklevel=2)
     return _as_table(path, list(named.values()), rows)
 
 
-def _check_order(path: Path, sheet: IO[bytes]) -> None:
+def _chosen_sheet(path: Path, sheets: list[Any], wanted: str | None) -> tuple[Any, str]:
+    """Return a sheet, and how it was chosen; without a name the first that has a SMILES column."""
+    names = [sheet.title for sheet in sheets]
+    listed_names = first_few(list(map(repr, names)))
+    if wanted is not None and wanted not in names:
+        close = difflib.get_close_matches(wanted, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise GraphDataError(f"{path} has no sheet {wanted!r}.{hint} Its sheets: {listed_names}.")
+    if wanted is not None or len(sheets) == 1:
+        return sheets[0 if wanted is None else names.index(wanted)], ""
+    with_smiles = [sheet for sheet in sheets if "smiles" in _first_row(sheet).casefold()]
+    chosen = (with_smiles or sheets)[0]
+    why = ", the first with a column of SMILES," if with_smiles else ", the first,"
+    return chosen, (
+        f"{len(sheets)} sheets ({listed_names}): {chosen.title!r}{why} was read; sheet=NAME reads "
+        "another"
+    )
+
+
+def _first_row(sheet: Any) -> str:
+    """Return the first row that is not empty as one text."""
+    rows = (" ".join(map(_cell_text, values)) for values in sheet.iter_rows(values_only=True))
+    return next((text for text in rows if text.strip()), "")
+
+
+def _check_order(path: Path, title: str, sheet: IO[bytes]) -> None:
     """Raise where rows or cells of a sheet stand behind later ones, which openpyxl would lose."""
     row = column = 0
 
@@ -348,8 +385,8 @@ def _check_order(path: Path, sheet: IO[bytes]) -> None:
             column = reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters, 0)
         if (row, column) <= before:
             raise GraphDataError(
-                f"{path}: row {row} of the first sheet, or a cell in it, stands behind a later one "
-                "in the file, and would be lost. Open it in a spreadsheet program, and save it "
+                f"{path}: row {row} of the sheet {title!r}, or a cell in it, stands behind a later "
+                "one in the file, and would be lost. Open it in a spreadsheet program, and save it "
                 "again."
             )
 
