@@ -69,7 +69,9 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path, model):
     assert "SMILES, names and values kept" in text
     found = run("info", model, "--json").data
     assert found["target"] == {"name": "IC50 (nM)", "unit": "nM", "transform": "log10"}
-    assert found["kernel"]["noise"] == tl.load(model).model_.noise
+    fitted = tl.load(model).model_
+    noise = fitted.target_scale * fitted.noise**0.5
+    assert found["kernel"]["noise"] == pytest.approx(noise, rel=1e-5)
     assert run("info", svc, "--json").data["kernel"]["kernel"] == "wwl-linear"
 
 

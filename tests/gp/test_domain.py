@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.gp.domain import Domain, Neighbourhood, left_out_std
+from treelens.gp.domain import left_out_std
 from treelens.kernels.gram import pair_sums
+from treelens.models.domain import Domain, Neighbourhood
 
 pytest.importorskip("rdkit")
 CORES = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "C1CCOC1", "c1ccsc1", "C1CCNCC1"]
@@ -70,7 +71,7 @@ def test_landmarks_have_a_domain_of_all_training_graphs():
 
 
 def test_a_graph_inside_has_both_a_small_error_and_a_near_neighbour():
-    domain = Domain(None, None, np.ones(1), largest_error=2.0, least_similarity=0.5)
+    domain = Domain(None, np.ones(1), largest_error=2.0, least_similarity=0.5)
     similarity = np.array([0.9, 0.1, 0.9, 0.1, 0.5])
     around = Neighbourhood(np.zeros(5, dtype=int), similarity, np.ones(5))
     inside = domain.holds(np.array([1.0, 1.0, 3.0, 3.0, 2.0]), around)

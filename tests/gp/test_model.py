@@ -7,8 +7,7 @@ import pytest
 
 import treelens as tl
 from strategies import make_random_graphs
-from treelens.gp import model as gaussian_process
-from treelens.gp.model import view_blocks
+from treelens.patterns import histograms
 
 GRAPHS = make_random_graphs(14, n_nodes=(4, 8), n_labels=3, random_state=3)
 OTHERS = make_random_graphs(5, n_nodes=(4, 8), n_labels=3, random_state=4)
@@ -25,8 +24,8 @@ def fitted():
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_blocks_give_what_all_at_once_give(fitted, size, monkeypatch) -> None:
     whole = fitted.decide(OTHERS, variance=True)
-    monkeypatch.setattr(gaussian_process, "_BLOCK", size)
-    parts = list(view_blocks(whole.graphs.features, 5))
+    monkeypatch.setattr(histograms, "BLOCK_SIZE", size)
+    parts = list(whole.graphs.features.blocks())
     assert [len(part.patterns.diagonal) for part in parts] == [size] * (5 // size) + [5 % size] * (
         5 % size > 0
     )

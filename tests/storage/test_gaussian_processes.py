@@ -93,7 +93,7 @@ def test_the_factor_is_left_out_and_computed_when_it_is_needed(tmp_path: Path) -
     loaded.predict(NEW)
     assert isinstance(loaded.model_.posterior, MeanPosterior)
     first = loaded.predict(NEW, return_std=True)[1]
-    assert isinstance(loaded.model_.posterior, ExactPosterior)
+    assert isinstance(loaded.model_.full_posterior(), ExactPosterior)
     again = pickle.loads(pickle.dumps(loaded)).predict(NEW, return_std=True)[1]
     assert (first == again).all()
 

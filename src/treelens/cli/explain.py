@@ -131,8 +131,11 @@ def patterns_cli(
     from treelens.estimators.fit_summary import pattern_summary
 
     loaded = options.load_model(model, writes=[out])
-    method = "svc" if hasattr(loaded, "best_params_") else "gp"
-    result = {"model": str(model), "method": method, **pattern_summary(loaded, top, sort)}
+    result = {
+        "model": str(model),
+        "method": loaded.model_.method,
+        **pattern_summary(loaded, top, sort),
+    }
     if not output.as_json:
         output.line(f"Fitted to: {loaded.recipe_ or 'graphs from another source'}")
     table = None if out is None else loaded.patterns_

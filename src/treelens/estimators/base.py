@@ -30,7 +30,8 @@ from treelens.graphs.convert import (
 )
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe
-from treelens.models.predictions import FittedModel, Predictions, values_on_scale_of
+from treelens.models.fitted import FittedModel, values_on_scale_of
+from treelens.models.predictions import Predictions
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
 from treelens.targets import Targets, Transform, check_class_labels

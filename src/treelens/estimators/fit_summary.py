@@ -23,6 +23,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import noun_of
 from treelens.targets import positive_code
 
+_NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel
 _N_PATTERNS = 5  # that a notebook shows
 _N_FRAGMENTS = 5  # that a fit shows
 # Beyond these, finding fragments takes longer than fitting.
@@ -31,7 +32,7 @@ _MOST_CLASSES, _MOST_SEARCHED = 2, 3000
 
 def fit_summary(model: Any) -> dict[str, Any]:
     """Return leave-one-out scores of a Gaussian process, or cross-validated ones of an SVM."""
-    if not hasattr(model, "loo_"):
+    if model.model_.method == "svc":
         return _svc_summary(model)
     return {
         "leave_one_out": _number_scores(model) if is_regressor(model) else _class_scores(model),
@@ -123,15 +124,10 @@ def _svc_summary(model: Any) -> dict[str, Any]:
 def covariate_facts(model: Any) -> dict[str, Any] | None:
     """Return how much covariates and structure add to the fitted values; None without any."""
     fitted = model.model_
-    if fitted.numbers_at is None:
+    if (spreads := fitted.spreads_of_parts(model._n_jobs())) is None:
         return None
-    structure, added = fitted.spreads_of_parts(model._n_jobs())
-    return {
-        "names": fitted.covariate_names,
-        "spread": added,
-        "spread_of_structure": structure,
-        "length": fitted.kernel.terms[fitted.numbers_at].kernel.length,
-    }
+    structure, added = spreads
+    return {"names": fitted.covariate_names, "spread": added, "spread_of_structure": structure}
 
 
 # --- what was learned from, and what a model has --------------------------------------------------
@@ -173,9 +169,7 @@ def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[
 
 def pattern_summary(model: Any, n: int, order: str = "auto") -> dict[str, Any]:
     """Return the first ``n`` patterns, one dict each, and how the graphs were read."""
-    learned = getattr(model, "best_weights_", None) != "uniform"
-    if hasattr(model, "best_params_"):
-        learned = bool(model.best_params_["weight_radius"] > 0)
+    learned = model.model_.learning.learned
     facts = {
         "noun": noun_of(model.recipe_),
         "recipe": None if model.recipe_ is None else model.recipe_.to_plain(),
@@ -226,32 +220,22 @@ def model_facts(model: Any) -> dict[str, Any]:
 
 
 def _kernel_facts(model: Any) -> dict[str, Any]:
-    if hasattr(model, "best_params_"):  # a support vector machine
-        sizes = {"graphs": len(model.train_codes_), "patterns": len(model.weights_)}
-        return {"kernel": dict(model.best_params_), "sizes": sizes, "levels": {}, "learning": None}
+    """Return the kernel, the shares of views, and sizes."""
     fitted = model.model_
-    forest, term = fitted.patterns.source, fitted.patterns_term
-    weights = fitted.patterns.level_weights.tolist()
-    levels = zip(forest.level_names, weights, strict=True) if len(set(weights)) > 1 else ()
+    learning = fitted.learning
+    settings = {name: x for name, x in fitted.settings().items() if name not in _NOT_SHOWN}
     return {
-        "kernel": {
-            **term.kernel.values,
-            "amplitude": term.amplitude,
-            "noise": fitted.noise,
-            "weights": model.best_weights_,
-            "depth": model.best_depth_,
-            "trees": list(forest.trees),
-        },
+        "kernel": {**settings, "trees": list(fitted.expansion.forest.trees)},
         "views": fitted.shares(model._n_jobs()),
         "sizes": {
             "graphs": len(fitted.training.targets),
             "graphs_in_all": fitted.training.n_in_all,
-            "basis_graphs": len(fitted.basis_indices),
-            "patterns": len(model.weights_),
+            "basis_graphs": len(fitted.expansion.basis_indices),
+            "patterns": len(fitted.weights),
         },
-        "levels": dict(levels),
+        "levels": learning.levels,
         "covariates": covariate_facts(model),
-        "learning": model.learning_gain_.sentence,
+        "learning": learning.sentence,
     }
 
 

@@ -20,7 +20,6 @@ from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import FEWEST, LearningSample, sample_for
 from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
 from treelens.gp.data import NumbersView, TrainingData
-from treelens.gp.domain import Domain
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     Described,
@@ -33,13 +32,14 @@ from treelens.gp.fitting import (
     landmarks_for,
     learning_gain,
 )
-from treelens.gp.model import EvidenceRecord, FittedGP, view_blocks
-from treelens.gp.posterior import LeaveOneOut, ScaledTargets, class_columns
+from treelens.gp.model import EvidenceRecord, FittedGP
+from treelens.gp.posterior import LeaveOneOut, ScaledTargets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
 from treelens.kernels.weighted import nearest_graphs
+from treelens.models.domain import Domain
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.targets import TargetRecord, Targets
@@ -67,7 +67,6 @@ class GaussianProcessEstimator(FittedEstimator):
     """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
     model_: FittedGP
-    _domain: Domain | None = None
     _intervals = "posterior"
 
     # For the subclasses to say: targets checked and standardised; those of a sample of blocks and
@@ -386,21 +385,7 @@ class GaussianProcessEstimator(FittedEstimator):
     @property
     def domain_(self) -> Domain:
         """The domain of applicability, computed when it is first used."""
-        model = self._fitted_model
-        if self._domain is None or self._domain.model is not model:
-            self._domain = Domain.of(model, self._left_out_errors(), self._n_jobs())
-        return self._domain
-
-    def _left_out_errors(self) -> np.ndarray:
-        """Return leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
-        training, left_out = self._fitted_model.training, self._fitted_model.record.left_out
-        if self.model_.classes is not None:
-            columns = class_columns(training.targets, len(self.model_.classes))
-            return columns - left_out.decisions.reshape(columns.shape)
-        errors = training.targets - left_out.predictions
-        if training.limits is not None:
-            errors[training.limits * errors < 0] = 0.0  # a limit that holds is no error
-        return errors[:, None]
+        return self._fitted_model.domain(self._n_jobs())  # type: ignore[no-any-return]
 
     def _html_repr(self) -> str:
         """Return the HTML that a notebook shows: facts and scores of a fitted model."""
@@ -498,7 +483,7 @@ class GaussianProcessEstimator(FittedEstimator):
         trained = model.training_graphs.patterns
         parts = [
             nearest_graphs(block.patterns, trained, n_neighbors, n_jobs=n_jobs)
-            for block in view_blocks(model.refine(graphs, n_jobs).features, len(graphs))
+            for block in model.refine(graphs, n_jobs).features.blocks()
         ]
         near = np.concatenate([part.positions for part in parts])  # (n_graphs, n_neighbors)
         positions = near.ravel()

@@ -10,9 +10,9 @@ from sklearn.base import is_regressor
 
 from treelens.errors import check_choice
 from treelens.evaluation.metrics import NINETY
-from treelens.gp.domain import expected_error
-from treelens.gp.model import FittedGP
 from treelens.graphs.collection import GraphCollection
+from treelens.models.domain import expected_error
+from treelens.models.fitted import FittedModel
 from treelens.targets import Transform
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
@@ -26,8 +26,8 @@ def prediction_table(
     check_choice("intervals", intervals, ("posterior", "scaffold"))
     if intervals != "posterior" and not is_regressor(model):
         raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
-    has_domain = isinstance(model.model_, FittedGP)
-    found = model._decide(graphs, **({"variance": True} if has_domain else {}))
+    has_domain = model.model_.has_variance
+    found = model._decide(graphs, variance=has_domain)
     scale, suffix = learned_scale(model)
     columns: dict[str, Any] = {"out_of_vocabulary": found.out_of_vocabulary}
     if hasattr(model, "classes_"):
@@ -50,10 +50,11 @@ def prediction_table(
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + suffix] = found.from_covariates[:, 0]
     if has_domain:
-        around = model.domain_.around(found.graphs.patterns.features, model._n_jobs())
+        domain = model.model_.domain(model._n_jobs())
+        around = domain.around(found.graphs.patterns.features, model._n_jobs())
         expected = expected_error(np.sqrt(found.variance), around)
         columns |= {
-            "in_domain": model.domain_.holds(expected, around),
+            "in_domain": domain.holds(expected, around),
             "expected_error" + suffix: expected,
             "similarity": around.similarity,
             "nearest": around.nearest,
@@ -72,7 +73,7 @@ def table_columns(model: Any) -> list[str]:
         columns = ["prediction", "std" + suffix, "lower_90", "upper_90"]
     if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + suffix)
-    if not isinstance(model.model_, FittedGP):
+    if not model.model_.has_variance:
         return [*columns, "out_of_vocabulary"]
     return columns + [n + suffix if n == "expected_error" else n for n in DOMAIN_COLUMNS]
 
@@ -88,9 +89,8 @@ def file_columns(model: Any) -> list[str]:
     return columns
 
 
-def measured_values(model: FittedGP, positions: np.ndarray) -> dict[str, np.ndarray]:
+def measured_values(model: FittedModel, positions: np.ndarray) -> dict[str, np.ndarray]:
     """Return values of training graphs in the units of the table, and limits; or their classes."""
-    assert model.training is not None
     targets, limits = model.training.targets[positions], model.training.limits
     if model.classes is not None:
         return {"value": model.classes[targets]}

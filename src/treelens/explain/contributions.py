@@ -42,7 +42,8 @@ from treelens.explain.fragment_search import pattern_texts
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.predictions import FittedModel, KernelExpansion, Predictions
+from treelens.models.fitted import FittedModel
+from treelens.models.predictions import KernelExpansion, Predictions
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import GraphViews, PatternHistograms
 from treelens.patterns.source import PatternSource
@@ -229,7 +230,6 @@ class Explanation:
 
 def usual_spread(model: FittedModel) -> float:
     """Return the standard deviation of the training values; 1 for classes, at -1 and +1."""
-    assert model.training is not None
     return 1.0 if model.classes is not None else float(np.std(model.training.targets))
 
 
@@ -371,7 +371,6 @@ def _unseen_warning(share: float, limit: float) -> str | None:
 def _neighbor_table(
     model: FittedModel, views: GraphViews, coefficients: np.ndarray, n_neighbors: int
 ) -> pd.DataFrame:
-    assert model.training is not None
     near = nearest_graphs(views.patterns, model.training_graphs.patterns, n_neighbors)
     positions = near.positions[0]
     contributions = np.zeros(len(model.training.targets))

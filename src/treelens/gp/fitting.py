@@ -30,7 +30,7 @@ from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
 from treelens.gp.model import FittedGP
 from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, ScaledTargets
-from treelens.gp.search import EvidenceFit, maximise_evidence
+from treelens.gp.search import REFINE_MANY, EvidenceFit, maximise_evidence
 from treelens.gp.views import StoredView, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import TrainingGraphs
@@ -40,7 +40,7 @@ from treelens.patterns.histograms import (
 
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
-_REFINE_FEW, REFINE_MANY, _MANY = 15, 6, 1000
+_REFINE_FEW, _MANY = 15, 1000
 # With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
 _SMALLEST_GAIN = 0.01
 # One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
@@ -347,14 +347,13 @@ def condition(
     predictions give them already: the result is the exact posterior given old and new graphs.
     ``training`` (but for its histograms) and ``targets`` are of all graphs, the new ones last.
     """
-    posterior = model._full_posterior(n_jobs)
+    posterior = model.full_posterior(n_jobs)
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(
             "condition needs an exact posterior, and this model predicts through landmarks: fit "
             "again, with a larger exact_size if possible."
         )
     rows = model.kernel_rows(model.refine(graphs, n_jobs).features, n_jobs)
-    assert model.training is not None
     wider, more = zip(*(view.extended(graphs, n_jobs) for view in model.views), strict=True)
     new = shown_by(wider, more)
     triples = zip(wider, model.training.views, more, strict=True)

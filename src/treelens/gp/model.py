@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from treelens.array_checks import (
     LARGEST,
@@ -18,13 +16,18 @@ from treelens.array_checks import (
     check_positive,
 )
 from treelens.gp.covariates import CovariateTable
+from treelens.gp.domain import domain_of
 from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets
+from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets, class_columns
+from treelens.gp.search import REFINE_MANY
 from treelens.gp.views import FittedView, NumbersTable, WeightedPatterns, select_stored, shown_by
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.gram import mirrored
+from treelens.models.domain import Domain
+from treelens.models.fitted import ComparedWeights, FittedModel, HeldOut, Learning, SearchEnd
 from treelens.models.predictions import (
     CountedPart,
     KernelExpansion,
@@ -42,9 +45,12 @@ if TYPE_CHECKING:
     from treelens.gp.device import DevicePredictor
     from treelens.gp.fitting import LearningGain
 
-# Predictions are made for so many graphs at a time: their kernel rows are what takes memory.
-_BLOCK = 2048
 _LEAST = np.finfo(float).tiny
+_KINDS_OF_WEIGHTS = {
+    "uniform": "uniform weights at the best depth",
+    "depths": "one weight per depth",
+    "branches": "a weight per pattern",
+}
 _MOST_COMPARED = 1000  # training graphs from which the part of covariates is computed
 
 
@@ -68,8 +74,11 @@ class EvidenceRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedGP:
+class FittedGP(FittedModel):
     """A Gaussian process after training: everything that predicting and explaining need."""
+
+    method: ClassVar = "gp"
+    has_variance: ClassVar = True
 
     views: tuple[FittedView, ...]  # Weisfeiler-Lehman patterns first
     kernel: SumKernel  # a term for each view
@@ -84,14 +93,14 @@ class FittedGP:
     sample_weights: np.ndarray | None = None
     classes: np.ndarray | None = None  # None where numbers are predicted
     slope: float | None = None  # of the logistic map from decision values to probabilities
-    training: TrainingGraphs | None = None  # counts and targets of all training graphs
-    recipe: GraphRecipe | None = None  # how they were made
-    record: EvidenceRecord | None = None
+    recipe: GraphRecipe | None = None  # how the training graphs were made
+    # Counts and targets of all training graphs, and how the model was fitted: known at the end of
+    # a fit, before anybody else sees the model.
+    training: TrainingGraphs = None  # type: ignore[assignment]
+    record: EvidenceRecord = None  # type: ignore[assignment]
 
     def validate(self) -> None:
         """Raise ``ValueError`` where the parts of a stored model do not fit together."""
-        if self.training is None or self.record is None:
-            raise ValueError("training and record must be there")
         n_graphs, n_basis = len(self.training.targets), len(self.basis_indices)
         check_positions(self.basis_indices, "basis_indices", n_graphs)
         stored = self.training.views
@@ -145,7 +154,7 @@ class FittedGP:
 
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedGP:
         """Return the model with a factor that its file keeps, so that variances need no new one."""
-        posterior = self._full_posterior(n_jobs)
+        posterior = self.full_posterior(n_jobs)
         if not isinstance(posterior, ExactPosterior):  # through landmarks: it is kept anyway
             return self
         return replace(self, posterior=MeanPosterior.of(posterior, with_factor=True))
@@ -180,6 +189,10 @@ class FittedGP:
         return view.table if isinstance(view, NumbersTable) else None
 
     @property
+    def view_names(self) -> list[str]:
+        return [view.name for view in self.views]
+
+    @property
     def covariate_names(self) -> list[str]:
         """Columns of the table of numbers, descriptors among them."""
         return [] if self.covariate_table is None else self.covariate_table.names
@@ -192,7 +205,6 @@ class FittedGP:
     @cached_property
     def basis_graphs(self) -> GraphViews:
         """The training graphs that predictions are sums over, in all views."""
-        assert self.training is not None
         stored = self.training.views
         if len(self.basis_indices) < len(self.training.targets):
             stored = tuple(select_stored(own, self.basis_indices) for own in stored)
@@ -201,7 +213,6 @@ class FittedGP:
     @property
     def training_graphs(self) -> GraphViews:
         """All training graphs, which the basis may be a part of."""
-        assert self.training is not None
         if len(self.basis_indices) == len(self.training.targets):
             return self.basis_graphs
         return shown_by(self.views, self.training.views)
@@ -232,7 +243,7 @@ class FittedGP:
         )
 
     def _exact_factor(self, n_jobs: int) -> np.ndarray | None:
-        posterior = self._full_posterior(n_jobs)
+        posterior = self.full_posterior(n_jobs)
         return posterior.factor if isinstance(posterior, ExactPosterior) else None
 
     def kernel_rows(self, graphs: GraphViews, n_jobs: int = 1) -> np.ndarray:
@@ -254,7 +265,6 @@ class FittedGP:
 
     def parts(self, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Return what each view adds to the means of a sample of the training graphs, by name."""
-        assert self.training is not None
         some = np.random.default_rng(0).permutation(len(self.training.targets))
         graphs = self.training_graphs.select(some[:_MOST_COMPARED])
         views = enumerate(self.views)
@@ -275,24 +285,30 @@ class FittedGP:
         structure = np.sum(list(parts.values()), axis=0)
         return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 
-    def _full_posterior(
-        self, n_jobs: int, rounded: bool = False
+    def full_posterior(
+        self, n_jobs: int = 1, rounded: bool = False
     ) -> ExactPosterior | LandmarkPosterior:
-        """The posterior with all that variances need; ``rounded``: a rounded factor will do."""
+        """Return the posterior with all that variances need, completed when first asked for.
+
+        ``rounded``: a rounded factor will do.
+        """
         posterior = self.posterior
-        if isinstance(posterior, MeanPosterior):
-            if rounded and posterior.unpacked is not None:
-                return posterior.unpacked
+        if not isinstance(posterior, MeanPosterior):
+            return posterior
+        if rounded and posterior.unpacked is not None:
+            return posterior.unpacked
+        if "_completed" not in self.__dict__:  # as cached_property keeps what it computes
             assert self.sample_weights is not None
             among = self.kernel_rows(self.basis_graphs, n_jobs)
-            posterior = posterior.completed(among, self.noise / self.sample_weights, n_jobs)
-            object.__setattr__(self, "posterior", posterior)  # the same thing, with its factor
-        return posterior
+            noise = self.noise / self.sample_weights
+            self.__dict__["_completed"] = posterior.completed(among, noise, n_jobs)
+        completed: ExactPosterior = self.__dict__["_completed"]
+        return completed
 
     @property
     def threshold(self) -> Threshold | None:
         """What a rare class is named by; None: the most probable class is named."""
-        if self.classes is None or self.record is None:
+        if self.classes is None:
             return None
         return self.record.left_out.threshold
 
@@ -307,13 +323,13 @@ class FittedGP:
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
-        for block in view_blocks(seen.features, len(graphs)):
+        for block in seen.features.blocks():
             if device != "cpu" and len(self.views) == 1:
                 found.append(self._on_device(device).decide(block, variance))
                 continue
             rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
             if variance:
-                posterior = self._full_posterior(n_jobs, rounded=True)
+                posterior = self.full_posterior(n_jobs, rounded=True)
                 spread = self.variances(posterior.reduction(rows, n_jobs))
             found.append((self.target_offset + rows @ self.coefficients.T, spread))
         mean, spread = map(np.concatenate, zip(*found, strict=True))
@@ -329,6 +345,75 @@ class FittedGP:
             self.from_covariates(seen.features),
         ).checked()
 
+    # --- how it was fitted ----------------------------------------------------------------------
+
+    @property
+    def held_out(self) -> HeldOut:
+        found = self.record.left_out
+        every = np.ones(len(found.predictions), dtype=bool)
+        if self.classes is None:
+            return HeldOut("leave-one-out", every, found.predictions, found.std)
+        codes = np.searchsorted(self.classes, found.predictions)
+        decisions = found.decisions.reshape(len(every), -1)
+        return HeldOut("leave-one-out", every, codes, None, found.probabilities, decisions)
+
+    def domain(self, n_jobs: int = 1) -> Domain:
+        """Return where the model may be believed, computed when first asked for."""
+        if "_domain" not in self.__dict__:
+            self.__dict__["_domain"] = domain_of(self, self._left_out_errors(), n_jobs)
+        found: Domain = self.__dict__["_domain"]
+        return found
+
+    def _left_out_errors(self) -> np.ndarray:
+        """Return leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
+        found, training = self.held_out, self.training
+        if self.classes is not None:
+            assert found.decisions is not None
+            return class_columns(training.targets, len(self.classes)) - found.decisions
+        errors = training.targets - found.predicted
+        if training.limits is not None:
+            errors[training.limits * errors < 0] = 0.0  # a limit that holds is no error
+        return errors[:, None]
+
+    @property
+    def learning(self) -> Learning:
+        gain, used = self.record.learning_gain, self.record.learned
+        own = used + (" with descriptors" if self.has_descriptors else "")
+        compared = []
+        for name, score in gain.compared.items():
+            kind = name.split(" ")[0]
+            words = name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1)
+            compared.append(ComparedWeights(words, score, name == own))
+        measure = "mean log predictive density" if self.classes is None else "mean log probability"
+        view = self.patterns
+        levels = zip(view.source.level_names, view.level_weights.tolist(), strict=True)
+        differ = len(set(view.level_weights.tolist())) > 1
+        sentence = gain.sentence.removeprefix("Used: ")
+        return Learning(used, sentence, measure, tuple(compared), dict(levels) if differ else {})
+
+    @property
+    def has_descriptors(self) -> bool:
+        """Whether descriptors of molecules are among the numbers that the model sees."""
+        return any(name.startswith(DESCRIPTOR_PREFIX) for name in self.covariate_names)
+
+    @property
+    def search_end(self) -> SearchEnd:
+        n_steps = len(self.record.history)
+        return SearchEnd(self.record.converged, n_steps, n_steps >= REFINE_MANY, "max_steps")
+
+    def settings(self) -> dict[str, Any]:
+        term = self.patterns_term
+        return {
+            **term.kernel.values,
+            "amplitude": float(self.target_scale * np.sqrt(term.amplitude)),
+            "noise": float(self.target_scale * np.sqrt(self.noise)),
+            "weights": self.record.learned,
+            "depth": int(self.patterns.source.level_depths.max()),
+            "log_marginal_likelihood": self.record.evidence,
+        }
+
+    # --- variances and covariances --------------------------------------------------------------
+
     def variances(self, reduction: np.ndarray) -> np.ndarray:
         """Of new measurements, from what the training graphs take off: shape (n_graphs,)."""
         left = np.maximum(self.kernel.variance - reduction, 0.0)
@@ -339,8 +424,8 @@ class FittedGP:
         before = np.empty(0) if self.sample_weights is None else self.sample_weights
         offset, scale, limits = self.target_offset, self.target_scale, None
         values = (raw - offset) / scale
-        if self.training is not None and self.training.limits is not None:
-            posterior = self._full_posterior(1)
+        if self.training.limits is not None:
+            posterior = self.full_posterior(1)
             assert isinstance(posterior, ExactPosterior)
             values[: len(before)] = posterior.targets  # sites stay
             limits = np.concatenate([self.training.limits, np.zeros(len(weights), dtype=np.int64)])
@@ -350,7 +435,7 @@ class FittedGP:
         """Means (n, n_columns) and the covariance of noise-free values (n, n) of all graphs."""
         rows = self.kernel_rows(self.refine(graphs, n_jobs).features, n_jobs)
         among = self.kernel_among(graphs, n_jobs=n_jobs)
-        covariance = among - self._full_posterior(n_jobs).joint_reduction(rows, n_jobs)
+        covariance = among - self.full_posterior(n_jobs).joint_reduction(rows, n_jobs)
         covariance = 0.5 * (covariance + covariance.T)
         np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), 0.0))
         return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
@@ -377,12 +462,3 @@ class FittedGP:
         if kept is None or kept.device.name != device:
             kept = self.__dict__["_predictor"] = DevicePredictor(self, device)
         return kept
-
-
-def view_blocks(views: GraphViews, n_graphs: int) -> Iterator[GraphViews]:
-    """Yield graphs, a block at a time."""
-    if n_graphs <= _BLOCK:
-        yield views
-        return
-    for where in gen_batches(n_graphs, _BLOCK):
-        yield views.select(np.arange(where.start, where.stop))

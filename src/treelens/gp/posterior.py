@@ -375,8 +375,7 @@ def left_out_numbers(
 
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:
     """Leave whole groups out; ``groups`` (n_graphs,) are texts, empty where a graph has none."""
-    assert model.training is not None
-    posterior, values = model._full_posterior(n_jobs), model.training.targets
+    posterior, values = model.full_posterior(n_jobs), model.training.targets
     limits = model.training.limits
     if not isinstance(posterior, ExactPosterior):
         raise ValueError(

@@ -20,6 +20,8 @@ STAGES = ("uniform", "depths", "branches")
 # A stage has converged when its last iterations gained less than this, in nats per graph.
 _SMALL_GAIN = 1e-3
 _PATIENCE = 2
+# Iterations on all graphs that refine what was found on part of them, where there are many.
+REFINE_MANY = 6
 _MEMORY = 20  # pairs of steps and gradient changes that L-BFGS keeps
 _LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
 _STEEP = 0.003  # slope in the log noise, per graph: where it is steeper, noise is too small

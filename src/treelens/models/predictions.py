@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -27,7 +27,10 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
 from treelens.patterns.source import PatternSource
-from treelens.targets import TargetRecord, Targets
+from treelens.targets import TargetRecord
+
+if TYPE_CHECKING:
+    from treelens.models.fitted import FittedModel
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
 _SLOPES = (1e-2, 1e3)  # that probabilities may rise with
@@ -212,34 +215,6 @@ class KernelExpansion:
     def first_pattern(self) -> int:
         """Id in the forest of the first pattern in use."""
         return self.parts[0].first_pattern
-
-
-class FittedModel(Protocol):
-    """A fitted SVM or Gaussian process, as predictions, explanations, reports and files see it."""
-
-    @property
-    def classes(self) -> np.ndarray | None: ...  # None where numbers are predicted
-    @property
-    def recipe(self) -> GraphRecipe | None: ...  # how the training graphs were made
-    @property
-    def training(self) -> TrainingGraphs | None: ...  # their counts and targets
-    @property
-    def training_graphs(self) -> GraphViews: ...  # all of them, in every view
-    @property
-    def covariate_names(self) -> list[str]: ...  # descriptors among them; often none
-    @property
-    def weights(self) -> np.ndarray: ...  # (n_patterns,) one per pattern in use
-    @property
-    def expansion(self) -> KernelExpansion: ...  # sums that explanations divide among patterns
-    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions: ...
-
-
-def values_on_scale_of(model: FittedModel, y: Targets) -> np.ndarray:
-    """Return targets of new graphs as a model learned its own: on its scale, or as class codes."""
-    if model.classes is not None:
-        return y.codes_among(model.classes)
-    assert model.training is not None
-    return y.numbers_on(model.training.record.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -382,6 +382,9 @@ class Features(NamedTuple):
 ViewData = Features | np.ndarray
 
 
+BLOCK_SIZE = 2048  # graphs that predictions are made for at a time
+
+
 class GraphViews(tuple[ViewData, ...]):
     """The same graphs, view by view: counts of patterns, then other views if there are any."""
 
@@ -395,6 +398,15 @@ class GraphViews(tuple[ViewData, ...]):
     def patterns(self) -> Features:
         """The first view."""
         return self.counted(0)
+
+    def blocks(self) -> Iterator[GraphViews]:
+        """Yield the graphs, so many at a time that memory has room for their kernel rows."""
+        n_graphs = self.patterns.pairs.n_graphs
+        if n_graphs <= BLOCK_SIZE:
+            yield self
+            return
+        for start in range(0, n_graphs, BLOCK_SIZE):
+            yield self.select(np.arange(start, min(start + BLOCK_SIZE, n_graphs)))
 
     def select(self, positions: np.ndarray) -> GraphViews:
         """Return all views of some graphs."""

@@ -8,25 +8,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import binomtest, norm
 
 from treelens.evaluation import metrics
 from treelens.evaluation.metrics import NINETY
-from treelens.gp.domain import Domain, expected_error
-from treelens.gp.model import FittedGP, view_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
+from treelens.models.domain import Domain, expected_error
+from treelens.models.fitted import FittedModel, values_on_scale_of
 from treelens.models.predictions import (
     Predictions,
     Threshold,
     known_graphs,
-    predicted_codes,
     smiles_of,
-    values_on_scale_of,
 )
 from treelens.targets import Targets, positive_code
 
@@ -218,20 +215,18 @@ def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
     model, n_jobs = estimator.model_, estimator._n_jobs()
     graphs = check_graphs(X, model.recipe)
     targets = None if y is None else Targets.of(y, len(graphs))
-    domain = expected = inside = None
-    found: Any
-    if isinstance(model, FittedGP):
-        found, domain = model.decide(graphs, variance=True, n_jobs=n_jobs), estimator.domain_
+    found = model.decide(graphs, variance=model.has_variance, n_jobs=n_jobs)
+    domain, expected, inside = model.domain(n_jobs), None, None
+    if domain is not None and found.variance is not None:
         around = domain.around(found.graphs.patterns.features, n_jobs)
         nearest, similarity = around.nearest, around.similarity
         expected = expected_error(np.sqrt(found.variance), around)
         inside = domain.holds(expected, around)
     else:
-        found = model.decide(graphs, n_jobs=n_jobs)
         trained = model.training_graphs.patterns
         parts = [
             nearest_graphs(block.patterns, trained, 1, n_jobs=n_jobs)
-            for block in view_blocks(found.graphs.features, len(graphs))
+            for block in found.graphs.features.blocks()
         ]
         nearest = np.concatenate([part.positions[:, 0] for part in parts])
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
@@ -267,42 +262,31 @@ def graph_name(graphs: GraphCollection, index: int) -> str | None:
 # --- scores -----------------------------------------------------------------------------------
 
 
-def validation_scores(model: Any) -> dict[str, Any] | None:
+def validation_scores(model: FittedModel) -> dict[str, Any] | None:
     """Return scores on the training graphs, each predicted without itself, with the ``method``."""
-    targets, classes = model.training.targets, model.classes
-    if not isinstance(model, FittedGP):
-        return _cross_validated(model)
-    assert model.record is not None
-    assert model.training is not None
-    found, method = model.record.left_out, {"method": "leave-one-out"}
-    if classes is None:
-        exact = model.training.exact  # a limit is nothing to compare with
-        mean, std, reference = found.predictions, found.std, float(targets[exact].mean())
-        return method | number_scores(targets, mean, std, reference, exact)
-    named = np.searchsorted(classes, found.predictions)
-    return method | class_scores(targets, named, found.probabilities, classes, model.threshold)
-
-
-def _cross_validated(model: Any) -> dict[str, Any] | None:
-    """Scores in the search for settings; None where that kept no decision values."""
-    best, kept = model.choice.best_params, model.choice.cv_results.decisions
-    chosen = [c for c in kept if all(best[name] == x for name, x in c._asdict().items())]
-    decisions = kept[chosen[0]] if chosen else np.empty((0, 1))
-    known = np.isfinite(decisions).all(axis=1)  # a splitter need not cover every graph
-    if not known.any():
+    found, training, classes = model.held_out, model.training, model.classes
+    if found is None:
         return None
-    decisions, codes = decisions[known], model.training.targets[known]
-    probabilities = None
-    if decisions.shape[1] == 1:  # of more classes, a model file has votes but no margins
-        coefficients, intercepts = model.calibration
-        second = expit(decisions @ coefficients.T + intercepts)
-        probabilities = np.hstack([1.0 - second, second])
-    named = predicted_codes(decisions)
-    scores = class_scores(codes, named, probabilities, model.classes, ranking=decisions)
-    return {"method": "cross-validation"} | scores
+    method = {"method": found.method}
+    if classes is None:
+        assert found.std is not None
+        exact = training.exact  # a limit is nothing to compare with
+        reference = float(training.targets[exact].mean())
+        return method | number_scores(
+            training.targets, found.predicted, found.std, reference, exact
+        )
+    known, chances, ranking = found.known, found.probabilities, found.decisions
+    return method | class_scores(
+        training.targets[known],
+        found.predicted[known],
+        None if chances is None else chances[known],
+        classes,
+        model.threshold,
+        ranking=None if ranking is None else ranking[known],
+    )
 
 
-def scores_of_test_set(model: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
+def scores_of_test_set(model: FittedModel, given: PredictedGraphs | None) -> dict[str, Any] | None:
     """Return scores on the graphs that were not trained on; None where there are none."""
     if given is None or given.truth is None or not len(given.test):
         return None

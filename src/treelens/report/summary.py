@@ -12,12 +12,10 @@ import pandas as pd
 import treelens
 from treelens.chem.molecules import is_molecule
 from treelens.explain.contributions import usual_spread
-from treelens.gp.fitting import REFINE_MANY
-from treelens.gp.model import FittedGP
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import noun_of
-from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import nearest_graphs
+from treelens.models.fitted import FittedModel
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys
 from treelens.report.predicted import (
@@ -40,19 +38,12 @@ from treelens.storage.files import checked_target, whole_file
 from treelens.targets import positive_code
 
 MOST_PREDICTIONS = 20_000  # rows that the page carries
-_MOST_CANDIDATES = 10
 _MOST_FURTHEST = 6
 _MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
-_KINDS_OF_WEIGHTS = {
-    "uniform": "uniform weights at the best depth",
-    "depths": "one weight per depth",
-    "branches": "a weight per pattern",
-}
 _MOST_COMPARED = 400
 _ALMOST_NOTHING = 0.05  # of the spread of what covariates add
 _UNUSUAL = 0.05  # of the training graphs
 _NOMINAL, _MARGIN = 0.9, 0.02
-_SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
 
 
 def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
@@ -72,7 +63,7 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     if graphs is not None and is_molecule(graphs[0]):
         noun = "molecule"
     validation, scores = validation_scores(model), scores_of_test_set(model, given)
-    is_gp, of_given = isinstance(model, FittedGP), dict[str, Any]()
+    of_given, settings = dict[str, Any](), {model.method: _settings(model)}
     with one_blas_thread():
         if given is not None:
             of_given = {
@@ -86,9 +77,9 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
             "kind": "numbers" if model.classes is None else "classes",
             "noun": noun,
             "model": _model(estimator, noun),
-            "svm": None if is_gp else _svm(model),
-            "gp": _gp(model) if is_gp else None,
-            "learning": _learning(estimator),
+            "svm": settings.get("svc"),
+            "gp": settings.get("gp"),
+            "learning": _learning(model),
             "validation": validation,
             "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
@@ -152,80 +143,26 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
     }
 
 
-def _gp(model: FittedGP) -> dict[str, Any]:
-    record = model.record
-    assert record is not None
-    return {
-        "noise": float(model.target_scale * np.sqrt(model.noise)),
-        "amplitude": float(model.target_scale * np.sqrt(model.patterns_term.amplitude)),
-        **model.patterns_term.kernel.values,
-        "views": model.shares(),
-        "log_marginal_likelihood": record.evidence,
-        "converged": bool(record.converged),
-        "n_iterations": len(record.history),
-    }
+def _settings(model: FittedModel) -> dict[str, Any]:
+    """Return the kernel, what it was chosen by, and how the search for weights ended."""
+    facts, search = {**model.settings(), "views": model.shares()}, model.search_end
+    if search is not None:
+        facts |= {"converged": bool(search.converged), "n_iterations": search.n_steps}
+    return facts
 
 
-def _svm(model: Any) -> dict[str, Any]:
-    """Return the settings of an SVM and the candidates that scored best."""
-    best, result = model.choice.best_params, model.choice.cv_results
-    leading = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
-    candidates = [
-        {
-            **candidate._asdict(),
-            "score": result.mean(candidate),
-            "std": float(np.std(result.scores[candidate])),
-            "chosen": all(best[name] == value for name, value in candidate._asdict().items()),
-        }
-        for candidate in leading
-    ]
-    kernel = KERNELS[best["kernel"]]
-    scoring = _SCORE_NAMES.get(best["scoring"], best["scoring"])
-    extra = {"formula": kernel.formula, "words": kernel.words, "score_name": scoring}
-    return {**best, **extra, "candidates": candidates}
-
-
-def _learning(estimator: Any) -> dict[str, Any]:
+def _learning(model: FittedModel) -> dict[str, Any]:
     """Return which weights are used and how they compare with others on held-out graphs."""
-    model, compared = estimator.model_, []
-    if isinstance(model, FittedGP):
-        assert model.record is not None
-        gain, used = model.record.learning_gain, model.record.learned
-        used += " with descriptors" if estimator.uses_descriptors_ else ""
-        sentence = gain.sentence.removeprefix("Used: ")
-        measure = "mean log predictive density" if model.classes is None else "mean log probability"
-        for name, score in gain.compared.items():
-            kind = name.split(" ")[0]
-            words = name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1)
-            compared.append({"weights": words, "score": score, "used": name == used})
-    else:
-        gain, best = model.choice.learning_gain, model.choice.best_params
-        measure = _SCORE_NAMES.get(best["scoring"], best["scoring"])
-        learned = best["weight_radius"] > 0
-        sentence = f"{'learned' if learned else 'uniform'} weights"
-        if gain is None:
-            sentence += "; no other weights were compared."
-        else:
-            for name in ("uniform", "learned"):
-                row = {"weights": f"{name} weights", "score": gain[f"{name}_score"]}
-                compared.append(row | {"used": (name == "learned") == learned})
-            error = p_value = ""
-            if gain["p_value"] is not None:
-                error = f" ± {100 * gain['standard_error']:.1f}"
-                p_value = f" (p = {gain['p_value']:.2f})"
-            sentence += (
-                f". In cross-validation the {measure} of learned weights differs from that of "
-                f"uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
-            )
+    learning = model.learning
     return {
-        "sentence": sentence,
-        "measure": measure,
-        "compared": compared,
+        "sentence": learning.sentence,
+        "measure": learning.measure,
+        "compared": [row._asdict() for row in learning.compared],
         "levels": _levels(model),
     }
 
 
-def _levels(model: Any) -> list[Any]:
+def _levels(model: FittedModel) -> list[Any]:
     """Return the weights of every depth of every tree, and its part of all similarity."""
     forest, weights = model.expansion.forest, model.expansion.weights
     counts = np.asarray(model.training.histograms.to_sparse("counts").sum(axis=0)).ravel()
@@ -322,9 +259,8 @@ def checks_of(
     return sorted(rows, key=lambda row: order.index(row["level"]))  # the sort is stable
 
 
-def _model_checks(model: Any, noun: str) -> Iterator[tuple[str, str]]:
-    is_gp = isinstance(model, FittedGP)
-    spreads = model.spreads_of_parts() if is_gp else None
+def _model_checks(model: FittedModel, noun: str) -> Iterator[tuple[str, str]]:
+    spreads = model.spreads_of_parts()
     if spreads is not None and spreads[0] < _ALMOST_NOTHING * spreads[1]:
         yield (
             "notice",
@@ -332,14 +268,14 @@ def _model_checks(model: Any, noun: str) -> Iterator[tuple[str, str]]:
             f"deviation of {spreads[0]:.2g}, that of covariates and descriptors {spreads[1]:.2g}. "
             "Fragments, patterns and colours explain the former only.",
         )
-    search = model.record if is_gp else model.choice.learned
+    search = model.search_end
     if search is not None and search.converged:
         yield "fine", "The search for the weights converged."
-    elif is_gp and len(search.history) >= REFINE_MANY:
-        yield "fine", f"The search for the weights made all of its {len(search.history)} steps."
+    elif search is not None and search.complete:
+        yield "fine", f"The search for the weights made all of its {search.n_steps} steps."
     elif search is not None:
         text = "The search for the weights stopped before it converged: more "
-        text += f"{'max_steps' if is_gp else 'iterations'} may change weights and predictions."
+        text += f"{search.setting} may change weights and predictions."
         yield "alarm", text
     if model.training.n_in_all is not None:
         text = (

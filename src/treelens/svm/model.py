@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -23,6 +23,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
+from treelens.models.fitted import ComparedWeights, FittedModel, HeldOut, Learning, SearchEnd
 from treelens.models.predictions import (
     CountedPart,
     KernelExpansion,
@@ -63,6 +64,8 @@ AUTO_KERNELS = ("wwl", "tanimoto-rbf")
 AUTO_DEPTHS = (1, 2, 3, 4, 5, 6)
 AUTO_GAMMAS = (0.1, 1.0, 3.0, 10.0)
 AUTO_CS = (0.1, 1.0, 3.0, 10.0, 100.0)
+SCORE_NAMES = {"balanced_accuracy": "balanced accuracy", "roc_auc": "area under the ROC curve"}
+_MOST_CANDIDATES = 10  # that a summary lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +120,10 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedSVM:
+class FittedSVM(FittedModel):
     """All that predictions, explanations, reports and model files need."""
+
+    method: ClassVar = "svc"
 
     classes: np.ndarray
     patterns: PatternExtractor  # the vocabulary, and what the kernel takes from it
@@ -164,10 +169,6 @@ class FittedSVM:
             raise ValueError("moved must have one entry per depth")
 
     @property
-    def covariate_names(self) -> list[str]:
-        return []
-
-    @property
     def kernel(self) -> WeightedKernel:
         return self.decision.kernel
 
@@ -207,16 +208,20 @@ class FittedSVM:
             self.refine,
         )
 
-    def with_rounded_factor(self, n_jobs: int = 1) -> FittedSVM:
-        """Return the model itself, which has no variances."""
-        return self
-
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Return graphs as the model sees them."""
         return SeenGraphs((self.patterns.refine(graphs, self.kernel.weights, n_jobs),))
 
-    def decide(self, graphs: GraphCollection, *, n_jobs: int = 1) -> Predictions:
-        """Decision values and probabilities of graphs, each of which is refined once."""
+    def decide(
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        device: str = "cpu",
+    ) -> Predictions:
+        if variance or device != "cpu":
+            raise ValueError("A support vector machine has no variances, and predicts on the CPU.")
         seen = self.refine(graphs, n_jobs)
         rows = self.kernel.matrix(seen.patterns.features, self.basis, n_jobs)
         outputs = self.decision.svm.outputs(rows)
@@ -228,6 +233,70 @@ class FittedSVM:
             margins,
             calibrated_probabilities(margins, *self.calibration),
         ).checked()
+
+    # --- how it was fitted ----------------------------------------------------------------------
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        best, kept = self.choice.best_params, self.choice.cv_results.decisions
+        chosen = [c for c in kept if c._asdict().items() <= best.items()]
+        decisions = kept[chosen[0]] if chosen else np.empty((0, 1))
+        # A splitter need not hold out every graph.
+        known = np.asarray(np.isfinite(decisions).all(axis=1))
+        if not known.any():
+            return None
+        probabilities = None
+        if decisions.shape[1] == 1:  # of more classes, a model file has votes but no margins
+            probabilities = calibrated_probabilities(decisions, *self.calibration)
+        codes = predicted_codes(decisions)
+        return HeldOut("cross-validation", known, codes, None, probabilities, decisions)
+
+    @property
+    def learning(self) -> Learning:
+        gain, best = self.choice.learning_gain, self.choice.best_params
+        measure = SCORE_NAMES.get(best["scoring"], best["scoring"])
+        used = "learned" if best["weight_radius"] > 0 else "uniform"
+        if gain is None:
+            sentence = f"{used} weights; no other weights were compared."
+            return Learning(used, sentence, measure, (), {})
+        error = p_value = ""
+        if gain["p_value"] is not None:
+            error = f" ± {100 * gain['standard_error']:.1f}"
+            p_value = f" (p = {gain['p_value']:.2f})"
+        sentence = (
+            f"{used} weights. In cross-validation the {measure} of learned weights differs from "
+            f"that of uniform weights by {100 * gain['difference']:+.1f}{error} points{p_value}."
+        )
+        compared = tuple(
+            ComparedWeights(f"{name} weights", gain[f"{name}_score"], name == used)
+            for name in ("uniform", "learned")
+        )
+        return Learning(used, sentence, measure, compared, {})
+
+    @property
+    def search_end(self) -> SearchEnd | None:
+        learned = self.choice.learned
+        if learned is None:
+            return None
+        return SearchEnd(learned.converged, learned.n_iter, False, "iterations")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings, and the candidates that scored best."""
+        best, result = self.choice.best_params, self.choice.cv_results
+        leading = sorted(result.finished(), key=result.mean, reverse=True)[:_MOST_CANDIDATES]
+        candidates = [
+            {
+                **candidate._asdict(),
+                "score": result.mean(candidate),
+                "std": float(np.std(result.scores[candidate])),
+                "chosen": candidate._asdict().items() <= best.items(),
+            }
+            for candidate in leading
+        ]
+        kernel = KERNELS[best["kernel"]]
+        words = {"formula": kernel.formula, "words": kernel.words}
+        score = {"score_name": SCORE_NAMES.get(best["scoring"], best["scoring"])}
+        return {**best, **words, **score, "candidates": candidates}
 
 
 def model_bound(model: FittedSVM, delta: float) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""The fitted model: all that explanations, reports, files and commands know of one.
+
+``FittedGP`` and ``FittedSVM`` implement :class:`FittedModel`. What one kind of model lacks, such as
+variances or a domain of applicability, is declared by the base and not found out by its class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.recipe import GraphRecipe
+from treelens.models.domain import Domain
+from treelens.models.predictions import (
+    KernelExpansion,
+    Predictions,
+    Threshold,
+    TrainingGraphs,
+)
+from treelens.patterns.forest import SeenGraphs
+from treelens.patterns.histograms import GraphViews
+from treelens.targets import Targets
+
+
+class HeldOut(NamedTuple):
+    """Predictions of the training graphs, each without itself, on the learned scale."""
+
+    method: str  # "leave-one-out" or "cross-validation"
+    known: np.ndarray  # (n_graphs,) which graphs were held out: a splitter need not cover all
+    # (n_graphs,) numbers with their standard deviations, or class codes; of classes also
+    # probabilities (n_graphs, n_classes), where these are known, and decision values.
+    predicted: np.ndarray
+    std: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    decisions: np.ndarray | None = None
+
+
+class ComparedWeights(NamedTuple):
+    """One kind of weights, and its score on graphs that it was not learned from."""
+
+    weights: str
+    score: float
+    used: bool
+
+
+class Learning(NamedTuple):
+    """Which weights a model uses, and how they compare with others."""
+
+    used: str  # "uniform", "depths", "branches" or "learned"
+    sentence: str
+    measure: str  # what scores are
+    compared: tuple[ComparedWeights, ...]
+    levels: dict[str, float]  # the weight of each level of patterns, where they differ
+
+    @property
+    def learned(self) -> bool:
+        """Whether any pattern has another weight than the others."""
+        return self.used != "uniform"
+
+
+class SearchEnd(NamedTuple):
+    """How the search for weights ended."""
+
+    converged: bool
+    n_steps: int
+    complete: bool  # whether it made all the steps that it was meant to make
+    setting: str  # the parameter that allows more
+
+
+class FittedModel(ABC):
+    """A model after training: it predicts, and says what it is.
+
+    Subclasses are frozen dataclasses with the fields ``classes`` (None where numbers are
+    predicted), ``recipe`` and ``training``.
+    """
+
+    method: ClassVar[str]  # "gp" or "svc"
+    has_variance: ClassVar[bool] = False  # whether predictions have one
+
+    classes: np.ndarray | None
+    recipe: GraphRecipe | None  # how the training graphs were made
+    training: TrainingGraphs  # counts and targets of the training graphs
+
+    # --- predictions ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Return graphs as the model sees them."""
+
+    @abstractmethod
+    def decide(
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        device: str = "cpu",
+    ) -> Predictions:
+        """Return the predictions of graphs, each of which is refined once."""
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """What a rare class is predicted by; None: the most probable class is predicted."""
+        return None
+
+    def domain(self, n_jobs: int = 1) -> Domain | None:
+        """Return where the model may be believed; None where it cannot say."""
+        return None
+
+    # --- what explanations divide ---------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def training_graphs(self) -> GraphViews:
+        """All training graphs, in every view."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """One weight per pattern of the first view in use, shape (n_patterns,)."""
+
+    @property
+    @abstractmethod
+    def expansion(self) -> KernelExpansion:
+        """The outputs as sums over training graphs, which explanations divide among patterns."""
+
+    @property
+    def covariate_names(self) -> list[str]:
+        """Columns of numbers that graphs come with, descriptors among them."""
+        return []
+
+    @property
+    def view_names(self) -> list[str]:
+        """The views in use."""
+        return [part.source.name for part in self.expansion.parts]
+
+    def shares(self, n_jobs: int = 1) -> dict[str, float]:
+        """Return the share of each view in the variance that they explain together, by name."""
+        return dict.fromkeys(self.view_names, 1.0)
+
+    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
+        """Return the standard deviations of what structure and numbers add; None without any."""
+        return None
+
+    # --- how it was fitted ----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def held_out(self) -> HeldOut | None:
+        """Predictions of the training graphs, each without itself; None where none were kept."""
+
+    @property
+    @abstractmethod
+    def learning(self) -> Learning:
+        """Which weights are used, and how they compare with others."""
+
+    @property
+    @abstractmethod
+    def search_end(self) -> SearchEnd | None:
+        """How the search for weights ended; None where there was none."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the kernel and what it was chosen by, as plain data."""
+
+    # --- files ----------------------------------------------------------------------------------
+
+    def with_rounded_factor(self, n_jobs: int = 1) -> FittedModel:
+        """Return the model with what variances need, rounded, for its file."""
+        return self
+
+
+def values_on_scale_of(model: FittedModel, y: Targets) -> np.ndarray:
+    """Return targets of new graphs as a model learned its own: on its scale, or as class codes."""
+    if model.classes is not None:
+        return y.codes_among(model.classes)
+    return y.numbers_on(model.training.record.scale)
