@@ -164,9 +164,9 @@ def test_every_command_uses_covariates(measured: Path, model: Path):
     assert (test["model"], test["against"]) == ("gp+covariates", "gp")
 
 
-def test_descriptors_are_covariates(measured: Path):
+def test_all_descriptors_can_be_asked_for(measured: Path):
     out = measured.with_name("descriptors.treelens")
-    done = ok("fit", measured, "--descriptors", "rdkit", "--out", out, *SMALL)
+    done = ok("fit", measured, "--descriptors", "all", "--out", out, *SMALL)
     assert "descriptors of the molecules" in done.out
     ok("predict", out, measured)
 

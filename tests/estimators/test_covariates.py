@@ -128,6 +128,26 @@ def test_descriptors_that_are_asked_for_are_used_or_refused(chains):
         tl.GraphRegressor(descriptors=True, device="cuda").fit(SMILES, VALUES)
 
 
+def test_the_share_of_descriptors_is_learned():
+    """It is large where they are the whole truth, and small where they say nothing."""
+    from rdkit import Chem
+    from rdkit.Chem.Descriptors import TPSA
+
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 4, size=(60, 3)).tolist()
+    smiles = ["C" + "C(=O)" * a + "C(N)" * b + "C(Cl)" * c + "C" for a, b, c in counts]
+    polarity = np.array([TPSA(Chem.MolFromSmiles(text)) for text in smiles])
+    settings = {"depth": 1, "weights": "uniform"}
+    told, untold = (
+        tl.GraphRegressor(**settings).fit(smiles, y) for y in (polarity, rng.normal(size=60))
+    )
+    assert told.shares_.index.tolist() == ["patterns", "descriptors"]
+    amplitudes = [model.model_.kernel.terms[1].amplitude for model in (told, untold)]
+    assert amplitudes[1] < 0.2 < amplitudes[0]
+    more = tl.GraphRegressor(**settings, descriptors="fast").fit(smiles, polarity)
+    assert len(told.covariates_) == 21 < 150 < len(more.covariates_)
+
+
 def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):
     graphs, warmth, y = chains
     new = graphs[60:].with_data({"temperature": warmth[60:]})

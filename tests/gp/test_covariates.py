@@ -6,7 +6,12 @@ import pytest
 
 from treelens import as_graph_collection
 from treelens.errors import GraphDataError
-from treelens.gp.covariates import CovariateColumn, CovariateTable, with_covariates
+from treelens.gp.covariates import (
+    CovariateColumn,
+    CovariateTable,
+    described,
+    with_covariates,
+)
 
 ONE = ([(0, 1)], {0: "C", 1: "O"})
 
@@ -106,19 +111,39 @@ def test_tables_that_cannot_be_are_named(given, message):
         with_covariates(as_graph_collection([ONE, ONE]), given)
 
 
-def test_descriptors_are_those_of_rdkit():
+def test_descriptors_are_normal_scores_of_those_of_rdkit():
     pytest.importorskip("rdkit", reason="RDKit is not installed")
     from rdkit import Chem
     from rdkit.Chem import Descriptors
+    from scipy.stats import norm, rankdata
 
-    smiles = ["CCO", "c1ccccc1", "CC(=O)O"]
+    smiles = ["CCO", "c1ccccc1", "CC(=O)O", "CCCC", "CCCC"]
     graphs = as_graph_collection(smiles)
-    table = CovariateTable.fit(graphs, ["rdkit"])
-    assert len(table.columns) == len(Descriptors._descList)
+    table, numbers = described(graphs, "all")
+    assert len(table.columns) == len(dict(Descriptors._descList))
     column = table.names.index("rdkit:MolLogP")
     values = [Descriptors.MolLogP(Chem.MolFromSmiles(text)) for text in smiles]
-    expected = (np.array(values) - np.mean(values)) / np.std(values)
-    np.testing.assert_allclose(table.encode(graphs)[:, column], expected)
+    expected = norm.ppf((rankdata(values) - 0.5) / len(values))
+    np.testing.assert_allclose(numbers[:, column], expected, atol=1e-8)
+    greasy = table.encode(as_graph_collection(["C" * 60]))[0, column]
+    assert greasy == numbers[:, column].max()  # far outside is no stranger than the extreme
+
+
+def test_descriptors_that_are_not_defined_are_the_median():
+    name, nothing = "rdkit:MaxPartialCharge", float("nan")
+    table = CovariateTable.fit(_graphs(**{name: [1.0, 2.0, 3.0, nothing]}), [name])
+    assert table.encode(_graphs(**{name: [2.0, nothing]})).tolist() == [[0.0], [0.0]]
+    table = CovariateTable.fit(_graphs(**{name: [nothing, nothing]}), [name])
+    assert table.encode(_graphs(**{name: [2.0, nothing]})).tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("chosen", ["compact", "fast", "all"])
+def test_values_of_descriptors_come_back_from_their_scores(chosen):
+    pytest.importorskip("rdkit", reason="RDKit is not installed")
+    smiles = ["C" * n + end for n in range(1, 12) for end in ("O", "N", "Cl", "c1ccccc1O")]
+    table, numbers = described(as_graph_collection(smiles), chosen)
+    again = as_graph_collection(["C"] * len(smiles)).with_data(table.decode(numbers))
+    np.testing.assert_array_equal(table.encode(again), numbers)
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.0, 1.0), (2020.0, 0.5), (-1e-6, 1e-7), (1e6, 3.0)])

@@ -39,6 +39,34 @@ COMPACT_DESCRIPTORS = (
     "Kappa2",
     "FormalCharge",
 )
+# What takes RDKit most of the time of a molecule: left out of the set "fast".
+_SLOW_DESCRIPTORS = frozenset(
+    {
+        "AvgIpc",
+        "BalabanJ",
+        "BertzCT",
+        "Chi4n",
+        "Chi4v",
+        "Ipc",
+        "MaxAbsEStateIndex",
+        "MaxEStateIndex",
+        "MinAbsEStateIndex",
+        "MinEStateIndex",
+        "NumValenceElectrons",
+        "SPS",
+        "qed",
+        *(f"BCUT2D_{name}" for name in ("MWHI", "MWLOW", "CHGHI", "CHGLO")),
+        *(f"BCUT2D_{name}" for name in ("LOGPHI", "LOGPLOW", "MRHI", "MRLOW")),
+    }
+)
+
+
+def descriptors_in(chosen: str) -> list[str]:
+    """Return the names of the set ``"compact"``, ``"fast"`` or ``"all"``."""
+    if chosen == "compact":
+        return list(COMPACT_DESCRIPTORS)
+    names = descriptor_names()
+    return names if chosen == "all" else [n for n in names if n not in _SLOW_DESCRIPTORS]
 
 
 def rdkit_descriptors(

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treelens.chem.descriptors import COMPACT_DESCRIPTORS, descriptor_names, rdkit_descriptors
+from treelens.chem.descriptors import (
+    COMPACT_DESCRIPTORS,
+    descriptor_names,
+    descriptors_in,
+    rdkit_descriptors,
+)
 from treelens.chem.ecfp import fingerprint_counts, molecules_behind
 from treelens.chem.identity import stereo_matters
 from treelens.chem.molecules import molecule_of, molecules_by_recipe, smiles_by_recipe
@@ -126,8 +131,7 @@ class Molecules(GraphKind):
         return {name: table[:, k] for k, name in enumerate(names)}
 
     def number_names(self, wanted: str) -> list[str]:
-        names = COMPACT_DESCRIPTORS if wanted == "compact" else descriptor_names()
-        return [DESCRIPTOR_PREFIX + name for name in names]
+        return [DESCRIPTOR_PREFIX + name for name in descriptors_in(wanted)]
 
     # --- pictures and words ---------------------------------------------------------------------
 

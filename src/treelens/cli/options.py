@@ -175,10 +175,10 @@ class Training:
         ),
     ] = None
     descriptors: Annotated[
-        Literal["auto", "yes", "no", "rdkit"],
+        Literal["auto", "compact", "fast", "all", "no"],
         option(
-            "logP, TPSA and others beside structure; auto: where they help on held-out molecules; "
-            "rdkit: all of RDKit's.",
+            "logP, TPSA and others beside structure: 21 of them (auto, compact), those of RDKit "
+            "that cost little time (fast), or all of RDKit's.",
         ),
     ] = "auto"
     threshold: Annotated[
@@ -231,7 +231,6 @@ class Training:
             sheet=self.sheet,
             names=names,
             covariates=split_columns(self.covariates, "--covariates"),
-            descriptors="rdkit" if self.descriptors == "rdkit" else None,
             max_invalid=self.max_invalid,
             max_atoms=self.max_atoms,
             atom_label=self.atom_label,
@@ -277,7 +276,7 @@ class Training:
         return {
             "depth": depths if depths == "auto" else depths[0],
             "weights": weights,
-            "descriptors": {"auto": "auto", "yes": True}.get(self.descriptors, False),
+            "descriptors": False if self.descriptors == "no" else self.descriptors,
             "random_state": self.seed,
             "n_jobs": self.jobs,
         }

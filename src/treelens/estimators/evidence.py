@@ -65,11 +65,12 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Uniform weights, one per depth, or one for every *branch* of the tree of patterns.
         ``"auto"`` prefers the simpler one unless the richer one predicts held-out training graphs
         better by more than the standard error of the difference.
-    descriptors : bool or "auto", default="auto"
-        Of molecules, whether 21 descriptors (logP, polar surface, donors, rings, charge, ...) have
-        a kernel of their own beside the patterns. ``"auto"``: where they improve predictions of
-        held-out training molecules, by the same rule; of numbers, unless they make them worse.
-        Not with blocks, nor on a GPU.
+    descriptors : {"auto", "compact", "fast", "all"} or bool, default="auto"
+        Which descriptors of molecules have a kernel of their own, whose share is learned:
+        ``"compact"``, which ``"auto"`` and True mean, 21 of the whole molecule (logP, polar
+        surface, donors, rings, charge, ...); ``"fast"``, those of RDKit that cost little time;
+        ``"all"``. Each is seen by its rank among the training molecules, as a normal score. Not
+        with blocks, nor on a GPU.
     attributes : {"auto", "ignore"}, default="auto"
         Whether continuous attributes of nodes and edges, where there are any, are divided into
         cells at several resolutions, which count as patterns beside those of the labels.

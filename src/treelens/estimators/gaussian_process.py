@@ -17,12 +17,11 @@ from treelens.errors import check_whole
 from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
-from treelens.gp.choice import FEWEST, LearningSample, sample_for
-from treelens.gp.covariates import CovariateTable, compact_descriptors, with_covariates
+from treelens.gp.choice import sample_for
+from treelens.gp.covariates import CovariateTable, described, with_covariates
 from treelens.gp.data import NumbersView, TrainingData
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
-    Described,
     FittedEvidence,
     LearningGain,
     check_memory,
@@ -81,7 +80,7 @@ class GaussianProcessEstimator(FittedEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
-        "descriptors": [StrOptions({"auto"}), "boolean"],
+        "descriptors": [StrOptions({"auto", "compact", "fast", "all"}), "boolean"],
         "attributes": [StrOptions({"auto", "ignore"})],
         "trees": [StrOptions({"auto"}), list, tuple],
         "views": [StrOptions({"auto"}), list, tuple],
@@ -182,7 +181,7 @@ class GaussianProcessEstimator(FittedEstimator):
             from treelens.gp.device import check_device
 
             own = {"limits": y.limits, "noise": y.noise} if isinstance(y, Targets) else {}
-            more = {"descriptors": self.descriptors, "views": self.views}
+            more = {"descriptors": self.descriptors not in ("auto", False), "views": self.views}
             for name, given in {**beside, **own, **more}.items():
                 if given is not None and given is not False and not isinstance(given, str):
                     raise ValueError(
@@ -276,7 +275,7 @@ class GaussianProcessEstimator(FittedEstimator):
                 self._fit_views(graphs, settings),
                 known.targets,
                 codes,
-                numbers,
+                self._with_descriptors(graphs, numbers) if descriptors else numbers,
                 n_jobs,
                 self.device,
                 self.max_steps,
@@ -284,8 +283,6 @@ class GaussianProcessEstimator(FittedEstimator):
             )
             fitted = fit_gaussian_process(
                 data,
-                described=self._described(graphs, numbers, sample) if descriptors else None,
-                descriptors=self.descriptors,
                 weights=self.weights,
                 depth=depth,
                 sample=sample,
@@ -317,29 +314,23 @@ class GaussianProcessEstimator(FittedEstimator):
                 )
         return tuple(view.fit(graphs, settings) for view in check_views(self.views))
 
-    def _described(
-        self, graphs: GraphCollection, given: NumbersView | None, sample: LearningSample
-    ) -> Described | None:
-        """Return covariates and descriptors together; None where there are no descriptors."""
+    def _with_descriptors(
+        self, graphs: GraphCollection, given: NumbersView | None
+    ) -> NumbersView | None:
+        """Return covariates with descriptors of molecules, where there are any to describe."""
         molecules = kind_of_facts(graphs.graph_data) is not PLAIN
-        if self.descriptors is True and not molecules:
-            raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
-        too_few = self.descriptors == "auto" and len(graphs) < FEWEST
-        if not molecules or self.descriptors is False or self.device != "cpu" or too_few:
-            return None
-        positions = sample.positions
-        table, described = compact_descriptors(graphs[positions])
+        if self.descriptors not in ("auto", False) and not molecules:
+            raise ValueError(
+                f"descriptors={self.descriptors!r} needs molecules: use descriptors='auto'."
+            )
+        if not molecules or self.descriptors is False or self.device != "cpu":
+            return given
+        chosen = "compact" if self.descriptors in ("auto", True) else str(self.descriptors)
+        table, numbers = described(graphs, chosen)
         if given is not None:
             table = given.table.joined(table)
-        some = table.encode(described)
-        if len(positions) == len(graphs):
-            whole = NumbersView(table, some)
-            return Described(whole, lambda: whole)
-        numbers = np.zeros((len(graphs), some.shape[1]))
-        numbers[positions] = some  # all that the choice needs
-        return Described(
-            NumbersView(table, numbers), lambda: NumbersView(table, table.encode(graphs))
-        )
+            numbers = table.encode(graphs)
+        return NumbersView(table, numbers)
 
     @property
     def uses_descriptors_(self) -> bool:

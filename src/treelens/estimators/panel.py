@@ -14,7 +14,7 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.errors import GraphDataError
 from treelens.estimators.base import GraphEstimator, write_model
 from treelens.evaluation.metrics import number_scores
-from treelens.gp.covariates import compact_descriptors
+from treelens.gp.covariates import described
 from treelens.gp.data import NumbersView, TrainingView
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, check_panel, fit_panel
 from treelens.graphs.collection import GraphCollection
@@ -180,8 +180,7 @@ class GraphPanel(GraphEstimator):
         if self.descriptors is True and not molecules:
             raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         if molecules and self.descriptors is not False:
-            table, described = compact_descriptors(graphs)
-            views.append(NumbersView(table, table.encode(described)))
+            views.append(NumbersView(*described(graphs)))
         return tuple(views)
 
     # --- predictions ----------------------------------------------------------------------------

@@ -106,7 +106,6 @@ class Candidate:
     fits: list[EvidenceParameters]  # of all patterns, one for each part
     scores: np.ndarray  # (n_graphs,) log predictive densities, or log probabilities of classes
     squared_errors: np.ndarray | None = None  # (n_graphs,), of numbers
-    descriptors: bool = False  # whether descriptors of molecules stand beside the patterns
 
     @property
     def start(self) -> EvidenceParameters:
@@ -190,22 +189,13 @@ def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Can
     return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
-def with_descriptors(data: TrainingData, parts: list[Part], candidate: Candidate) -> Candidate:
-    """Fit uniform weights again to data that has descriptors of molecules among its covariates."""
-    usual = data.problem(parts[0].fitted, candidate.depth)[0].start.terms
-    starts = [
-        found._replace(terms=found.terms + usual[len(found.terms) :]) for found in candidate.fits
-    ]
-    return _fit_parts(data, parts, "uniform", candidate.depth, starts, True)
-
-
 def fit_learned(
     data: TrainingData, parts: list[Part], uniform: Candidate, depth: int, learned: str
 ) -> list[Candidate]:
     """Fit the stages up to ``learned`` to every part, from uniform weights on; all patterns."""
     found = [uniform]
     for stage in STAGES[1 : STAGES.index(learned) + 1]:
-        found.append(_fit_parts(data, parts, stage, depth, found[-1].fits, uniform.descriptors))
+        found.append(_fit_parts(data, parts, stage, depth, found[-1].fits))
     return found[1:]
 
 
@@ -215,14 +205,13 @@ def _fit_parts(
     stage: str,
     depth: int,
     starts: list[EvidenceParameters],
-    descriptors: bool,
 ) -> Candidate:
     """Run a stage on every part, each from its own start."""
     fits = [
         _fit_part(data, part, stage, depth, start)[0]
         for part, start in zip(parts, starts, strict=True)
     ]
-    return Candidate(stage, depth, fits, *_scores(data, parts, fits, depth), descriptors)
+    return Candidate(stage, depth, fits, *_scores(data, parts, fits, depth))
 
 
 def _fit_part(

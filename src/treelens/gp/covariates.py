@@ -13,11 +13,13 @@ import pandas as pd
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
+from treelens.normal_scores import NormalScores
 
 DESCRIPTORS = "rdkit"
 Rows = Sequence[Any] | np.ndarray | None  # of the table that graphs were read from, from 0
 _FARTHEST = 10.0  # standard deviations: one odd descriptor must not drown all others
 _MOST_CLASSES = 50
+_DIGITS = 9  # of scores: sums over atoms in another order give the same ones
 _FEW_TEXTS = 0.2  # texts among fewer than this share of the values are mistakes, not classes
 
 
@@ -29,6 +31,7 @@ class CovariateColumn:
     mean: float = 0.0  # of the training graphs
     spread: float = 1.0
     classes: tuple[str, ...] = ()
+    scores: NormalScores | None = None  # of a descriptor, in the place of mean and spread
 
     @classmethod
     def of(cls, name: str, values: np.ndarray, rows: Rows = None) -> CovariateColumn:
@@ -36,6 +39,9 @@ class CovariateColumn:
         numbers, texts = _numbers(name, values, rows)
         if not texts:
             known = numbers[np.isfinite(numbers)]
+            if name.startswith(DESCRIPTOR_PREFIX):
+                # Some descriptors are not defined for any of a few molecules: they say nothing.
+                return cls(name, scores=NormalScores.fit(known if len(known) else np.zeros(1)))
             if not len(known):
                 raise GraphDataError(f"The covariate {name!r} is empty: leave it out.")
             spread = float(known.std())
@@ -57,7 +63,9 @@ class CovariateColumn:
     def encoded(self, values: np.ndarray, rows: Rows = None) -> np.ndarray:
         """Standardised numbers (n, 1), or one column per class (n, n_classes).
 
-        A missing number is the mean, a class that training never saw is none of them.
+        Descriptors become normal scores, so that far values cannot drown all others. A missing
+        number is the mean (of a descriptor, the median), a class that training never saw is none
+        of them.
         """
         if self.classes:
             texts = np.array([str(value) for value in values])
@@ -77,6 +85,9 @@ class CovariateColumn:
                 f"The covariate {self.name!r} holds numbers in the training graphs, but not here "
                 f"at {_place(rows, values, wrong[0])}. Correct it, or leave it empty."
             )
+        if self.scores is not None:
+            found = np.round(self.scores.forward(numbers), _DIGITS)
+            return np.where(np.isfinite(found), found, 0.0)[:, None]
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
 
@@ -86,6 +97,8 @@ class CovariateColumn:
             names = np.array([*self.classes, ""], dtype=object)
             return names[np.where(numbers.any(axis=1), numbers.argmax(axis=1), len(self.classes))]
         wanted = numbers[:, 0]
+        if self.scores is not None:
+            return self.scores.inverse(wanted)
         far = np.where(np.abs(wanted) == _FARTHEST, 2.0, 1.0)  # beyond the limit, whatever it was
         found = nearby = self.mean + self.spread * wanted * far
         for step in (1, -1, 2, -2, 3, -3):  # rounding: the value itself is a few floats away
@@ -135,11 +148,14 @@ class CovariateTable:
         return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 
 
-def compact_descriptors(graphs: GraphCollection) -> tuple[CovariateTable, GraphCollection]:
-    """Return descriptors of molecules, and graphs that carry them."""
-    names = kind_of_facts(graphs.graph_data).number_names("compact")
+def described(
+    graphs: GraphCollection, chosen: str = "compact"
+) -> tuple[CovariateTable, np.ndarray]:
+    """Return descriptors of training graphs as a table, and as numbers for the kernel."""
+    names = kind_of_facts(graphs.graph_data).number_names(chosen)
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
-    return CovariateTable.fit(graphs, names), graphs
+    table = CovariateTable.fit(graphs, names)
+    return table, table.encode(graphs)
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:

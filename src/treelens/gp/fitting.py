@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +22,8 @@ from treelens.gp.choice import (
     fit_uniform,
     parts_of_graphs,
     preferred,
-    with_descriptors,
 )
-from treelens.gp.data import NumbersView, TrainingData
+from treelens.gp.data import TrainingData
 from treelens.gp.evidence import EvidenceParameters
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
 from treelens.gp.model import FittedGP
@@ -94,13 +92,6 @@ def available_bytes(cgroups: Path = Path("/sys/fs/cgroup")) -> int:
         return available
 
 
-class Described(NamedTuple):
-    """Covariates together with descriptors of molecules."""
-
-    sample: NumbersView  # in which only graphs that weights are learned from have numbers
-    everything: Callable[[], NumbersView]  # of all graphs: computed where it is needed
-
-
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
     """A fitted model with how it was found."""
@@ -117,8 +108,6 @@ class FittedEvidence:
 def fit_gaussian_process(
     data: TrainingData,
     *,
-    described: Described | None = None,
-    descriptors: bool | str = False,
     weights: str,
     depth: int | None,
     sample: LearningSample,
@@ -128,39 +117,21 @@ def fit_gaussian_process(
 ) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
-    ``described`` are the covariates with descriptors of molecules, ``groups`` (n_graphs,) classes
-    or tenths of the values, of which every part has its share. Without ``landmarks`` the posterior
-    is exact, without ``depth`` that of uniform weights is chosen.
+    ``groups`` (n_graphs,) are classes or tenths of the values, of which every part has its share.
+    Without ``landmarks`` the posterior is exact, without ``depth`` that of uniform weights is
+    chosen.
     """
-    deepest, given = data.depth, data.numbers
-    if described is not None and descriptors is True:
-        data = replace(data, numbers=described.everything())
+    deepest = data.depth
     copies = None if data.copies is None else data.copies[sample.weights]
     parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
-    only_depth = weights == "uniform" and (described is None or descriptors != "auto")
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
         data = replace(data, counted=tuple(view.sharing(some) for view in data.counted))
     depths = list(range(deepest + 1)) if depth is None else [depth]
-    candidates = [uniform_candidate(data, parts, depths, only_depth)]
-    chosen = candidates[0]
-    if described is not None and descriptors == "auto":
-        richer = replace(data, numbers=described.sample)
-        beside = with_descriptors(richer, parts, chosen)
-        candidates.append(beside)
-        if data.codes is None and given is None:
-            # Of numbers a doubt speaks for descriptors: they helped on nearly all sets.
-            chosen = chosen if chosen.beats(beside, 2.0) else beside
-        else:  # of classes they rarely did, and they share the kernel of other covariates
-            chosen = preferred(candidates)
-        data = richer if chosen.descriptors else data
+    chosen = uniform_candidate(data, parts, depths, only_depth=weights == "uniform")
     learned = "branches" if weights == "auto" else weights
-    more = fit_learned(data, parts, chosen, deepest, learned)
-    candidates += more
-    chosen = preferred([chosen, *more]) if weights == "auto" else [chosen, *more][-1]
-    if chosen.descriptors:
-        assert described is not None
-        data = replace(data, numbers=described.everything())
+    candidates = [chosen, *fit_learned(data, parts, chosen, deepest, learned)]
+    chosen = preferred(candidates) if weights == "auto" else candidates[-1]
     if chosen.depth < deepest:
         shallow = tuple(view.truncated(chosen.depth) for view in data.counted)
         data = replace(data, counted=shallow)
@@ -300,16 +271,11 @@ class LearningGain:
 
 def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGain:
     """Compare the learned weights in use, or else the best ones, with uniform weights."""
-    alike = [c for c in candidates if c.descriptors == chosen.descriptors]
-    uniform, learned = alike[0], max(alike[1:], key=_mean_score, default=alike[0])
+    uniform, learned = candidates[0], max(candidates[1:], key=_mean_score, default=candidates[0])
     if chosen.weights != "uniform":
         learned = chosen
     gain, error = learned.gain_over(uniform)
-    compared = {
-        c.weights + (" with descriptors" if c.descriptors else ""): _mean_score(c)
-        for c in candidates
-        if len(c.scores)
-    }
+    compared = {each.weights: _mean_score(each) for each in candidates if len(each.scores)}
     size = f"{gain:+.3f} ± {error:.3f} nats per graph"
     baseline = f"uniform weights at depth {candidates[0].depth}"
     used = {

@@ -124,7 +124,7 @@ class GraphKind:
         raise NotImplementedError
 
     def number_names(self, wanted: str) -> list[str]:
-        """Return the names of a set of computed numbers: ``"compact"`` or ``"all"``."""
+        """Return the names of a set of them: ``"compact"``, ``"fast"`` or ``"all"``."""
         return []
 
     # --- pictures and words ---------------------------------------------------------------------

@@ -46,6 +46,7 @@ from treelens.kernels.mixture import TanimotoL1
 from treelens.kernels.rbf import Rbf
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import Threshold, TrainingGraphs
+from treelens.normal_scores import NormalScores
 from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells
@@ -365,6 +366,7 @@ _CLASSES: tuple[type, ...] = (
     LinearOnKernel,
     Margins,
     MeanPosterior,
+    NormalScores,
     NumbersTable,
     Rbf,
     PathPatterns,
