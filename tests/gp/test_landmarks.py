@@ -131,40 +131,46 @@ def test_landmarks_added_in_rounds_give_the_posterior_of_all_at_once(n_columns, 
 
 
 def test_groups_keep_their_shares():
-    assert draw_by_group(np.zeros(5, int), 5, 0).tolist() == [0, 1, 2, 3, 4]
+    assert draw_by_group(np.zeros(5, int), 5, _keys(5)).tolist() == [0, 1, 2, 3, 4]
     groups = np.repeat([0, 1, 2], [600, 300, 100])
-    drawn = draw_by_group(groups, 100, seed=3)
+    drawn = draw_by_group(groups, 100, _keys(1000))
     assert len(np.unique(drawn)) == 100
     assert np.abs(np.bincount(groups[drawn]) - [60, 30, 10]).max() <= 1
-    assert (draw_by_group(groups, 100, seed=3) == drawn).all()
-    assert (draw_by_group(groups, 100, seed=4) != drawn).any()
+    assert (draw_by_group(groups, 100, _keys(1000, seed=4)) != drawn).any()
+    order = np.random.default_rng(5).permutation(1000)
+    again = draw_by_group(groups[order], 100, _keys(1000)[order])
+    assert sorted(order[again]) == drawn.tolist()
+
+
+def _keys(n, seed=3):
+    return np.random.default_rng(seed).permutation(n).astype(np.uint64)
 
 
 def test_landmarks_only_beyond_the_exact_size():
     groups = np.zeros(50, int)
-    assert landmarks_for(groups, 50, 10, 0) is None
-    plan = landmarks_for(groups, 49, 10, 0)
+    assert landmarks_for(groups, 50, 10, _keys(50)) is None
+    plan = landmarks_for(groups, 49, 10, _keys(50))
     assert (plan.n_landmarks, len(plan.first)) == (10, 2)
-    assert len(landmarks_for(groups, 49, 10, 0, rare=True).first) == 5
-    assert landmarks_for(groups, 49, 80, 0).n_landmarks == 50
+    assert len(landmarks_for(groups, 49, 10, _keys(50), rare=True).first) == 5
+    assert landmarks_for(groups, 49, 80, _keys(50)).n_landmarks == 50
 
 
 def test_a_draw_of_the_rare_has_it_whole_and_three_times_as_many_others():
     rng = np.random.default_rng(0)
     codes = rng.permutation(np.repeat([0, 1, 2], [3000, 150, 120]))
-    drawn = draw_rare(codes, 3000, seed=0)
+    drawn = draw_rare(codes, 3000, _keys(len(codes), 0))
     assert np.bincount(codes[drawn]).tolist() == [360, 150, 120]
     assert (np.diff(drawn) > 0).all()
-    assert (drawn == draw_rare(codes, 3000, seed=0)).all()
-    assert (drawn != draw_rare(codes, 3000, seed=1)).any()
-    assert np.bincount(codes[draw_rare(codes, 90, seed=0)]).tolist() == [30, 30, 30]
+    assert (drawn == draw_rare(codes, 3000, _keys(len(codes), 0))).all()
+    assert (drawn != draw_rare(codes, 3000, _keys(len(codes), 1))).any()
+    assert np.bincount(codes[draw_rare(codes, 90, _keys(len(codes), 0))]).tolist() == [30, 30, 30]
     few = np.repeat([0, 1], [500, 5])  # too few to learn scales from: the others fill up
-    assert np.bincount(few[draw_rare(few, 3000, seed=0)]).tolist() == [195, 5]
+    assert np.bincount(few[draw_rare(few, 3000, _keys(len(few), 0))]).tolist() == [195, 5]
 
 
 def test_scales_of_the_rare_are_fitted_in_proportion():
     codes = np.repeat([0, 1], [950, 50])
-    plain, rare = (sample_for(codes, is_rare, 400, seed=0) for is_rare in (False, True))
+    plain, rare = (sample_for(codes, is_rare, 400, _keys(len(codes))) for is_rare in (False, True))
     assert plain.scales is None
     assert np.bincount(codes[plain.weights]).tolist() == [380, 20]
     assert np.bincount(codes[rare.weights]).tolist() == [150, 50]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from treelens.chem.identity import mixed, run_sums
 from treelens.chem.molecules import MOST_ATOMS_IN_A_MATRIX
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.content import hashed, mixed, run_sums
 
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
@@ -301,9 +300,9 @@ def _sums_of_environments(
 def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
     """Return a number for each atom with its bonds, of oxygen also with those of its neighbours."""
     names = [str(name).rstrip("@") for name in graphs.fine_alphabet or ()]
-    own = _hashed(names)[atoms.codes] + atoms.in_triangle  # (n_nodes,)
-    element = _hashed([re.sub(r"H\d*", "", name) for name in names])[atoms.codes]
-    bond = _hashed([str(name).rstrip("EZ") for name in graphs.edge_alphabet or ()])
+    own = hashed(names)[atoms.codes] + atoms.in_triangle  # (n_nodes,)
+    element = hashed([re.sub(r"H\d*", "", name) for name in names])[atoms.codes]
+    bond = hashed([str(name).rstrip("EZ") for name in graphs.edge_alphabet or ()])
 
     def around(numbers: np.ndarray) -> np.ndarray:
         arcs = mixed(numbers[atoms.end] + bond[graphs.edge_codes])
@@ -312,11 +311,6 @@ def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
     near = around(element)
     beyond = np.where(atoms.of("O", "o"), around(mixed(element + near)), np.uint64(0))
     return mixed(own + mixed(near + beyond))
-
-
-def _hashed(names: Sequence[str]) -> np.ndarray:
-    digests = [blake2b(name.encode(), digest_size=8).digest() for name in names]
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
 def _contributions(molecule: Any) -> list[list[float]]:

@@ -13,9 +13,7 @@ import numpy as np
 from treelens.chem.parsing import quiet, rdkit, smiles_parser
 from treelens.chem.recipe import MoleculeRecipe
 from treelens.graphs.collection import GraphCollection
-
-_ROUNDS = 4
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+from treelens.graphs.content import structure_hashes
 
 
 class SameMolecules(NamedTuple):
@@ -57,39 +55,6 @@ def same_molecules(graphs: GraphCollection) -> SameMolecules:
                 if first != index and not stereo:
                     n_stereo += written(index, True) != written(first, True)
     return SameMolecules(groups, n_stereo)
-
-
-def structure_hashes(graphs: GraphCollection) -> np.ndarray:
-    """A number for each graph, shape (n_graphs,): equal for equal graphs, else most often not."""
-    codes = graphs.node_codes if graphs.fine_codes is None else graphs.fine_codes
-    degrees = np.diff(graphs.neighbor_offsets)
-    first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
-    ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
-    bonds = (
-        np.zeros(len(ends), np.uint64)
-        if graphs.edge_codes is None
-        else mixed(graphs.edge_codes.astype(np.uint64) + np.uint64(7))
-    )
-    colors = mixed(codes.astype(np.uint64))
-    for _ in range(_ROUNDS):
-        around = run_sums(mixed(colors[ends] + bonds), graphs.neighbor_offsets)
-        colors = mixed(colors * _ODD + around)
-    return run_sums(colors, graphs.node_offsets)
-
-
-def mixed(values: np.ndarray) -> np.ndarray:
-    """Return whole numbers scattered over all of 64 bits."""
-    values = (values + _ODD) * np.uint64(0xBF58476D1CE4E5B9)
-    values ^= values >> np.uint64(29)
-    values = values * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(32))
-
-
-def run_sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return sums of runs, modulo 2**64."""
-    total = np.zeros(len(values) + 1, dtype=np.uint64)
-    np.cumsum(values, out=total[1:])
-    return total[offsets[1:]] - total[offsets[:-1]]
 
 
 def stereo_matters(graphs: GraphCollection) -> bool:

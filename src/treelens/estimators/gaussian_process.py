@@ -35,6 +35,7 @@ from treelens.gp.model import EvidenceRecord, FittedGP
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.content import draw_keys
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
 from treelens.kernels.weighted import nearest_graphs
@@ -261,8 +262,9 @@ class GaussianProcessEstimator(FittedEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
-        sample = sample_for(known.groups, rare, self.learning_size, seed)
-        landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, seed, rare)
+        keys = draw_keys(graphs, known.given, seed)
+        sample = sample_for(known.groups, rare, self.learning_size, keys)
+        landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, keys, rare)
         if self.device == "cpu":  # a GPU says for itself what does not fit
             n_landmarks = None if landmarks is None else landmarks.n_landmarks
             check_memory(len(graphs), sample.largest, n_landmarks)
@@ -288,7 +290,7 @@ class GaussianProcessEstimator(FittedEstimator):
                 sample=sample,
                 groups=known.groups,
                 landmarks=landmarks,
-                seed=seed,
+                keys=keys,
             )
         self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(

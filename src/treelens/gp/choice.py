@@ -30,28 +30,26 @@ _FEWEST_RARE = 200  # fewer graphs than this tell too little about the scales of
 _RATIO = 3  # of a commoner class, at most so many graphs for one of the rarest
 
 
-def draw_by_group(groups: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Return ``size`` positions, or all, in proportion to the groups' sizes, ascending."""
+def draw_by_group(groups: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
+    """Return ``size`` positions, or all, in proportion to the groups' sizes, ascending.
+
+    ``keys`` (n_graphs,) are random numbers: those of :func:`treelens.graphs.content.draw_keys`
+    draw the same graphs in whatever order these come.
+    """
     n = len(groups)
     if size >= n:
         return np.arange(n)
     # Every n / size-th position of the list sorted by group, so that each has its share.
-    return np.sort(_shuffled_by_group(groups, seed)[(np.arange(size) * n) // size])
-
-
-def _shuffled_by_group(groups: np.ndarray, seed: int) -> np.ndarray:
-    """Positions in random order, one group after the other."""
-    shuffled = np.random.default_rng(seed).permutation(len(groups))
-    return shuffled[np.argsort(groups[shuffled], kind="stable")]
+    return np.sort(np.lexsort((keys, groups))[(np.arange(size) * n) // size])
 
 
 def tenths_by_rank(values: np.ndarray) -> np.ndarray:
     """Groups of values: a sample drawn from each tenth keeps the spread of the whole."""
-    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-    return rank * 10 // len(values)
+    n_below = np.searchsorted(np.sort(values), values)  # equal values are in one group
+    return n_below * 10 // len(values)
 
 
-def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
+def draw_rare(codes: np.ndarray, size: int, keys: np.ndarray) -> np.ndarray:
     """The rarest class whole, and at most three times as many graphs of each other one, ascending.
 
     Where most targets are the same number, evidence rewards weights that say them without any
@@ -62,7 +60,7 @@ def draw_rare(codes: np.ndarray, size: int, seed: int) -> np.ndarray:
     rarest = max(1, min(int(counts.min()), size // len(counts)))
     others = max(_RATIO * rarest, _FEWEST_RARE - rarest)
     others = max(1, min(others, (size - rarest) // max(1, len(counts) - 1)))
-    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    shuffled = np.argsort(keys, kind="stable")
     by_class = [
         shuffled[codes[shuffled] == code][: rarest if code == counts.argmin() else others]
         for code in range(len(counts))
@@ -86,15 +84,15 @@ class LearningSample(NamedTuple):
         return max(len(part) for part in self if part is not None)
 
 
-def sample_for(groups: np.ndarray, rare: bool, size: int, seed: int) -> LearningSample:
+def sample_for(groups: np.ndarray, rare: bool, size: int, keys: np.ndarray) -> LearningSample:
     """Graphs in proportion or, where a class is ``rare``, more of it than its share.
 
     Noise and amplitude are then fitted again in the proportions that predictions will meet.
     """
-    in_proportion = draw_by_group(groups, size, seed)
+    in_proportion = draw_by_group(groups, size, keys)
     if not rare:
         return LearningSample(in_proportion)
-    return LearningSample(draw_rare(groups, size, seed), in_proportion)
+    return LearningSample(draw_rare(groups, size, keys), in_proportion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,25 +139,28 @@ class Part(NamedTuple):
 
 
 def parts_of_graphs(
-    positions: np.ndarray, groups: np.ndarray, seed: int, copies: np.ndarray | None = None
+    positions: np.ndarray, groups: np.ndarray, keys: np.ndarray, copies: np.ndarray | None = None
 ) -> list[Part]:
     """Return parts of the training graphs, each with its share of all groups.
 
     Of fewer than 400 graphs, each quarter in turn is left out. Of more, one half is fitted to and
     the other compared on, at most 800 each; below 700 also the other way round. Fewer than 20 are
-    too few to compare anything on. ``groups`` (n,) are classes, or tenths of the values; ``copies``
-    (n,) numbers that replicates share, which are never on both sides.
+    too few to compare anything on. ``groups`` (n,) are classes, or tenths of the values, ``keys``
+    (n,) as for :func:`draw_by_group`; ``copies`` (n,) numbers that replicates share, which are
+    never on both sides.
     """
     n = len(positions)
     if n < FEWEST:
         return [Part(positions, positions[:0])]
     copies = np.arange(n) if copies is None else copies
-    by_group = _shuffled_by_group(groups, seed)
+    by_group = np.lexsort((keys, groups))
     if n < _FEW:
         quarter = np.empty(n, dtype=int)
         quarter[by_group] = np.arange(n) % 4
-        _, first, own = np.unique(copies, return_index=True, return_inverse=True)
-        quarter = quarter[first[own]]
+        _, own = np.unique(copies, return_inverse=True)
+        of_kind = np.empty(n, dtype=int)
+        of_kind[own[by_group[::-1]]] = quarter[by_group[::-1]]  # that of the first one drawn
+        quarter = of_kind[own]
         parts = [Part(positions[quarter != k], positions[quarter == k]) for k in range(4)]
         # all graphs may be copies of one
         found = [part for part in parts if len(part.fitted) and len(part.compared)]

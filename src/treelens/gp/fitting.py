@@ -31,6 +31,7 @@ from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, Scal
 from treelens.gp.search import REFINE_MANY, EvidenceFit, maximise_evidence
 from treelens.gp.views import StoredView, shown_by
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.content import mixed
 from treelens.models.predictions import TrainingGraphs
 from treelens.patterns.histograms import (
     replicate_numbers,
@@ -55,14 +56,14 @@ class LandmarkPlan(NamedTuple):
 
 
 def landmarks_for(
-    groups: np.ndarray, exact_size: int, n_landmarks: int, seed: int, rare: bool = False
+    groups: np.ndarray, exact_size: int, n_landmarks: int, keys: np.ndarray, rare: bool = False
 ) -> LandmarkPlan | None:
     """Landmarks where there are too many graphs for all of them to be used, else None."""
     if len(groups) <= exact_size:
         return None
     total = min(n_landmarks, len(groups))
     by_chance = total // (_BY_CHANCE_IF_RARE if rare else _BY_CHANCE)
-    return LandmarkPlan(draw_by_group(groups, max(1, by_chance), seed + 1), total)
+    return LandmarkPlan(draw_by_group(groups, max(1, by_chance), mixed(keys)), total)
 
 
 def check_memory(n_graphs: int, n_learning: int, n_landmarks: int | None) -> None:
@@ -113,17 +114,17 @@ def fit_gaussian_process(
     sample: LearningSample,
     groups: np.ndarray,
     landmarks: LandmarkPlan | None,
-    seed: int,
+    keys: np.ndarray,
 ) -> FittedEvidence:
     """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
 
-    ``groups`` (n_graphs,) are classes or tenths of the values, of which every part has its share.
-    Without ``landmarks`` the posterior is exact, without ``depth`` that of uniform weights is
-    chosen.
+    ``groups`` (n_graphs,) are classes or tenths of the values, of which every part has its share,
+    and ``keys`` (n_graphs,) random numbers to draw by. Without ``landmarks`` the posterior is
+    exact, without ``depth`` that of uniform weights is chosen.
     """
     deepest = data.depth
     copies = None if data.copies is None else data.copies[sample.weights]
-    parts = parts_of_graphs(sample.weights, groups[sample.weights], seed, copies)
+    parts = parts_of_graphs(sample.weights, groups[sample.weights], keys[sample.weights], copies)
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
         data = replace(data, counted=tuple(view.sharing(some) for view in data.counted))
