@@ -88,7 +88,7 @@ def test_limits_are_learned_from_but_not_scored(fitted):
     assert error < other
     assert model.predict(graphs[:50][limits[:50] == 1]).max() > values.max()
     # A limit that holds is no error, one that does not is as wrong as it is far off.
-    errors = model._left_out_errors()[:, 0]
+    errors = model.model_.left_out_errors()[:, 0]
     held = (limits[:50] == 1) & (left_out.predictions > values[:50])
     assert held.any()
     assert (errors[held] == 0).all()

@@ -262,7 +262,7 @@ class GaussianProcessEstimator(FittedEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
-        keys = draw_keys(graphs, known.given, seed)
+        keys = draw_keys(graphs, known.given, seed, self.attributes != "ignore")
         sample = sample_for(known.groups, rare, self.learning_size, keys)
         landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, keys, rare)
         if self.device == "cpu":  # a GPU says for itself what does not fit

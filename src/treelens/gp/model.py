@@ -360,11 +360,11 @@ class FittedGP(FittedModel):
     def domain(self, n_jobs: int = 1) -> Domain:
         """Return where the model may be believed, computed when first asked for."""
         if "_domain" not in self.__dict__:
-            self.__dict__["_domain"] = domain_of(self, self._left_out_errors(), n_jobs)
+            self.__dict__["_domain"] = domain_of(self, self.left_out_errors(), n_jobs)
         found: Domain = self.__dict__["_domain"]
         return found
 
-    def _left_out_errors(self) -> np.ndarray:
+    def left_out_errors(self) -> np.ndarray:
         """Return leave-one-out errors of the training graphs, shape (n_graphs, n_columns)."""
         found, training = self.held_out, self.training
         if self.classes is not None:

@@ -14,8 +14,13 @@ _ROUNDS = 4
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def structure_hashes(graphs: GraphCollection) -> np.ndarray:
-    """A number for each graph, shape (n_graphs,): equal for equal graphs, else most often not."""
+def structure_hashes(graphs: GraphCollection, attributes: bool = True) -> np.ndarray:
+    """A number for each graph, shape (n_graphs,): equal for equal graphs, else most often not.
+
+    ``attributes``: whether graphs that differ in continuous attributes alone are different.
+    """
+    of_nodes = _of_attributes(graphs.node_attributes if attributes else None)
+    of_edges = _of_attributes(graphs.edge_attributes if attributes else None)
     degrees = np.diff(graphs.neighbor_offsets)
     first_node = np.repeat(graphs.node_offsets[:-1], graphs.sizes)  # (n_nodes,)
     ends = graphs.neighbors + np.repeat(first_node, degrees)  # (n_arcs,) among all nodes
@@ -23,8 +28,8 @@ def structure_hashes(graphs: GraphCollection) -> np.ndarray:
         colors = hashed(graphs.node_alphabet)[graphs.node_codes]
     else:
         colors = hashed(graphs.fine_alphabet or ())[graphs.fine_codes]
-    colors = mixed(colors + _of_attributes(graphs.node_attributes))
-    bonds = np.full(len(ends), _ODD) + _of_attributes(graphs.edge_attributes)
+    colors = mixed(colors + of_nodes)
+    bonds = np.full(len(ends), _ODD) + of_edges
     if graphs.edge_codes is not None:
         bonds = mixed(bonds + hashed(graphs.edge_alphabet or ())[graphs.edge_codes])
     if graphs.directions is not None:
@@ -35,13 +40,16 @@ def structure_hashes(graphs: GraphCollection) -> np.ndarray:
     return run_sums(colors, graphs.node_offsets)
 
 
-def draw_keys(graphs: GraphCollection, targets: np.ndarray, seed: int) -> np.ndarray:
+def draw_keys(
+    graphs: GraphCollection, targets: np.ndarray, seed: int, attributes: bool = True
+) -> np.ndarray:
     """A random number for each graph, shape (n_graphs,), that its content and target decide.
 
     Graphs that are sorted by it are in random order, the same one in whatever order they come.
     """
     codes = np.unique(targets, return_inverse=True)[1].astype(np.uint64)
-    return mixed(structure_hashes(graphs) + mixed(codes + mixed(np.array([seed], np.uint64))))
+    seeded = mixed(codes + mixed(np.array([seed], np.uint64)))
+    return mixed(structure_hashes(graphs, attributes) + seeded)
 
 
 def hashed(labels: Iterable[Any]) -> np.ndarray:
