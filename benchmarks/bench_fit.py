@@ -49,8 +49,8 @@ numbers = name != "NCI1"
 graphs, y = read(name) if numbers else tl.load_dataset(name)
 models = {"seconds": (tl.GraphRegressor if numbers else tl.GraphClassifier)(random_state=0)}
 try:
-    from treelens.chem.baselines import EcfpGPRegressor
-    models |= {"ecfp_seconds": EcfpGPRegressor(random_state=0)} if numbers else {}
+    from treelens.chem.baselines import BASELINES
+    models |= {"ecfp_seconds": BASELINES["ecfp_gp"][1](random_state=0)} if numbers else {}
 except ImportError:  # of an older checkout
     pass
 share = 0.2 if numbers else 0.1
@@ -107,7 +107,7 @@ graphs, y = tl.read_tudataset(os.path.join(os.environ["TREELENS_DATA"], "tu", sy
 found = {"attributes": [], "labels": []}
 for train, _ in list(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))[:3]:
     for name, attributes in (("attributes", "auto"), ("labels", "ignore")):
-        model = tl.GraphClassifier(attributes=attributes, random_state=0)
+        model = tl.GraphClassifier(views=[tl.WLPatterns(attributes=attributes)], random_state=0)
         model.fit(graphs[train[::4]], y[train[::4]])
         found[name].append(seconds(lambda: model.fit(graphs[train], y[train])))
 print(json.dumps({name: float(np.median(times)) for name, times in found.items()}))

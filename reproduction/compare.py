@@ -35,10 +35,9 @@ from treelens.chem.baselines import (
     BoostingRegressor,
     EcfpForestClassifier,
     EcfpForestRegressor,
-    EcfpGPClassifier,
-    EcfpGPRegressor,
 )
 from treelens.chem.ecfp import molecules_behind
+from treelens.chem.views import Ecfp
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
 from treelens.evaluation.validation import codes_among, predicted_numbers
@@ -87,7 +86,7 @@ NEW_ASSAYS = (
 # Name -> (classifier, regressor, settings).
 Method = tuple[type, type, dict[str, Any]]
 _OURS = tl.GraphClassifier, tl.GraphRegressor
-_ECFP_GP = EcfpGPClassifier, EcfpGPRegressor
+_ECFP4, _ECFP6 = ({"weights": "depths", "views": [Ecfp(radius)]} for radius in (2, 3))
 _CHEMPROP = ChempropClassifier, ChempropRegressor
 WEIGHTS = ("uniform", "depths", "branches")
 METHODS: dict[str, Method] = {
@@ -98,11 +97,14 @@ METHODS: dict[str, Method] = {
     "landmarks": (*_OURS, {"exact_size": 2000, "n_landmarks": 2000}),
     # Graphs with attributes of nodes, by their labels alone.
     "auto_labels": (*_OURS, {"attributes": "ignore"}),
-    **{f"{w}_labels": (*_OURS, {"weights": w, "attributes": "ignore"}) for w in WEIGHTS},
+    **{
+        f"{w}_labels": (*_OURS, {"weights": w, "views": [tl.WLPatterns(attributes="ignore")]})
+        for w in WEIGHTS
+    },
     # The same kernel on circular fingerprints, with a weight for each radius.
-    "ecfp4_gp": (*_ECFP_GP, {"depth": 2}),
-    "ecfp6_gp": (*_ECFP_GP, {"depth": 3}),
-    "ecfp6_gp_descriptors": (*_ECFP_GP, {"depth": 3, "descriptors": "auto"}),
+    "ecfp4_gp": (*_OURS, _ECFP4),
+    "ecfp6_gp": (*_OURS, _ECFP6),
+    "ecfp6_gp_descriptors": (*_OURS, {**_ECFP6, "descriptors": "compact"}),
     # Tuned by inner folds.
     "forest": (EcfpForestClassifier, EcfpForestRegressor, {}),
     "boosting": (BoostingClassifier, BoostingRegressor, {}),

@@ -30,7 +30,7 @@ from reproduction.chemprop_rival import ChempropRegressor
 from reproduction.data import StudyOptions, load_molecules, random_splits
 from reproduction.protocol import outer_split
 from reproduction.rivals import fit_rival
-from treelens.chem.baselines import EcfpGPRegressor
+from treelens.chem.baselines import BASELINES
 from treelens.chem.molecules import smiles_to_collection
 
 CLASS_SETS = ("MUTAG", "PTC_MR", "ENZYMES", "PROTEINS", "NCI1")
@@ -166,7 +166,7 @@ NUMBER_LINES = {
     ),
     "ecfp6_gp": Line(
         "ECFP6 counts, our GP, kernel of the same form",
-        _ours(EcfpGPRegressor, smiles_to_collection),
+        _ours(BASELINES["ecfp_gp"][1], smiles_to_collection),
     ),
     "ecfp_gp": Line("ECFP6 counts, Tanimoto GP", partial(fit_rival, "ecfp_gp")),
     "ecfp4_gp": Line("ECFP4 counts, Tanimoto GP", partial(fit_rival, "ecfp4_gp")),

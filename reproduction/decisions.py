@@ -28,7 +28,7 @@ from reproduction.pages import (
     signed,
     write_page,
 )
-from treelens.chem.baselines import EcfpGPRegressor
+from treelens.chem.baselines import BASELINES
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS
 from treelens.chem.ecfp import folded_counts, molecules_behind
 from treelens.chem.identity import same_molecules
@@ -45,7 +45,7 @@ METHODS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "random": ("random", {}, None),
     "greedy": ("greedy", {}, tl.GraphRegressor),
     "expected_improvement": ("expected_improvement", {}, tl.GraphRegressor),
-    "ecfp_gp": ("expected_improvement", {}, EcfpGPRegressor),
+    "ecfp_gp": ("expected_improvement", {}, BASELINES["ecfp_gp"][1]),
     "ecfp_forest": ("greedy", {}, RandomForestRegressor),
 }
 # Tried on those two sets only.
@@ -134,7 +134,7 @@ def _counts(smiles: tuple[str, ...]) -> np.ndarray:
 
 
 ASSAYS = ("CHEMBL204_Ki", "CHEMBL231_Ki", "CHEMBL244_Ki")
-ADVISERS = {"default": tl.GraphRegressor, "ecfp_gp_radii": EcfpGPRegressor}
+ADVISERS = {"default": tl.GraphRegressor, "ecfp_gp_radii": BASELINES["ecfp_gp"][1]}
 
 
 def run_advice(options: StudyOptions) -> None:

@@ -65,7 +65,9 @@ def class_rules(graphs: Any, y: np.ndarray, attributes: str, seed: int) -> dict[
     train, test = next(split)
     shares = {}
     for weights in ("auto", "uniform", "depths", "branches"):
-        model = tl.GraphClassifier(weights=weights, attributes=attributes, n_jobs=1, random_state=0)
+        model = tl.GraphClassifier(
+            weights=weights, views=[tl.WLPatterns(attributes=attributes)], n_jobs=1, random_state=0
+        )
         model.fit(graphs[train], y[train])
         shares[weights] = model.predict_proba(graphs[test])
         if weights == "auto":

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from treelens.errors import check_choice, check_whole
-from treelens.gp.data import CountedView, TrainingView
+from treelens.gp.covariates import columns_of
+from treelens.gp.data import CountedView, NumbersView, TrainingView
+from treelens.gp.keyed_rows import KeyedRows
 from treelens.gp.terms import PRIOR_STRENGTH
 from treelens.graphs.collection import GraphCollection
+from treelens.graphs.kinds import kind_of_facts
 from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
 from treelens.patterns.path_patterns import MAX_DISTANCE, PathPatterns
 
@@ -29,6 +32,8 @@ class View(ABC):
 
     A subclass is a frozen dataclass of settings.
     """
+
+    counts_patterns: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> TrainingView:
@@ -58,6 +63,8 @@ class WLPatterns(View):
 
     trees: Any = "auto"
     attributes: str = "auto"
+
+    counts_patterns = True
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         check_choice("attributes", self.attributes, ("auto", "ignore"))
@@ -107,6 +114,8 @@ class Paths(View):
     max_distance: int = MAX_DISTANCE
     labels: str = "auto"
 
+    counts_patterns = True
+
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         check_choice("labels", self.labels, ("auto", "labels", "fine"))
         check_whole("max_distance", self.max_distance, 1)
@@ -121,6 +130,68 @@ class Paths(View):
         return CountedView(source, source.count(found), settings.prior_strength, settings.n_jobs)
 
 
+@dataclass(frozen=True, eq=False)
+class Table(View):
+    """Numbers or classes of each graph from a table: measurements, conditions, an embedding.
+
+    Its rows belong to graphs by their ids, so that they may stand in any order, and the table may
+    have rows of other graphs as well. It has a kernel of its own, whose share is learned: a table
+    that says nothing gets a small one.
+
+    Parameters
+    ----------
+    table : DataFrame, or path of a CSV, TSV, Excel or Parquet file
+        One row for each id. For an array whose rows are in the order of the graphs use
+        ``fit(graphs, y, covariates=array)``.
+    on : str, default="id"
+        The column of ids. The ids of the graphs are what ``graphs.graph_data`` has under the same
+        name, or else their names (``graphs.names``).
+    name : str, optional
+        What the view is called in ``shares_``, ``predict(tables={name: ...})`` and reports; by
+        default the name of the file, or "table".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import treelens as tl
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> graphs = graphs.with_names([f"graph {k}" for k in range(len(graphs))])
+    >>> heat = pd.DataFrame({"id": graphs.names, "heat": range(len(graphs))})
+    >>> model = tl.GraphClassifier(views=[tl.WLPatterns(), tl.Table(heat)]).fit(graphs, y)
+    >>> model.predict(graphs[:2], tables=heat).shape
+    (2,)
+    """
+
+    table: Any
+    on: str = "id"
+    name: str | None = None
+
+    def fit(self, graphs: GraphCollection, settings: ViewSettings) -> NumbersView:
+        rows = KeyedRows.of(self.table, self.on, self.name)
+        return NumbersView.of_columns(rows.name, rows.joined(graphs), rows.columns, on=self.on)
+
+
+_DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are counted by default
+
+
+def usual_views(graphs: GraphCollection) -> list[View]:
+    """Return the views of several endpoints that count patterns, where nobody lists any."""
+    paths = graphs.n_nodes <= _DENSE_GRAPHS * len(graphs)
+    return [WLPatterns(), Paths()] if paths else [WLPatterns()]
+
+
+def descriptors_of(graphs: GraphCollection, chosen: str) -> NumbersView:
+    """Return a set of descriptors, ``"compact"``, ``"fast"`` or ``"all"``, as a view."""
+    names = kind_of_facts(graphs.graph_data).number_names(chosen)
+    if not names:
+        raise ValueError(
+            f"Descriptors ({chosen!r}) need molecules, and these graphs were not read from any: "
+            "leave them out."
+        )
+    graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
+    return NumbersView.of_columns("descriptors", graphs, names)
+
+
 def check_views(views: Any) -> list[View]:
     """Return the views that an estimator was given, Weisfeiler-Lehman patterns first."""
     given = list(views) if isinstance(views, (list, tuple)) else [views]
@@ -133,10 +204,15 @@ def check_views(views: Any) -> list[View]:
     for k, each in enumerate(given):
         if each in given[:k]:
             raise ValueError(f"views names {each} twice: once is enough.")
-    patterns = [each for each in given if isinstance(each, WLPatterns)]
-    if not patterns:
+    counted = [each for each in given if each.counts_patterns]
+    if not counted:
         raise ValueError(
-            "views needs a tl.WLPatterns(), whose patterns neighbours, the domain and fragments "
-            "are about: add it."
+            "views needs one that counts patterns, such as tl.WLPatterns(): neighbours and the "
+            "domain are about its patterns."
         )
-    return [*patterns, *(each for each in given if not isinstance(each, WLPatterns))]
+    tables = [each.name or "table" for each in given if isinstance(each, Table)]
+    if twice := [name for name in tables if tables.count(name) > 1]:
+        raise ValueError(f"views has two tables called {twice[0]!r}: give them names.")
+    return sorted(
+        given, key=lambda each: (not isinstance(each, WLPatterns), not each.counts_patterns)
+    )

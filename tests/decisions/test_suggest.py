@@ -114,7 +114,7 @@ def test_measured_and_repeated_candidates_are_left_out(model, molecules, halves,
 def test_molecules_that_patterns_confuse_are_told_apart():
     """Depth 0 counts atoms only: isomers are no duplicates, other spellings are."""
     known = ["CCCO", "CCO", "CCCCO", "CCCCCO", "CCCCCCO", "CCCCCCCO"]
-    model = tl.GraphRegressor(depth=0, descriptors=False, n_jobs=1, trees=("labels",))
+    model = tl.GraphRegressor(depth=0, n_jobs=1, views=[tl.WLPatterns(trees=("labels",))])
     model.fit(known, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     with pytest.warns(UserWarning, match="1 of 4"):
         found = tl.suggest(model, ["CC(C)O", "OCCC", "CCOC", "CCCCCCCCO"], 3)

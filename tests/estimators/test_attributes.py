@@ -67,7 +67,9 @@ def models(data):
 
 def test_models_learn_what_labels_do_not_tell(data, models):
     graphs, y, new, expected = data
-    blind = tl.GraphClassifier(depth=1, attributes="ignore", n_jobs=1).fit(graphs, y)
+    blind = tl.GraphClassifier(depth=1, views=[tl.WLPatterns(attributes="ignore")], n_jobs=1).fit(
+        graphs, y
+    )
     assert blind.score(new, expected) < 0.75
     assert models["classes"].score(new, expected) > 0.85
     assert models["svc"].score(new, expected) > 0.85
@@ -168,7 +170,9 @@ def test_weights_of_edges_change_predictions():
     collection = tl.as_graph_collection(graphs, edge_attributes=["weight"])
     model = tl.GraphClassifier(depth=1, n_jobs=1).fit(collection[:30], y[:30])
     assert model.score(collection[30:], y[30:]) > 0.85
-    blind = tl.GraphClassifier(depth=1, attributes="ignore", n_jobs=1).fit(collection[:30], y[:30])
+    blind = tl.GraphClassifier(depth=1, views=[tl.WLPatterns(attributes="ignore")], n_jobs=1).fit(
+        collection[:30], y[:30]
+    )
     assert np.ptp(blind.decision_function(collection[30:])) == pytest.approx(0.0, abs=1e-9)
     assert "weight" in set(model.explain(collection[30]).attribute_contributions["attribute"])
 

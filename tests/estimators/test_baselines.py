@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 import treelens as tl
+from treelens import chem
 from treelens.chem import baselines
-from treelens.chem.baselines import BASELINES, EcfpGPRegressor
+from treelens.chem.baselines import BASELINES
 from treelens.chem.ecfp import fingerprint_counts
 from treelens.evaluation.splits import DistinctKFold
 
@@ -72,7 +73,7 @@ def test_a_rare_class_is_named():
 
 def test_the_gaussian_process_is_ours_on_fingerprint_counts():
     """With uniform weights its kernel is the mixture kernel of plain ECFP6 counts."""
-    model = EcfpGPRegressor(3, "uniform").fit(SMILES[::2], VALUES[::2])
+    model = tl.GraphRegressor(3, "uniform", views=[chem.Ecfp(3)]).fit(SMILES[::2], VALUES[::2])
     counts = fingerprint_counts([Chem.MolFromSmiles(s) for s in SMILES], radius=3).toarray()
     shared = np.minimum(counts[1::2, None], counts[None, ::2]).sum(axis=2)  # (n_new, n_train)
     own, other = counts[1::2].sum(axis=1), counts[::2].sum(axis=1)
@@ -83,11 +84,13 @@ def test_the_gaussian_process_is_ours_on_fingerprint_counts():
 
 
 def test_radii_have_weights_and_new_environments_a_covariance():
-    model = EcfpGPRegressor().fit(SMILES, VALUES)
+    model = tl.GraphRegressor(weights="depths", views=[chem.Ecfp(3)]).fit(SMILES, VALUES)
     assert model.best_weights_ == "depths"
     assert len(np.unique(model.weights_.round(9))) == 4
     known, new = ["C" * n + "O" for n in range(1, 12)], ["CCN", "CCCN", "OCC(F)(F)F", "C" * 7 + "O"]
-    model = EcfpGPRegressor(depth=2, n_jobs=1).fit(known, np.arange(11.0))
+    model = tl.GraphRegressor(weights="depths", views=[chem.Ecfp(2)], n_jobs=1).fit(
+        known, np.arange(11.0)
+    )
     mean, std = model.predict(new, return_std=True)
     joint, cov = model.predict(new, return_cov=True)
     np.testing.assert_allclose(joint, mean)

@@ -100,7 +100,7 @@ def test_forgotten_or_unasked_covariates_are_named(chains, fitted):
     with pytest.raises(ValueError, match="use device"):
         tl.GraphRegressor(device="cuda").fit(graphs, y, covariates={"temperature": warmth})
     with pytest.raises(ValueError, match="trees must be"):
-        tl.GraphRegressor(trees=([1],)).fit(graphs, y)
+        tl.GraphRegressor(views=[tl.WLPatterns(trees=([1],))]).fit(graphs, y)
 
 
 def test_a_covariate_or_a_value_that_training_never_saw_is_named():

@@ -28,7 +28,7 @@ def svc():
 
 
 def blockwise():
-    return tl.GraphClassifier(depth=1, trees=["labels"], random_state=0)
+    return tl.GraphClassifier(depth=1, views=[tl.WLPatterns(trees=["labels"])], random_state=0)
 
 
 @pytest.fixture(scope="module", params=["exact", "exact loaded", "blocks", "blocks loaded"])

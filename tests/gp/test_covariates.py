@@ -6,12 +6,8 @@ import pytest
 
 from treelens import as_graph_collection
 from treelens.errors import GraphDataError
-from treelens.gp.covariates import (
-    CovariateColumn,
-    CovariateTable,
-    described,
-    with_covariates,
-)
+from treelens.gp.covariates import CovariateColumn, CovariateTable, with_covariates
+from treelens.views import descriptors_of
 
 ONE = ([(0, 1)], {0: "C", 1: "O"})
 
@@ -38,6 +34,12 @@ def test_classes_are_at_distance_one_and_unknown_or_missing_ones_are_none():
 def test_a_missing_number_is_the_mean(missing):
     table = CovariateTable.fit(_graphs(t=[1.0, 3.0, missing]), ["t"])
     assert table.encode(_graphs(t=[missing])).tolist() == [[0.0]]
+
+
+def test_missing_cells_are_said():
+    with pytest.warns(UserWarning, match=r"empty \(2 of 't', 1 of 'assay'\)"):
+        table = _graphs(t=[1.0, 3.0, None, ""], assay=["a", "b", None, "a"])
+        CovariateTable.fit(table, ["t", "assay"]).encode(table)
 
 
 def test_constant_columns_and_far_values_do_no_harm():
@@ -119,7 +121,8 @@ def test_descriptors_are_normal_scores_of_those_of_rdkit():
 
     smiles = ["CCO", "c1ccccc1", "CC(=O)O", "CCCC", "CCCC"]
     graphs = as_graph_collection(smiles)
-    table, numbers = described(graphs, "all")
+    view = descriptors_of(graphs, "all")
+    table, numbers = view.table, view.numbers
     assert len(table.columns) == len(dict(Descriptors._descList))
     column = table.names.index("rdkit:MolLogP")
     values = [Descriptors.MolLogP(Chem.MolFromSmiles(text)) for text in smiles]
@@ -141,7 +144,8 @@ def test_descriptors_that_are_not_defined_are_the_median():
 def test_values_of_descriptors_come_back_from_their_scores(chosen):
     pytest.importorskip("rdkit", reason="RDKit is not installed")
     smiles = ["C" * n + end for n in range(1, 12) for end in ("O", "N", "Cl", "c1ccccc1O")]
-    table, numbers = described(as_graph_collection(smiles), chosen)
+    view = descriptors_of(as_graph_collection(smiles), chosen)
+    table, numbers = view.table, view.numbers
     again = as_graph_collection(["C"] * len(smiles)).with_data(table.decode(numbers))
     np.testing.assert_array_equal(table.encode(again), numbers)
 

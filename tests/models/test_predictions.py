@@ -26,7 +26,9 @@ NEW, NEW_Y = tl.make_synthetic(n_per_substructure=3, random_state=1)
 SVC = {"depth": 2, "gamma": 1.0, "C": 10.0, "cv": 2, "random_state": 0}
 MAKERS: dict[str, Callable[[], Any]] = {
     "svm": lambda: tl.GraphSVC("wwl", weight_radius=[0.0, 1.0], **SVC),
-    "gaussian process": lambda: tl.GraphClassifier(depth=2, trees=("labels",), max_steps=5),
+    "gaussian process": lambda: tl.GraphClassifier(
+        depth=2, views=[tl.WLPatterns(trees=("labels",))], max_steps=5
+    ),
 }
 
 

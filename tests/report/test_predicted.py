@@ -67,7 +67,7 @@ def test_similarities_at_depth_zero_say_what_they_compare():
     ethers = ["Cc1ccc(OC)cc1", "c1ccc(COC)cc1O", "OCCCCBr"]  # the first has atoms of another
     texts = {}
     for depth in (0, 2):
-        model = tl.GraphRegressor(depth=depth, descriptors=False, trees=("labels",))
+        model = tl.GraphRegressor(depth=depth, views=[tl.WLPatterns(trees=("labels",))])
         model.fit(smiles, np.arange(11.0))
         summary = model.summary(ethers)
         rows = {row["index"]: row for row in summary["cards"]["rows"]}

@@ -34,9 +34,9 @@ MAKERS = {
     "numbers on landmarks": lambda: fitted(
         tl.GraphRegressor, VALUES, learning_size=30, exact_size=30, n_landmarks=20
     ),
-    "depths of one tree": lambda: tl.GraphRegressor(2, "depths", trees=("labels",)).fit(
-        GRAPHS[:40], VALUES[:40]
-    ),
+    "depths of one tree": lambda: tl.GraphRegressor(
+        2, "depths", views=[tl.WLPatterns(trees=("labels",))]
+    ).fit(GRAPHS[:40], VALUES[:40]),
     "two classes": lambda: fitted(tl.GraphClassifier, TWO, class_weight={"a": 1.0, "b": 3.0}),
     "a rare class": lambda: fitted(tl.GraphClassifier, np.arange(60) % 8 == 0, threshold=0.2),
     "three classes": lambda: fitted(tl.GraphClassifier, THREE, TRUST, class_weight="balanced"),
@@ -101,7 +101,9 @@ def test_the_factor_is_left_out_and_computed_when_it_is_needed(tmp_path: Path) -
 @pytest.fixture(scope="module")
 def on_two_trees(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("model") / "m"
-    fitted(tl.GraphRegressor, VALUES, trees=("structure", "labels")).save(path)
+    fitted(tl.GraphRegressor, VALUES, views=[tl.WLPatterns(trees=("structure", "labels"))]).save(
+        path
+    )
     return path
 
 

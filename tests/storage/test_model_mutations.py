@@ -30,7 +30,13 @@ def svc() -> Any:
 
 def gaussian_process(kind: Any, y: Any, covariates: Any = None, **more: Any) -> Any:
     """On two trees, one of which hangs on the other."""
-    model = kind(depth=1, trees=("structure", "labels"), max_steps=10, random_state=0, **more)
+    model = kind(
+        depth=1,
+        views=[tl.WLPatterns(trees=("structure", "labels"))],
+        max_steps=10,
+        random_state=0,
+        **more,
+    )
     return model.fit(GRAPHS, y, covariates=covariates)
 
 

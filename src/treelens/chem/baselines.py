@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,79 +13,22 @@ from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.chem.ecfp import FingerprintForest, folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.views import Ecfp
 from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.svc import GraphSVC
 from treelens.evaluation.metrics import class_scores
 from treelens.evaluation.splits import DistinctKFold
-from treelens.gp.data import CountedView
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.models.predictions import choose_threshold
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 from treelens.targets import Targets
-from treelens.views import ViewSettings
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
 _LARGE = 3000  # more molecules than this have three inner folds instead of five, and threads
-
-
-class EcfpGPRegressor(GraphRegressor):
-    """Gaussian process regression on ECFP counts, in place of Weisfeiler-Lehman patterns.
-
-    Parameters
-    ----------
-    depth : int, default=3
-        The largest radius: 2 is ECFP4, 3 is ECFP6.
-    weights : {"depths", "uniform"}, default="depths"
-        Whether every radius has a weight of its own.
-    descriptors, n_jobs, random_state, ... :
-        As for :class:`treelens.GraphRegressor`.
-    """
-
-    def __init__(
-        self,
-        depth: int | str = 3,
-        weights: str = "depths",
-        *,
-        descriptors: bool | str = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            depth, weights, descriptors=descriptors, n_jobs=n_jobs, random_state=random_state
-        )
-
-    def _fit_views(self, graphs: GraphCollection, settings: ViewSettings) -> tuple[CountedView]:
-        source, found = FingerprintForest.fit(graphs, settings.depth)
-        return (CountedView(source, source.count(found), n_jobs=settings.n_jobs),)
-
-
-class EcfpGPClassifier(GraphClassifier):
-    """Gaussian process classification on ECFP counts; see :class:`EcfpGPRegressor`."""
-
-    def __init__(
-        self,
-        depth: int | str = 3,
-        weights: str = "depths",
-        *,
-        descriptors: bool | str = False,
-        threshold: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            depth,
-            weights,
-            descriptors=descriptors,
-            threshold=threshold,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-
-    _fit_views = EcfpGPRegressor._fit_views
 
 
 class _TunedTrees(GraphEstimator):
@@ -256,9 +201,10 @@ class BoostingClassifier(_TreeClassifier):
     _kind, _settings = "HistGradientBoostingClassifier", BoostingRegressor._settings
 
 
-# Name on the command line -> (classifier, regressor).
-BASELINES: dict[str, tuple[type, type]] = {
-    "ecfp_gp": (EcfpGPClassifier, EcfpGPRegressor),
+_ECFP_GP: dict[str, Any] = {"weights": "depths", "views": [Ecfp(3)]}
+# Name on the command line -> what makes a classifier, a regressor.
+BASELINES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "ecfp_gp": (partial(GraphClassifier, **_ECFP_GP), partial(GraphRegressor, **_ECFP_GP)),
     "ecfp_forest": (EcfpForestClassifier, EcfpForestRegressor),
     "boosting": (BoostingClassifier, BoostingRegressor),
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from treelens.array_checks import check_array
 from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
@@ -61,13 +63,27 @@ class FingerprintForest(PatternSource):
 
     # A level is a radius: a Gaussian process can weigh radii as it weighs depths.
 
-    columns: tuple[dict[int, int], ...]  # by radius: column of each environment of the training set
+    environments: tuple[np.ndarray, ...]  # by radius: hashes in the training set, in its order
 
     name = "ecfp"
 
+    def validate(self) -> None:
+        """Raise ``ValueError`` where an environment stands twice."""
+        for level in self.environments:
+            check_array(level, "environments", np.int64, (len(level),))
+        if not self.environments or any(len(set(x.tolist())) < len(x) for x in self.environments):
+            raise ValueError("there must be different environments of each radius")
+
     @classmethod
     def fit(cls, graphs: GraphCollection, depth: int) -> tuple[FingerprintForest, Environments]:
-        return cls(tuple({} for _ in range(depth + 1))).extend(graphs)
+        return cls((np.empty(0, dtype=np.int64),) * (depth + 1)).extend(graphs)
+
+    @cached_property
+    def columns(self) -> tuple[dict[int, int], ...]:
+        """By radius, the position of each environment in its level."""
+        return tuple(
+            {bit: k for k, bit in enumerate(level.tolist())} for level in self.environments
+        )
 
     def extend(
         self, graphs: GraphCollection, n_jobs: int = 1
@@ -77,7 +93,8 @@ class FingerprintForest(PatternSource):
         columns = tuple(dict(level) for level in self.columns)
         for bit, radius, _ in chain.from_iterable(found.of_graphs):
             columns[radius].setdefault(bit, len(columns[radius]))
-        return FingerprintForest(columns), found
+        levels = tuple(np.fromiter(level, np.int64, len(level)) for level in columns)
+        return FingerprintForest(levels), found
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> Environments:
         """Return bit, radius and count of the environments of each molecule."""
@@ -94,15 +111,15 @@ class FingerprintForest(PatternSource):
         return Environments(found, graphs.sizes)
 
     def truncated(self, depth: int) -> FingerprintForest:
-        return FingerprintForest(self.columns[: depth + 1])
+        return FingerprintForest(self.environments[: depth + 1])
 
     @property
     def depth(self) -> int:
-        return len(self.columns) - 1
+        return len(self.environments) - 1
 
     @property
     def level_sizes(self) -> np.ndarray:
-        return np.array([len(level) for level in self.columns], dtype=np.int64)
+        return np.array([len(level) for level in self.environments], dtype=np.int64)
 
     @property
     def n_deviating(self) -> int:
@@ -122,7 +139,9 @@ class FingerprintForest(PatternSource):
 
     def texts(self, patterns: Any) -> list[str]:
         """Return the radius and the hash of environments: RDKit gives them no other name."""
-        names = [f"{k}:{bit}" for k, level in enumerate(self.columns) for bit in level]
+        names = [
+            f"{k}:{bit}" for k, level in enumerate(self.environments) for bit in level.tolist()
+        ]
         return [names[pattern] for pattern in np.asarray(patterns).tolist()]
 
     def count(self, found: Environments) -> PatternHistograms:
@@ -134,7 +153,7 @@ class FingerprintForest(PatternSource):
         ]
         graph, level, column, times = np.array(entries, dtype=np.int64).reshape(-1, 4).T
         new, known = column < 0, column >= 0
-        unseen = np.zeros((len(found.n_atoms), len(self.columns)), dtype=np.int64)
+        unseen = np.zeros((len(found.n_atoms), self.n_levels), dtype=np.int64)
         np.add.at(unseen, (graph[new], level[new]), times[new])
         places = ((self.level_offsets[level] + column)[known], graph[known])
         shape = (self.n_patterns, len(found.n_atoms))

@@ -15,7 +15,7 @@ from treelens.chem.descriptors import (
     descriptors_in,
     rdkit_descriptors,
 )
-from treelens.chem.ecfp import fingerprint_counts, molecules_behind
+from treelens.chem.ecfp import FingerprintForest, fingerprint_counts, molecules_behind
 from treelens.chem.identity import stereo_matters
 from treelens.chem.molecules import molecule_of, molecules_by_recipe, smiles_by_recipe
 from treelens.chem.parsing import parsed_smiles, quiet, rdkit
@@ -70,7 +70,7 @@ class Molecules(GraphKind):
         return not {"smiles", "mol"}.isdisjoint(facts)
 
     def stored_classes(self) -> tuple[type, ...]:
-        return (MoleculeRecipe,)
+        return (MoleculeRecipe, FingerprintForest)
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
+from treelens.gp.keyed_rows import rows_by_name
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import (
@@ -28,7 +29,6 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.fitted import FittedModel, values_on_scale_of
 from treelens.models.predictions import Predictions
@@ -144,8 +144,7 @@ class FittedEstimator(GraphEstimator):
             model = self._fitted_model
             graphs = model.training.restored(model.recipe)
             if graphs is not None and self.covariates_:
-                numbers = model.training.views[model.numbers_at]
-                graphs = graphs.with_data(model.covariate_table.decode(numbers))
+                graphs = graphs.with_data(model.numbers)
             self._fitted_graphs = graphs
         return self._fitted_graphs
 
@@ -154,14 +153,21 @@ class FittedEstimator(GraphEstimator):
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
         return self._fitted_model.training.record.scale
 
-    def _beside(self, X: Any, covariates: Any) -> Any:
-        """Return new graphs that have the covariates given with them."""
-        if covariates is None:
+    def _with_numbers(self, X: Any, covariates: Any = None, tables: Any = None) -> Any:
+        """Return new graphs that carry the covariates and the rows of tables given with them."""
+        if covariates is None and tables is None:
             return X
         if holds_blocks(X):
-            check_beside_blocks(covariates=covariates)
-        graphs, given = with_covariates(self._new_graphs(X), covariates)
-        own = [name for name in self.covariates_ if not name.startswith(DESCRIPTOR_PREFIX)]
+            check_beside_blocks(covariates=covariates, tables=tables)
+        graphs = self._new_graphs(X)
+        if tables is not None:
+            for rows in rows_by_name(tables, self._fitted_model.keyed_tables):
+                graphs = rows.joined(graphs)
+        return graphs if covariates is None else self._with_covariates(graphs, covariates)
+
+    def _with_covariates(self, graphs: GraphCollection, covariates: Any) -> GraphCollection:
+        graphs, given = with_covariates(graphs, covariates)
+        own = self._fitted_model.given_columns
         needless = not own and not (self.covariates_ and given == [DESCRIPTORS])
         if needless or not set(own) <= set(given):
             raise ValueError(

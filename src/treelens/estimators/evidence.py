@@ -66,23 +66,17 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         ``"auto"`` prefers the simpler one unless the richer one predicts held-out training graphs
         better by more than the standard error of the difference.
     descriptors : {"auto", "compact", "fast", "all"} or bool, default="auto"
-        Which descriptors of molecules have a kernel of their own, whose share is learned:
-        ``"compact"``, which ``"auto"`` and True mean, 21 of the whole molecule (logP, polar
-        surface, donors, rings, charge, ...); ``"fast"``, those of RDKit that cost little time;
-        ``"all"``. Each is seen by its rank among the training molecules, as a normal score. Not
+        Short for ``chem.Descriptors(...)`` among the views: a kernel on descriptors of whole
+        molecules, whose share is learned. ``"compact"`` or True: 21 cheap ones (logP, polar
+        surface, donors, rings, charge, ...); ``"fast"``: those of RDKit that cost little time;
+        ``"all"``. ``"auto"``: compact ones of molecules, where ``views`` is ``"auto"``, too. Not
         with blocks, nor on a GPU.
-    attributes : {"auto", "ignore"}, default="auto"
-        Whether continuous attributes of nodes and edges, where there are any, are divided into
-        cells at several resolutions, which count as patterns beside those of the labels.
-    trees : "auto" or sequence of str, default="auto"
-        Ways of looking at the graphs side by side: ``"structure"``, ``"labels"``,
-        ``"labels+edges"``, ``"fine"``, ``"fine+edges"``. By default molecules are seen by element
-        and by atoms with their charge, hydrogens and rings; other graphs by node labels and, where
-        there are any, by edge labels as well.
     views : "auto" or list, default="auto"
-        What is seen of graphs, such as ``[tl.WLPatterns(), tl.Paths()]``: each view has a kernel of
-        its own. Settings of patterns, ``trees`` and ``attributes``, are then those of
-        ``tl.WLPatterns``; descriptors and covariates join the views as before. Not on a GPU.
+        What is seen of graphs, each view under a kernel of its own: :class:`treelens.WLPatterns`,
+        :class:`treelens.Paths`, :class:`treelens.Table`, ``treelens.chem.Descriptors``,
+        ``treelens.chem.Ecfp``. ``"auto"`` are Weisfeiler-Lehman patterns and, of molecules,
+        descriptors; a list is complete but for covariates and for ``descriptors`` by name. On a
+        GPU only the patterns.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
     learning_size : int, default=3000
@@ -191,6 +185,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         include_noise: bool = True,
         *,
         covariates: Any = None,
+        tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
     ) -> np.ndarray: ...
@@ -203,6 +198,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         include_noise: bool = True,
         *,
         covariates: Any = None,
+        tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
     ) -> tuple[np.ndarray, np.ndarray]: ...
@@ -214,6 +210,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         include_noise: bool = True,
         *,
         covariates: Any = None,
+        tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -231,6 +228,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             Whether deviations are those of new measurements, or of values without noise.
         covariates : table or array of one row per graph, optional
             As in ``fit``, where the model has any and ``X`` does not hold them itself.
+        tables : DataFrame, path of a file, or dict of these by name, optional
+            Rows for the ids of ``X``, where a :class:`treelens.Table` is among the views.
         learned_scale : bool, default=False
             Of a model whose table was read with a ``transform``: return values on the scale it
             learned on (``log10``), instead of units of the table.
@@ -250,7 +249,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
-        graphs = self._beside(X, covariates)
+        graphs = self._with_numbers(X, covariates, tables)
         scale = None if learned_scale else self._scale
         factor = self._widening(intervals) if return_std or return_cov else 1.0
         if return_cov:
@@ -313,6 +312,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         *,
         include_noise: bool = True,
         covariates: Any = None,
+        tables: Any = None,
         learned_scale: bool = False,
     ) -> np.ndarray:
         """Draw values of all graphs together from the posterior.
@@ -324,7 +324,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         random_state : int, RandomState or None, default=0
         include_noise : bool, default=True
             Whether to draw measurements, or values without noise (for Thompson sampling).
-        covariates, learned_scale :
+        covariates, tables, learned_scale :
             As in :meth:`predict`.
 
         Returns
@@ -340,7 +340,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         (3, 100)
         """
         check_whole("n_samples", n_samples, 1)
-        mean, cov = self._joint(self._beside(X, covariates), include_noise)
+        mean, cov = self._joint(self._with_numbers(X, covariates, tables), include_noise)
         values, vectors = np.linalg.eigh(cov)  # a factor even where rounding leaves it singular
         normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
         drawn = mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal)
@@ -356,7 +356,7 @@ class GraphClassifier(FittedClassifier, GaussianProcessEstimator):
 
     Parameters
     ----------
-    depth, weights, descriptors, attributes, trees, prior_strength, learning_size, exact_size, \
+    depth, weights, descriptors, views, prior_strength, learning_size, exact_size, \
 n_landmarks, max_steps, device, n_jobs, random_state, progress :
         As for :class:`GraphRegressor`. Where a class is rare (of two, below 25 %), weights are
         learned from it whole and three times as many of the others, and the scales of the
@@ -395,8 +395,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
-        attributes: str = "auto",
-        trees: Any = "auto",
+        views: Any = "auto",
         class_weight: Any = None,
         threshold: Any = "auto",
         prior_strength: float = 30.0,
@@ -413,8 +412,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
             depth,
             weights,
             descriptors=descriptors,
-            attributes=attributes,
-            trees=trees,
+            views=views,
             prior_strength=prior_strength,
             learning_size=learning_size,
             exact_size=exact_size,
@@ -486,16 +484,16 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         "threshold", "What a rare class is named by; None: the most probable class is named."
     )
 
-    def predict(self, X: Any, *, covariates: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, covariates: Any = None, tables: Any = None) -> np.ndarray:
         """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold.
 
-        ``X`` and ``covariates`` are as in :meth:`GraphRegressor.predict`.
+        ``X``, ``covariates`` and ``tables`` are as in :meth:`GraphRegressor.predict`.
         """
-        return super().predict(self._beside(X, covariates))
+        return super().predict(self._with_numbers(X, covariates, tables))
 
-    def predict_proba(self, X: Any, *, covariates: Any = None) -> np.ndarray:
-        """Class probabilities, shape (n_graphs, n_classes); ``X`` and ``covariates`` as above.
+    def predict_proba(self, X: Any, *, covariates: Any = None, tables: Any = None) -> np.ndarray:
+        """Class probabilities, shape (n_graphs, n_classes); the parameters are those of `predict`.
 
         A logistic function of decision values that is calibrated on left-out training graphs.
         """
-        return super().predict_proba(self._beside(X, covariates))
+        return super().predict_proba(self._with_numbers(X, covariates, tables))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -18,8 +18,8 @@ from treelens.estimators.base import FittedEstimator, view
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
-from treelens.gp.covariates import CovariateTable, described, with_covariates
-from treelens.gp.data import NumbersView, TrainingData
+from treelens.gp.covariates import DESCRIPTORS, with_covariates
+from treelens.gp.data import NumbersView, TrainingData, TrainingView
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     FittedEvidence,
@@ -43,7 +43,7 @@ from treelens.models.domain import Domain
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.targets import TargetRecord, Targets
-from treelens.views import ViewSettings, WLPatterns, check_views
+from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,8 +82,6 @@ class GaussianProcessEstimator(FittedEstimator):
         "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths", "branches"})],
         "descriptors": [StrOptions({"auto", "compact", "fast", "all"}), "boolean"],
-        "attributes": [StrOptions({"auto", "ignore"})],
-        "trees": [StrOptions({"auto"}), list, tuple],
         "views": [StrOptions({"auto"}), list, tuple],
         "prior_strength": [Interval(Real, 0, None, closed="neither")],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
@@ -102,8 +100,6 @@ class GaussianProcessEstimator(FittedEstimator):
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
-        attributes: str = "auto",
-        trees: Any = "auto",
         views: Any = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 3000,
@@ -118,8 +114,6 @@ class GaussianProcessEstimator(FittedEstimator):
         self.depth = depth
         self.weights = weights
         self.descriptors = descriptors
-        self.attributes = attributes
-        self.trees = trees
         self.views = views
         self.prior_strength = prior_strength
         self.learning_size = learning_size
@@ -202,17 +196,15 @@ class GaussianProcessEstimator(FittedEstimator):
             y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight
         )
         known = self._training_targets(targets)
-        numbers = None
+        names: list[str] = []
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
-            table = CovariateTable.fit(graphs, names)
-            numbers = NumbersView(table, table.encode(graphs))
         exact_size = self.exact_size
         if self.device != "cpu" and exact_size == _EXACT_SIZE:  # as many as the GPU holds
             from treelens.gp.device import largest_on_device
 
             exact_size = max(exact_size, largest_on_device(self.device) or 0)
-        fitted = self._condition(graphs, known, exact_size, numbers)
+        fitted = self._condition(graphs, known, exact_size, names)
         if known.noise is not None:
             n_jobs = self._n_jobs()
             fitted, scaled = with_known_noise(fitted, known.noise, known.targets, n_jobs)
@@ -226,7 +218,7 @@ class GaussianProcessEstimator(FittedEstimator):
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         known, targets = self._sample_targets(sample.y, sample.all_targets)
         exact_size = min(self.exact_size, self.n_landmarks)
-        fitted = self._condition(sample.graphs, known, exact_size, descriptors=False)
+        fitted = self._condition(sample.graphs, known, exact_size)
         posterior, left_out = posterior_of_blocks(
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
@@ -255,14 +247,13 @@ class GaussianProcessEstimator(FittedEstimator):
         graphs: GraphCollection,
         known: TrainingTargets,
         exact_size: int,
-        numbers: NumbersView | None = None,
-        descriptors: bool = True,
+        covariates: Sequence[str] = (),
     ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n_jobs = self._n_jobs()
         rare = known.classes is not None and has_rare_class(known.groups)
-        keys = draw_keys(graphs, known.given, seed, self.attributes != "ignore")
+        keys = draw_keys(graphs, known.given, seed, self._sees_attributes())
         sample = sample_for(known.groups, rare, self.learning_size, keys)
         landmarks = landmarks_for(known.groups, exact_size, self.n_landmarks, keys, rare)
         if self.device == "cpu":  # a GPU says for itself what does not fit
@@ -274,10 +265,9 @@ class GaussianProcessEstimator(FittedEstimator):
         with progress_ticks(self.progress, "Learning the weights") as tick:
             settings = ViewSettings(deepest, self.prior_strength, n_jobs)
             data = TrainingData(
-                self._fit_views(graphs, settings),
+                self._training_views(graphs, settings, covariates),
                 known.targets,
                 codes,
-                self._with_descriptors(graphs, numbers) if descriptors else numbers,
                 n_jobs,
                 self.device,
                 self.max_steps,
@@ -304,39 +294,33 @@ class GaussianProcessEstimator(FittedEstimator):
         )
         return replace(fitted, model=model)
 
-    def _fit_views(self, graphs: GraphCollection, settings: ViewSettings) -> tuple[Any, ...]:
-        """Return the views of the training graphs that count patterns."""
-        if isinstance(self.views, str):
-            return (WLPatterns(self.trees, self.attributes).fit(graphs, settings),)
-        for name, replaced in (("trees", self.trees), ("attributes", self.attributes)):
-            if not isinstance(replaced, str) or replaced != "auto":
-                raise ValueError(
-                    f"{name}={replaced!r} is for views='auto': give it to "
-                    f"tl.WLPatterns({name}=...)."
-                )
-        return tuple(view.fit(graphs, settings) for view in check_views(self.views))
+    def _training_views(
+        self, graphs: GraphCollection, settings: ViewSettings, covariates: Sequence[str] = ()
+    ) -> tuple[TrainingView, ...]:
+        """Return the training graphs in every view; ``covariates`` are columns that they carry."""
+        on_gpu, chosen = self.device != "cpu", self.descriptors
+        usual = isinstance(self.views, str)
+        listed = [WLPatterns()] if usual else check_views(self.views)
+        views: list[TrainingView] = [each.fit(graphs, settings) for each in listed]
+        if covariates:
+            views.append(NumbersView.of_columns("covariates", graphs, covariates))
+        if chosen == "auto":  # where the list of views is not said to be all
+            described = DESCRIPTORS in covariates or kind_of_facts(graphs.graph_data) is PLAIN
+            chosen = usual and not on_gpu and not described
+        if chosen is not False:
+            views.append(descriptors_of(graphs, "compact" if chosen is True else str(chosen)))
+        return tuple(views)
 
-    def _with_descriptors(
-        self, graphs: GraphCollection, given: NumbersView | None
-    ) -> NumbersView | None:
-        """Return covariates with descriptors of molecules, where there are any to describe."""
-        molecules = kind_of_facts(graphs.graph_data) is not PLAIN
-        if self.descriptors not in ("auto", False) and not molecules:
-            raise ValueError(
-                f"descriptors={self.descriptors!r} needs molecules: use descriptors='auto'."
-            )
-        if not molecules or self.descriptors is False or self.device != "cpu":
-            return given
-        chosen = "compact" if self.descriptors in ("auto", True) else str(self.descriptors)
-        table, numbers = described(graphs, chosen)
-        if given is not None:
-            table = given.table.joined(table)
-            numbers = table.encode(graphs)
-        return NumbersView(table, numbers)
+    def _sees_attributes(self) -> bool:
+        """Whether any view looks at continuous attributes."""
+        if isinstance(self.views, str):
+            return True
+        views = check_views(self.views)
+        return any(each.attributes == "auto" for each in views if isinstance(each, WLPatterns))
 
     @property
     def uses_descriptors_(self) -> bool:
-        """Whether descriptors of molecules stand beside the patterns."""
+        """Whether descriptors of molecules are among the views."""
         return any(name.startswith(DESCRIPTOR_PREFIX) for name in self.covariates_)
 
     @property
@@ -491,7 +475,13 @@ class GaussianProcessEstimator(FittedEstimator):
         return pd.DataFrame(columns | measured_values(model, positions))
 
     def condition(
-        self, X: Any, y: Any, sample_weight: Any = None, *, covariates: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        covariates: Any = None,
+        tables: Any = None,
     ) -> Self:
         """Return a new model given more data, under the same weights, scales and noise.
 
@@ -503,7 +493,7 @@ class GaussianProcessEstimator(FittedEstimator):
 
         Parameters
         ----------
-        X, y, covariates :
+        X, y, covariates, tables :
             As in ``fit`` and ``predict``; no blocks.
         sample_weight : array-like, shape (n_graphs,), optional
             The noise variance of a graph is divided by its weight; 1 is the mean weight in ``fit``.
@@ -523,7 +513,7 @@ class GaussianProcessEstimator(FittedEstimator):
         model, train = self._fitted_model, self._fitted_graphs
         if holds_blocks(X):
             raise TypeError("condition takes graphs, no blocks: they are added all at once.")
-        graphs = self._new_graphs(self._beside(X, covariates))
+        graphs = self._new_graphs(self._with_numbers(X, covariates, tables))
         more = Targets.of(y, len(graphs), sample_weight=sample_weight)
         if more.limits is not None or more.noise is not None:
             raise ValueError("condition takes exact values without noise: call fit with all data.")

@@ -14,20 +14,17 @@ from treelens._sklearn_compat import Interval, StrOptions
 from treelens.errors import GraphDataError
 from treelens.estimators.base import GraphEstimator, write_model
 from treelens.evaluation.metrics import number_scores
-from treelens.gp.covariates import described
-from treelens.gp.data import NumbersView, TrainingView
+from treelens.gp.data import TrainingView
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, check_panel, fit_panel
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.kinds import PLAIN, kind_of_facts
 from treelens.parallel import progress_ticks
 from treelens.targets import Targets
-from treelens.views import Paths, ViewSettings, WLPatterns, check_views
+from treelens.views import ViewSettings, check_views, descriptors_of, usual_views
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-_DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are counted by default
 
 
 class GraphPanel(GraphEstimator):
@@ -171,16 +168,13 @@ class GraphPanel(GraphEstimator):
 
     def _fit_views(self, graphs: GraphCollection) -> tuple[TrainingView, ...]:
         settings = ViewSettings(self.depth, n_jobs=self._n_jobs())
-        usual = [WLPatterns(), Paths()]
-        if graphs.n_nodes > _DENSE_GRAPHS * len(graphs):
-            usual = usual[:1]
-        chosen = usual if isinstance(self.views, str) else check_views(self.views)
+        chosen = usual_views(graphs) if isinstance(self.views, str) else check_views(self.views)
         views: list[TrainingView] = [view.fit(graphs, settings) for view in chosen]
         molecules = kind_of_facts(graphs.graph_data) is not PLAIN
         if self.descriptors is True and not molecules:
             raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
         if molecules and self.descriptors is not False:
-            views.append(NumbersView(*described(graphs)))
+            views.append(descriptors_of(graphs, "compact"))
         return tuple(views)
 
     # --- predictions ----------------------------------------------------------------------------

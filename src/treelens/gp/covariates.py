@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.errors import GraphDataError
+from treelens.errors import GraphDataError, first_few
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
 from treelens.normal_scores import NormalScores
@@ -139,6 +139,7 @@ class CovariateTable:
         """Numbers for the kernel, shape (n_graphs, n_numbers)."""
         values = columns_of(graphs, self.names)
         rows = graphs.graph_data.get("row")
+        _say_what_is_missing(values)
         return np.hstack([column.encoded(values[column.name], rows) for column in self.columns])
 
     def decode(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
@@ -148,14 +149,19 @@ class CovariateTable:
         return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 
 
-def described(
-    graphs: GraphCollection, chosen: str = "compact"
-) -> tuple[CovariateTable, np.ndarray]:
-    """Return descriptors of training graphs as a table, and as numbers for the kernel."""
-    names = kind_of_facts(graphs.graph_data).number_names(chosen)
-    graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
-    table = CovariateTable.fit(graphs, names)
-    return table, table.encode(graphs)
+def _say_what_is_missing(values: Mapping[str, np.ndarray]) -> None:
+    """Warn of empty cells of covariates; descriptors that are not defined are no news."""
+    empty = {
+        name: sum(map(_is_missing, column.tolist()))
+        for name, column in values.items()
+        if not name.startswith(DESCRIPTOR_PREFIX)
+    }
+    if some := [f"{n} of {name!r}" for name, n in empty.items() if n]:
+        warnings.warn(
+            f"Cells of covariates are empty ({first_few(some)}): numbers count as the mean of the "
+            "training graphs, classes as none of those known.",
+            stacklevel=2,
+        )
 
 
 def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollection, list[str]]:

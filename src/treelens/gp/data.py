@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -16,6 +17,7 @@ from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
 from treelens.gp.terms import PRIOR_STRENGTH, CountedTerm, NumbersTerm, SearchedTerm, TermParameters
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
+from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import SumKernel
 from treelens.patterns.histograms import (
     Features,
@@ -52,8 +54,17 @@ class TrainingView(ABC):
     def data(self) -> ViewData:
         """What the view shows of all training graphs; of patterns their counts, without weights."""
 
+    @property
+    def depth(self) -> int:
+        """The largest depth of a pattern; 0 where nothing has a depth."""
+        return 0
+
     def truncated(self, depth: int) -> TrainingView:
         """Return the view without patterns beyond a depth."""
+        return self
+
+    def sharing(self, positions: np.ndarray) -> TrainingView:
+        """Return the view with what fits to some of its graphs have in common."""
         return self
 
     @abstractmethod
@@ -80,6 +91,10 @@ class CountedView(TrainingView):
     @property
     def stored(self) -> PatternHistograms:
         return self.histograms
+
+    @property
+    def depth(self) -> int:
+        return int(self.source.level_depths.max(initial=0)) if self.source.has_depths else 0
 
     @cached_property
     def data(self) -> Features:
@@ -129,10 +144,20 @@ class CountedView(TrainingView):
 class NumbersView(TrainingView):
     """A table of numbers."""
 
+    name: str
     table: CovariateTable
     numbers: np.ndarray  # (n_graphs, n_numbers), standardised
+    on: str | None = None  # of what ids the rows of a table are found by
 
     TERM: ClassVar = NumbersTerm
+
+    @classmethod
+    def of_columns(
+        cls, name: str, graphs: GraphCollection, columns: Sequence[str], on: str | None = None
+    ) -> NumbersView:
+        """Return columns that training graphs hold, or that are computed from them, as a view."""
+        table = CovariateTable.fit(graphs, columns)
+        return cls(name, table, table.encode(graphs), on)
 
     @property
     def stored(self) -> np.ndarray:
@@ -143,7 +168,7 @@ class NumbersView(TrainingView):
         return self.numbers
 
     def fitted(self, parameters: TermParameters) -> NumbersTable:
-        return NumbersTable(self.table)
+        return NumbersTable(self.name, self.table, self.on)
 
     def term(self, positions: np.ndarray, depth: int | None) -> tuple[NumbersTerm, np.ndarray]:
         return NumbersTerm(self.numbers[positions]), np.empty(0, dtype=bool)
@@ -153,27 +178,18 @@ class NumbersView(TrainingView):
 class TrainingData:
     """Views and targets of the training graphs."""
 
-    counted: tuple[CountedView, ...]  # views that count patterns
+    views: tuple[TrainingView, ...]
     targets: ScaledTargets
     codes: np.ndarray | None = None  # (n_graphs,) classes; None where numbers are predicted
-    numbers: NumbersView | None = None
     n_jobs: int = 1
     device: str = "cpu"
     max_steps: int = 100  # of each stage of the search
     tick: Tick = lambda what: None
 
     @property
-    def views(self) -> tuple[TrainingView, ...]:
-        return self.counted if self.numbers is None else (*self.counted, self.numbers)
-
-    @property
     def depth(self) -> int:
         """The largest depth of a pattern."""
-        return max(
-            int(view.source.level_depths.max(initial=0))
-            for view in self.counted
-            if view.source.has_depths
-        )
+        return max(view.depth for view in self.views)
 
     @property
     def stored(self) -> tuple[StoredView, ...]:

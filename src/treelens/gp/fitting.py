@@ -127,15 +127,15 @@ def fit_gaussian_process(
     parts = parts_of_graphs(sample.weights, groups[sample.weights], keys[sample.weights], copies)
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        data = replace(data, counted=tuple(view.sharing(some) for view in data.counted))
+        data = replace(data, views=tuple(view.sharing(some) for view in data.views))
     depths = list(range(deepest + 1)) if depth is None else [depth]
     chosen = uniform_candidate(data, parts, depths, only_depth=weights == "uniform")
     learned = "branches" if weights == "auto" else weights
     candidates = [chosen, *fit_learned(data, parts, chosen, deepest, learned)]
     chosen = preferred(candidates) if weights == "auto" else candidates[-1]
     if chosen.depth < deepest:
-        shallow = tuple(view.truncated(chosen.depth) for view in data.counted)
-        data = replace(data, counted=shallow)
+        shallow = tuple(view.truncated(chosen.depth) for view in data.views)
+        data = replace(data, views=shallow)
     search = _refined(data, chosen, sample)
     model, left_out = _given_all(data, search.parameters, landmarks)
     return FittedEvidence(

@@ -177,25 +177,39 @@ class FittedGP(FittedModel):
         return self.patterns.weights
 
     @cached_property
-    def numbers_at(self) -> int | None:
-        """The position of the table of numbers among the views; None where there is none."""
-        found = [k for k, view in enumerate(self.views) if isinstance(view, NumbersTable)]
-        return found[0] if found else None
+    def tables(self) -> dict[int, CovariateTable]:
+        """The tables of numbers, by their positions among the views."""
+        pairs = enumerate(self.views)
+        return {k: view.table for k, view in pairs if isinstance(view, NumbersTable)}
 
     @property
-    def covariate_table(self) -> CovariateTable | None:
-        """The table of covariates and descriptors, where there is one."""
-        view = None if self.numbers_at is None else self.views[self.numbers_at]
-        return view.table if isinstance(view, NumbersTable) else None
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Columns of the tables of numbers, (n_graphs,) each, for the training graphs."""
+        columns: dict[str, np.ndarray] = {}
+        for k, table in self.tables.items():
+            columns |= table.decode(np.asarray(self.training.views[k]))
+        return columns
 
     @property
     def view_names(self) -> list[str]:
-        return [view.name for view in self.views]
+        names = [view.name for view in self.views]
+        again = [names[:k].count(name) for k, name in enumerate(names)]
+        return [name + (f" {n + 1}" if n else "") for name, n in zip(names, again, strict=True)]
+
+    @property
+    def keyed_tables(self) -> list[tuple[str, str]]:
+        return [(v.title, v.on) for v in self.views if isinstance(v, NumbersTable) and v.on]
+
+    @property
+    def given_columns(self) -> list[str]:
+        given = [v.table for v in self.views if isinstance(v, NumbersTable) and v.on is None]
+        names = [name for table in given for name in table.names]
+        return [name for name in names if not name.startswith(DESCRIPTOR_PREFIX)]
 
     @property
     def covariate_names(self) -> list[str]:
-        """Columns of the table of numbers, descriptors among them."""
-        return [] if self.covariate_table is None else self.covariate_table.names
+        """Columns of the tables of numbers, descriptors among them."""
+        return [name for table in self.tables.values() for name in table.names]
 
     @property
     def patterns_term(self) -> Term:
@@ -260,15 +274,16 @@ class FittedGP(FittedModel):
         return rows @ self.coefficients.T
 
     def from_covariates(self, graphs: GraphViews) -> np.ndarray | None:
-        """What covariates add to the means, shape (n_graphs, n_columns); None without any."""
-        return None if self.numbers_at is None else self.part_of(self.numbers_at, graphs)
+        """What numbers add to the means, shape (n_graphs, n_columns); None without any."""
+        parts = [self.part_of(k, graphs) for k in self.tables]
+        return np.sum(parts, axis=0) if parts else None
 
     def parts(self, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Return what each view adds to the means of a sample of the training graphs, by name."""
         some = np.random.default_rng(0).permutation(len(self.training.targets))
         graphs = self.training_graphs.select(some[:_MOST_COMPARED])
-        views = enumerate(self.views)
-        return {view.name: self.part_of(k, graphs, n_jobs) for k, view in views}
+        views = enumerate(self.view_names)
+        return {name: self.part_of(k, graphs, n_jobs) for k, name in views}
 
     def shares(self, n_jobs: int = 1) -> dict[str, float]:
         """Return the variance of each view's part over the sum of these variances, by name."""
@@ -277,11 +292,11 @@ class FittedGP(FittedModel):
         return {name: x / total if total > 0 else 0.0 for name, x in found.items()}
 
     def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
-        """Standard deviations, over training graphs, of what structure and covariates add."""
-        if self.numbers_at is None:
+        """Standard deviations, over training graphs, of what structure and numbers add."""
+        if not self.tables:
             return None
         parts = self.parts(n_jobs)
-        added = parts.pop(self.views[self.numbers_at].name)
+        added = np.sum([parts.pop(self.view_names[k]) for k in self.tables], axis=0)
         structure = np.sum(list(parts.values()), axis=0)
         return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 

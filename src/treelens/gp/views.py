@@ -13,7 +13,6 @@ from scipy import sparse
 from treelens.array_checks import LARGEST, check_array, check_positive
 from treelens.gp.covariates import CovariateTable
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.patterns.forest import RefinedGraphs
 from treelens.patterns.histograms import (
     Features,
@@ -141,16 +140,15 @@ class WeightedPatterns(FittedView):
 
 @dataclass(frozen=True, eq=False)
 class NumbersTable(FittedView):
-    """A table of numbers: covariates and descriptors."""
+    """A table of numbers: descriptors, covariates, or one that the user gave."""
 
+    title: str
     table: CovariateTable
+    on: str | None = None  # of a user's table: what ids its rows are found by
 
     @property
     def name(self) -> str:
-        """Descriptors, covariates, or both."""
-        described = {name.startswith(DESCRIPTOR_PREFIX) for name in self.table.names}
-        kinds = {True: "descriptors", False: "covariates"}
-        return " and ".join(sorted(kinds[each] for each in described))
+        return self.title
 
     def validate(self) -> None:
         columns = self.table.columns

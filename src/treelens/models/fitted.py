@@ -133,8 +133,18 @@ class FittedModel(ABC):
         return []
 
     @property
+    def given_columns(self) -> list[str]:
+        """The columns among them that ``fit`` was given as covariates."""
+        return []
+
+    @property
+    def keyed_tables(self) -> list[tuple[str, str]]:
+        """Name and column of ids of each table (:class:`treelens.Table`) among the views."""
+        return []
+
+    @property
     def view_names(self) -> list[str]:
-        """The views in use."""
+        """The views in use, by different names."""
         return [part.source.name for part in self.expansion.parts]
 
     def shares(self, n_jobs: int = 1) -> dict[str, float]:
