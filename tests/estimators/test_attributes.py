@@ -124,7 +124,9 @@ def test_a_report_has_shares_of_attributes_with_escaped_names(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ignored_attributes_are_as_if_not_there(data, kind):
     graphs, y, new, _ = data
-    ignoring = clone(KINDS[kind]).set_params(attributes="ignore").fit(graphs, y)
+    own = {"attributes": "ignore"}
+    settings = own if kind == "svc" else {"views": [tl.WLPatterns(**own)]}
+    ignoring = clone(KINDS[kind]).set_params(**settings).fit(graphs, y)
     plain = clone(KINDS[kind]).fit(without_attributes(graphs), y)
     np.testing.assert_array_equal(ignoring.weights_, plain.weights_)
     np.testing.assert_array_equal(ignoring.predict(new), plain.predict(without_attributes(new)))

@@ -183,11 +183,11 @@ def test_scikit_learn_habits(classes):
     assert clone(model).get_params() == model.get_params()
     assert cross_val_score(model, train, y, cv=2).shape == (2,)
     before = model.fit(train, y).predict(test)
-    model.trees = ["no such tree"]
+    model.views = [tl.WLPatterns(trees=["no such tree"])]
     with pytest.raises(ValueError, match="trees"):
         model.fit(train, np.where(y == y[0], "X", "Y"))
     assert (model.predict(test) == before).all()  # a fit that fails leaves the model as it was
-    for bad in ({"depth": -1}, {"weights": "all"}, {"prior_strength": 0.0}, {"trees": ["x"]}):
+    for bad in ({"depth": -1}, {"weights": "all"}, {"prior_strength": 0.0}, {"views": "x"}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             tl.GraphClassifier(**bad).fit(train, y)
 

@@ -64,11 +64,11 @@ def test_replicates_are_never_on_both_sides(n, n_kinds):
 
 def test_a_problem_is_about_the_patterns_of_its_graphs_up_to_a_depth(data):
     problem, (present,) = data.problem(np.arange(20), depth=1)
-    forest = data.counted[0].source
+    forest = data.views[0].source
     assert problem.terms[0].n_patterns == present.sum()
     depths = np.repeat(forest.level_depths, np.diff(forest.level_offsets))
     assert depths[present].max() == 1
-    assert (data.counted[0].histograms.select_graphs(np.arange(20)).support[present] > 0).all()
+    assert (data.views[0].histograms.select_graphs(np.arange(20)).support[present] > 0).all()
 
 
 def test_leave_one_out_agrees_with_refits(data):
@@ -153,7 +153,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
     values = data.targets.values.copy()
     values[parts[0].compared] += 5.0
     other = TrainingData(
-        data.counted,
+        data.views,
         ScaledTargets(values, data.targets.offset, data.targets.scale, data.targets.weights),
     )
     one, two = (all_candidates(d, parts, [0, 1, 2]) for d in (data, other))
@@ -168,7 +168,7 @@ def test_candidates_see_nothing_of_the_graphs_that_they_are_compared_on(data):
 def test_classes_are_scored_by_their_log_probability(data):
     codes = (data.targets.values[:, 0] > 0).astype(int)
     targets = ScaledTargets.standardized(class_columns(codes, 2), np.ones(60), 1.0)
-    of_classes = TrainingData(data.counted, targets, codes)
+    of_classes = TrainingData(data.views, targets, codes)
     parts = parts_of_graphs(np.arange(60), codes, _keys(60))
     candidate = fit_uniform(of_classes, parts, [1])
     assert (candidate.scores <= 0).all()
@@ -178,12 +178,12 @@ def test_classes_are_scored_by_their_log_probability(data):
 def test_single_labels_are_taken_only_where_they_are_clearly_ahead(data):
     """Otherwise a default fit would have nothing to say of structure, for a gain within noise."""
     parts = parts_of_graphs(np.arange(60), np.zeros(60, int), _keys(60))
-    counts = data.counted[0].histograms.to_sparse()[:, :3].toarray()  # labels alone decide
+    counts = data.views[0].histograms.to_sparse()[:, :3].toarray()  # labels alone decide
     values = (counts @ [1.0, -2.0, 3.0])[:, None] + np.random.default_rng(0).normal(size=(60, 1))
     for noise, expected in ((0.0, 0), (1.0, 1)):
         mixed = noise * np.random.default_rng(1).normal(size=(60, 1)) + (1 - noise) * values
         targets = ScaledTargets.standardized(mixed, np.ones(60), None)
-        given = TrainingData(data.counted, targets)
+        given = TrainingData(data.views, targets)
         assert fit_uniform(given, parts, [0, 1, 2]).depth == 0
         for only_depth in (False, True):
             found = uniform_candidate(given, parts, [0, 1, 2], only_depth)

@@ -37,9 +37,10 @@ def test_a_missing_number_is_the_mean(missing):
 
 
 def test_missing_cells_are_said():
+    graphs = _graphs(t=[1.0, 3.0, None, ""], assay=["a", "b", None, "a"])
+    table = CovariateTable.fit(graphs, ["t", "assay"])
     with pytest.warns(UserWarning, match=r"empty \(2 of 't', 1 of 'assay'\)"):
-        table = _graphs(t=[1.0, 3.0, None, ""], assay=["a", "b", None, "a"])
-        CovariateTable.fit(table, ["t", "assay"]).encode(table)
+        table.encode(graphs)
 
 
 def test_constant_columns_and_far_values_do_no_harm():

@@ -27,7 +27,7 @@ def data():
 
 
 def _shared(data, positions):
-    (view,) = data.counted
+    (view,) = data.views
     features = PairFeatures.of_counts(view.histograms.select_graphs(positions))
     return LevelSums.of(features, view.hierarchy.group_of, positions=positions)
 
@@ -46,8 +46,8 @@ def test_sums_of_some_graphs_are_those_of_their_own_counts(data):
 def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
     positions = np.arange(0, 300, 2)
     assert _shared(data, np.arange(250)).among(np.arange(300)) is None
-    view = replace(data.counted[0], shared=_shared(data, positions))
-    sharing = replace(data, counted=(view,))
+    view = replace(data.views[0], shared=_shared(data, positions))
+    sharing = replace(data, views=(view,))
     results = []
     for each in (data, sharing):
         problem, (present,) = each.problem(positions[5:], depth)
@@ -55,7 +55,7 @@ def test_shared_sums_change_no_evidence_and_no_kernel(data, learned, depth):
         assert (term.levels is None) == (each is data)
         rng = np.random.default_rng(2)
         deviations = rng.normal(size=len(present)) * (learned == "branches")
-        deviations[data.counted[0].source.n_deviating :] = 0.0
+        deviations[data.views[0].source.n_deviating :] = 0.0
         logits = rng.normal(size=term.n_groups)
         own = term.start._replace(level_logits=logits, deviations=deviations[present])
         parameters = problem.start._replace(terms=(own,))

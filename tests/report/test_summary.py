@@ -173,10 +173,11 @@ def test_all_parts_are_about_the_same_of_two_classes(cases):
     )
     assert (first["model"]["positive"], second["model"]["positive"]) == ("active", "yes")
     decisions = [model.explain(graphs[0]).decision for model in (one, other)]
-    assert decisions[0] == pytest.approx(decisions[1], rel=1e-3)
+    # Graphs are drawn by their content, classes included, so the two searches see other parts.
+    assert decisions[0] == pytest.approx(decisions[1], rel=1e-2)
     for key in ("scores", "validation"):
         assert first[key]["roc"][0]["class"] == first[key]["thresholds"]["positive"] == "active"
         parts = [[part["predicted"] for part in x[key]["reliability"]] for x in (first, second)]
-        assert parts[0] == pytest.approx(parts[1], rel=1e-3)
+        assert parts[0] == pytest.approx(parts[1], rel=1e-2)
     effects = [{row["id"]: row["effect"] for row in x["patterns"]["rows"]} for x in (first, second)]
     assert effects[0] == pytest.approx(effects[1], rel=0.01, abs=1e-3)

@@ -121,6 +121,7 @@ def test_covariates_come_back_with_the_molecules(tmp_path):
     loaded = tl.load(tmp_path / "m.treelens")
     ours, theirs = (m.predict(SMILES, covariates=table) for m in (model, loaded))
     np.testing.assert_array_equal(ours, theirs)
-    encoded = loaded.model_.covariate_table.encode(loaded._train_graphs)
-    np.testing.assert_array_equal(encoded, model.model_.training.views[1])
+    for k, kept in loaded.model_.tables.items():
+        encoded = kept.encode(loaded._train_graphs)
+        np.testing.assert_array_equal(encoded, model.model_.training.views[k])
     pd.testing.assert_frame_equal(loaded.fragments_, model.fragments_)

@@ -407,14 +407,15 @@ def recipe_for(
 def covariate_names(
     covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
 ) -> list[str]:
-    """Return the names of all covariates, each once, those of a fitted model included."""
+    """Return the names of all covariates, each once, and of what a fitted model was given."""
     if isinstance(covariates, str):
         raise TypeError("covariates must be a list of columns.")
     names = list(covariates or ())
     if descriptors is not None:
         check_choice("descriptors", descriptors, DESCRIPTORS)
         names.append(descriptors)
-    return list(dict.fromkeys([*names, *getattr(model, "covariates_", ())]))
+    own = [] if model is None else model.model_.given_columns
+    return list(dict.fromkeys([*names, *own]))
 
 
 # --- notes ----------------------------------------------------------------------------------------

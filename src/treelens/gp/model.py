@@ -393,23 +393,16 @@ class FittedGP(FittedModel):
     @property
     def learning(self) -> Learning:
         gain, used = self.record.learning_gain, self.record.learned
-        own = used + (" with descriptors" if self.has_descriptors else "")
-        compared = []
-        for name, score in gain.compared.items():
-            kind = name.split(" ")[0]
-            words = name.replace(kind, _KINDS_OF_WEIGHTS[kind], 1)
-            compared.append(ComparedWeights(words, score, name == own))
+        compared = [
+            ComparedWeights(_KINDS_OF_WEIGHTS[kind], score, kind == used)
+            for kind, score in gain.compared.items()
+        ]
         measure = "mean log predictive density" if self.classes is None else "mean log probability"
         view = self.patterns
         levels = zip(view.source.level_names, view.level_weights.tolist(), strict=True)
         differ = len(set(view.level_weights.tolist())) > 1
         sentence = gain.sentence.removeprefix("Used: ")
         return Learning(used, sentence, measure, tuple(compared), dict(levels) if differ else {})
-
-    @property
-    def has_descriptors(self) -> bool:
-        """Whether descriptors of molecules are among the numbers that the model sees."""
-        return any(name.startswith(DESCRIPTOR_PREFIX) for name in self.covariate_names)
 
     @property
     def search_end(self) -> SearchEnd:

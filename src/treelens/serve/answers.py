@@ -21,7 +21,6 @@ from treelens.chem.sdf import sdf_of_bytes, smiles_column
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
 from treelens.estimators.prediction_table import learned_scale
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
@@ -260,9 +259,7 @@ def is_large_body(n_bytes: int) -> bool:
 
 def _covariates(each: NamedModel) -> list[str]:
     """Return the covariates that come with a molecule."""
-    return [
-        n for n in getattr(each.model, "covariates_", ()) if not n.startswith(DESCRIPTOR_PREFIX)
-    ]
+    return each.model.model_.given_columns
 
 
 def _facts(each: NamedModel) -> dict[str, Any]:
