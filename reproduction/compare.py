@@ -40,7 +40,7 @@ from treelens.chem.ecfp import molecules_behind
 from treelens.chem.views import Ecfp
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
-from treelens.evaluation.validation import codes_among, predicted_numbers
+from treelens.evaluation.validation import codes_among, in_units, predicted_numbers
 
 KEY = ("set", "kind", "split", "method")
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the calibration curve
@@ -375,13 +375,14 @@ def _cpu_seconds() -> float:
 
 
 def _number_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
-    mean, std = predicted_numbers(model, data.graphs[test])
+    mean, std, scale = predicted_numbers(model, data.graphs[test])
     truth = data.y[test]
-    found: dict[str, Any] = dict(number_scores(truth, mean, std))
+    found: dict[str, Any] = dict(number_scores(truth, mean, std, scale))
     if std is not None:
-        away = np.abs(truth - mean) / std
+        away = np.abs((truth if scale is None else scale.forward(truth)) - mean) / std
         within = {f"{x:g}": float(np.mean(away <= stats.norm.ppf(0.5 + x / 2))) for x in LEVELS}
         found["calibration"] = within
+    mean = in_units(mean, std, scale)
     if data.cliff is not None:
         cliff = data.cliff[test]
         found["rmse_cliff"] = float(np.sqrt(np.mean((truth - mean)[cliff] ** 2)))

@@ -20,6 +20,7 @@ from sklearn.model_selection import (
 import treelens as tl
 from treelens.errors import GraphDataError
 from treelens.evaluation.validation import cross_validate
+from treelens.maps import Logarithm
 from treelens.targets import TargetRecord, Targets, first_no_number, first_without_class
 
 SETTINGS = {"depth": 1, "weights": "uniform", "progress": False}
@@ -158,7 +159,7 @@ def test_a_model_keeps_name_unit_and_transform(table, tmp_path):
     model = tl.GraphRegressor(**SETTINGS).fit(graphs, y)
     model.save(tmp_path / "m.treelens")
     record = tl.load(tmp_path / "m.treelens").model_.training.record
-    assert record == y.record == TargetRecord("IC50", "nM", "log10")
+    assert record == y.record == TargetRecord("IC50", "nM", Logarithm("log10"))
     assert model.predict(graphs).max() > 10.0
     assert model.report(tmp_path / "r.html", graphs, y).exists()
     summary = model.summary(graphs, y)
@@ -210,7 +211,7 @@ def test_what_targets_hold_is_not_given_twice(name, known):
         ({"sample_weight": [1.0, 0.0]}, r"above 0 .*, but graph 1 has 0 \(1 such weights\)"),
         ({"sample_weight": [np.nan, 0.0]}, r"graph 0 has nan \(2 such weights\)"),
         ({"sample_weight": [1.0]}, "one per graph"),
-        ({"transform": "square"}, "transform must be one of none, log10, ln"),
+        ({"transform": "square"}, "transform must be one of auto, none, log10, ln"),
         ({"noise": [0.1, 0.1], "sample_weight": [1.0, 1.0]}, "not both"),
         ({"limits": np.array(["=", {}], dtype=object)}, r"got \{\} at position 1"),
         ({"noise": [0.1, 1e200]}, r"from 0 to 1e\+100, but graph 1 has 1e\+200"),

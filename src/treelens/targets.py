@@ -7,70 +7,57 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from treelens.array_checks import LARGEST
 from treelens.errors import GraphDataError
+from treelens.maps import Logarithm, Logit, SmoothScores, TargetMap
 
 _SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 _WIDE_RANGE_OF_WEIGHTS = 1e6
 _LARGEST_EXACT = 2.0**53  # from here on, some whole numbers are no floats
+_NEARLY_ALL = 90.0  # percent: the largest value of percentages is most often above
 
 
-class Transform(NamedTuple):
-    """A scale that numbers are learned on; ``base`` is the base of the logarithm.
-
-    It increases, so that lower limits stay lower limits.
-    """
-
-    name: str
-    base: float
-    forward: Callable[[np.ndarray], np.ndarray]
-
-    def inverse(self, values: np.ndarray) -> np.ndarray:
-        """Return values in the units of the targets."""
-        return np.power(self.base, values)
-
-    def inverse_std(self, mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return standard deviations in the units of the targets, of log-normal variables."""
-        mean, variance = mean * np.log(self.base), (std * np.log(self.base)) ** 2
-        return np.exp(mean + variance / 2) * np.sqrt(np.expm1(variance))
-
-    def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return small standard deviations of values in units of the targets, on this scale."""
-        return std / (values * np.log(self.base))
-
-    def inverse_cov(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Return covariances in the units of the targets, of log-normal variables."""
-        mean, cov = mean * np.log(self.base), cov * np.log(self.base) ** 2
-        expected = np.exp(mean + np.diagonal(cov) / 2)
-        return np.outer(expected, expected) * np.expm1(cov)
-
-    def checked(self, y: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
-        """Return numbers on the scale, or raise an error that names the first not above 0."""
-        wrong = np.flatnonzero(~(np.isnan(y) | (y > 0)))
-        if len(wrong):
-            first = int(wrong[0])
-            raise GraphDataError(
-                f"transform={self.name!r} needs values above 0, but {place(first)} is "
-                f"{y[first]:g} ({len(wrong)} such values). Correct them, or leave it out."
-            )
-        return self.forward(y)
+# Names of maps that users give; without one, or with "auto", it is chosen in fit.
+TRANSFORMS = ("auto", "none", "log10", "ln", "logit", "normal_scores")
 
 
-TRANSFORMS = {"log10": Transform("log10", 10.0, np.log10), "ln": Transform("ln", math.e, np.log)}
-
-
-def transform_named(name: str | None) -> Transform | None:
-    """Return the transform ``"log10"`` or ``"ln"``; None for None and ``"none"``."""
-    if name is None or (isinstance(name, str) and name == "none"):
+def transform_named(name: str | None) -> str | None:
+    """Return the name of a transform, None for ``"auto"``; an error names those that there are."""
+    if name is None or (isinstance(name, str) and name == "auto"):
         return None
     if not isinstance(name, str) or name not in TRANSFORMS:
-        known = ", ".join(TRANSFORMS)
-        raise ValueError(f"transform must be one of none, {known}; got {name!r:.80}.")
-    return TRANSFORMS[name]
+        raise ValueError(f"transform must be one of {', '.join(TRANSFORMS)}; got {name!r:.80}.")
+    return name
+
+
+def map_named(name: str | None, values: np.ndarray) -> TargetMap | None:
+    """Return the map of a transform for some values; None where numbers are learned as they are.
+
+    Logarithms are known by their names. Bounds of logits are 0 and 1 where all values are between
+    these, else 0 and 100; normal scores are learned from the values.
+    """
+    if name is None or name == "none":
+        return None
+    if name in Logarithm.BASES:
+        return Logarithm(name)
+    known = values[np.isfinite(values)]
+    if name == "logit":
+        return Logit(0.0, 1.0 if len(known) and known.max() <= 1.0 else 100.0)
+    scores = SmoothScores.fit(known, *natural_bounds(known))
+    if scores is None:
+        raise GraphDataError("transform='normal_scores' needs values that differ: leave it out.")
+    return scores
+
+
+def natural_bounds(values: np.ndarray) -> tuple[float, float]:
+    """Return 0 where no value is below it, and 100 where values look like percentages."""
+    low = 0.0 if len(values) and values.min() >= 0.0 else -LARGEST
+    percentages = low == 0.0 and _NEARLY_ALL < values.max() <= 100.0
+    return low, 100.0 if percentages else LARGEST
 
 
 @dataclass(frozen=True)
@@ -79,16 +66,36 @@ class TargetRecord:
 
     name: str | None = None  # the column
     unit: str | None = None  # as the column has it
-    transform: str | None = None  # "log10" or "ln": applied to y in fit, inverted in predict
-
-    def validate(self) -> None:
-        """Raise ``ValueError`` where a stored transform is unknown."""
-        transform_named(self.transform)
+    # The scale that numbers are learned on: applied to y in fit, inverted in predict. None where it
+    # is that of the values.
+    scale: TargetMap | None = None
+    chosen: bool = False  # whether the scale, or to have none, was chosen in fit
 
     @property
-    def scale(self) -> Transform | None:
-        """The scale that numbers are learned on; None where it is that of the values."""
-        return transform_named(self.transform)
+    def transform(self) -> str | None:
+        """The name of the scale."""
+        return None if self.scale is None else self.scale.name
+
+    @property
+    def reported(self) -> Logarithm | None:
+        """The scale that scores are reported on: logarithms that the user asked for, else none."""
+        return self.scale if isinstance(self.scale, Logarithm) and not self.chosen else None
+
+    @property
+    def hidden(self) -> TargetMap | None:
+        """The scale, where results go back from it to the units of the values."""
+        return self.scale if self.reported is None else None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the record as plain data."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "transform": self.transform,
+            "scale": None if self.scale is None else self.scale.in_words,
+            "reported": None if self.reported is None else self.reported.name,
+            "chosen": self.chosen,
+        }
 
     @property
     def in_words(self) -> str | None:
@@ -97,7 +104,7 @@ class TargetRecord:
             return None
         in_name = self.unit is None or self.unit in self.name
         words = f"{self.name!r}" + ("" if in_name else f" ({self.unit})")
-        return words if self.transform is None else f"{self.transform} of {words}"
+        return words if self.reported is None else f"{self.transform} of {words}"
 
 
 class Targets:
@@ -121,8 +128,11 @@ class Targets:
         of those that are trained on.
     sample_weight : array-like, shape (n_graphs,), optional
         The noise variance of a graph is divided by its weight. Not with ``noise``.
-    transform : {"log10", "ln"}, optional
-        The scale that numbers are learned on. Predictions are in the units of ``y``.
+    transform : {"auto", "none", "log10", "ln", "logit", "normal_scores"}, default="auto"
+        The scale that numbers are learned on; predictions are in the units of ``y``. ``"logit"`` is
+        for shares from 0 to 1 or percentages, ``"normal_scores"`` for any numbers, which count by
+        rank. ``"auto"``: in ``fit``, the one under which training graphs that are left out have the
+        largest density, where the gain is clear; else none.
     name, unit : str, optional
         What is measured, and in which unit; for reports.
 
@@ -134,8 +144,10 @@ class Targets:
     limits : ndarray of int, shape (n_graphs,), or None
         1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact.
     noise, sample_weight : ndarray of float, shape (n_graphs,), or None
+    transform : str or None
+        As given; None where it is chosen in ``fit``.
     record : TargetRecord
-        Name, unit and transform.
+        Name, unit and scale.
 
     Examples
     --------
@@ -147,7 +159,17 @@ class Targets:
     ([1, 0], True)
     """
 
-    __slots__ = ("endpoints", "limits", "noise", "record", "sample_weight", "values")
+    __slots__ = (
+        "_scale",
+        "endpoints",
+        "limits",
+        "name",
+        "noise",
+        "sample_weight",
+        "transform",
+        "unit",
+        "values",
+    )
 
     def __init__(
         self,
@@ -173,11 +195,9 @@ class Targets:
         self.limits = limit_signs(limits, n)
         self.noise = None if noise is None else standard_deviations(noise, n)
         self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
-        self.record = TargetRecord(
-            _name_in(y) if name is None else name,
-            unit,
-            getattr(transform_named(transform), "name", None),
-        )
+        self.transform, self.unit = transform_named(transform), unit
+        self.name = _name_in(y) if name is None else name
+        self._scale: TargetMap | None = None
 
     @classmethod
     def of(cls, y: Any, n_graphs: int, *, several: bool = False, **known: Any) -> Targets:
@@ -206,6 +226,21 @@ class Targets:
             )
         return targets
 
+    @property
+    def record(self) -> TargetRecord:
+        """Name and unit, and the scale, which some transforms learn from the values."""
+        if self._scale is not None:
+            return TargetRecord(self.name, self.unit, self._scale, chosen=True)
+        learned = self.transform in ("logit", "normal_scores")
+        values = self.numbers() if learned else np.empty(0)
+        return TargetRecord(self.name, self.unit, map_named(self.transform, values))
+
+    def on_scale(self, scale: TargetMap) -> Targets:
+        """Return these targets on a scale that was chosen for them."""
+        found = self[:]
+        found._scale = scale
+        return found
+
     # --- as scikit-learn and numpy see them ----------------------------------------------------
 
     def __len__(self) -> int:
@@ -226,10 +261,7 @@ class Targets:
             name: None if (part := getattr(self, name)) is None else part[key]
             for name in ("limits", "noise", "sample_weight")
         }
-        record = self.record
-        return Targets(
-            values, **parts, transform=record.transform, name=record.name, unit=record.unit
-        )
+        return Targets(values, **parts, transform=self.transform, name=self.name, unit=self.unit)
 
     @classmethod
     def _of_columns(cls, values: np.ndarray, endpoints: tuple[str, ...]) -> Targets:
@@ -299,7 +331,7 @@ class Targets:
         """Return numbers on the scale that is learned, which is theirs without a transform."""
         return self.numbers_on(self.record.scale)
 
-    def numbers_on(self, scale: Transform | None) -> np.ndarray:
+    def numbers_on(self, scale: TargetMap | None) -> np.ndarray:
         """Return numbers on a scale, such as that of a model; None is their own."""
         numbers = self.numbers()
         if scale is not None:
@@ -340,7 +372,7 @@ class Targets:
             "limits": self.limits is not None,
             "noise": self.noise is not None,
             "sample_weight": self.sample_weight is not None,
-            "a transform": self.record.transform is not None,
+            "a transform": self.transform not in (None, "none"),
         }
         if has := [part for part, there in parts.items() if there]:
             raise GraphDataError(
@@ -351,7 +383,8 @@ class Targets:
 
     def classes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct classes in ascending order, and the code of each graph."""
-        if not (self.limits is None and self.noise is None and self.record.transform is None):
+        plain = self.transform in (None, "none")
+        if not (self.limits is None and self.noise is None and plain):
             raise GraphDataError("limits, noise and transforms are of numbers, not of classes.")
         check_class_labels(self.values)
         classes, codes = np.unique(self.values, return_inverse=True)

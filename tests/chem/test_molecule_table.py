@@ -13,7 +13,7 @@ from treelens.chem.sdf import smiles_column
 from treelens.errors import GraphDataError
 from treelens.graphs.columns import id_columns, several_columns
 from treelens.graphs.tables import Table
-from treelens.targets import transform_named
+from treelens.maps import Logarithm
 
 pytest.importorskip("rdkit")
 
@@ -308,7 +308,6 @@ def test_few_numbers_with_units_may_be_classes(cell, tmp_path):
 
 
 def test_a_few_remarks_count_as_missing_and_many_are_classes(tmp_path):
-    assert "transform=log10" in notes_of(numbers_in(tmp_path, [f"{1.5**i:.3f}" for i in range(30)]))
     table = numbers_in(tmp_path, ["unclear", *(f"{i}.5" for i in range(39))])
     assert len(table.targets.values) == 39
     assert "something else in 1 of 40 rows" in notes_of(table)
@@ -341,10 +340,9 @@ def test_what_leaves_nothing_to_learn(cells, asked, words, tmp_path):
 
 @pytest.mark.parametrize(("name", "base"), [("log10", 10.0), ("ln", np.e)])
 def test_a_transform_there_and_back(name, base):
-    scale, values = transform_named(name), np.array([1e-3, 1.0, 250.0, 1e6])
+    scale, values = Logarithm(name), np.array([1e-3, 1.0, 250.0, 1e6])
     np.testing.assert_allclose(base ** scale.forward(values), values)
     np.testing.assert_allclose(scale.inverse(scale.forward(values)), values)
-    assert transform_named("none") is None
     rng = np.random.default_rng(0)
     drawn = base ** rng.normal(0.3, 0.2, 200_000)
     assert scale.inverse_std(np.array([0.3]), np.array([0.2]))[0] == pytest.approx(
@@ -358,18 +356,21 @@ def test_python_predicts_in_the_units_of_the_table(tmp_path):
     graphs, y = tl.read_table(data, target="IC50 (nM)", transform="log10")
     assert y.tolist() == VALUES
     model = tl.GraphRegressor(depth=1).fit(graphs, y)
-    plain = tl.GraphRegressor(depth=1).fit(ALCOHOLS + AMINES, np.log10(VALUES))
+    logs = tl.Targets(np.log10(VALUES), transform="none")
+    plain = tl.GraphRegressor(depth=1).fit(ALCOHOLS + AMINES, logs)
     mean, std = plain.predict(ALCOHOLS[:4], return_std=True)
     model.save(tmp_path / "m.treelens")
     for each in (model, tl.load(tmp_path / "m.treelens")):
-        np.testing.assert_allclose(each.predict(ALCOHOLS[:4]), 10**mean, rtol=1e-9)
+        median = each.predict(ALCOHOLS[:4], point="median")
+        np.testing.assert_allclose(median, 10**mean, rtol=1e-9)
         np.testing.assert_allclose(each.predict(ALCOHOLS[:4], learned_scale=True), mean, atol=1e-9)
         found, spread = each.predict(ALCOHOLS[:4], return_std=True)
-        scale = transform_named("log10")
+        scale = Logarithm("log10")
+        np.testing.assert_allclose(found, scale.inverse_mean(mean, std), rtol=1e-6)
         np.testing.assert_allclose(spread, scale.inverse_std(mean, std), rtol=1e-6)
         assert each.score(graphs, y) > 0.9
         table = each.predict_table(ALCOHOLS[:4])
-        np.testing.assert_allclose(table["prediction"], found)
+        np.testing.assert_allclose(table[["prediction", "median"]], np.stack([found, median], 1))
         np.testing.assert_allclose(table["upper_90"], 10 ** (mean + 1.6448536 * std), rtol=1e-6)
         np.testing.assert_allclose(table["std_log10"], std)
         with pytest.raises(ValueError, match="above 0"):  # targets of a report have units, too

@@ -68,7 +68,9 @@ def test_info_shows_the_table_that_a_model_was_fitted_to(tmp_path, model):
         assert words in text, words
     assert "SMILES, names and values kept" in text
     found = run("info", model, "--json").data
-    assert found["target"] == {"name": "IC50 (nM)", "unit": "nM", "transform": "log10"}
+    known = {name: found["target"][name] for name in ("name", "unit", "transform", "chosen")}
+    own = {"name": "IC50 (nM)", "unit": "nM", "transform": "log10", "chosen": False}
+    assert known == own
     fitted = tl.load(model).model_
     noise = fitted.target_scale * fitted.noise**0.5
     assert found["kernel"]["noise"] == pytest.approx(noise, rel=1e-5)

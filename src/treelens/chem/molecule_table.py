@@ -29,12 +29,12 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import default_target
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, find_column
-from treelens.targets import Targets, standard_deviations, transform_named
+from treelens.maps import Logarithm
+from treelens.targets import Targets, map_named, standard_deviations, transform_named
 
 IN_CELLS = "cells"  # noise= of "12 ± 3"
 DUPLICATES = ("merge", "first", "keep", "error")
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
-_DECADES, _FEW_OF_ALL = 1000.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class MoleculeTable:
             "target": self.target,
             "n_graphs": len(self.graphs),
             "n_left_out": self.n_rows - len(self.graphs),
-            "transform": known.record.transform,
+            "transform": known.transform if known.transform != "none" else None,
             "units": known.record.unit,
         }
         if self.task != "regression":
@@ -253,7 +253,6 @@ class MoleculeTable:
         data = data._for_task(task, transform, noise, learn)
         if data.task == "regression":
             data = data._in_one_unit(unit, unit_column, on_missing)
-            data._note_wide_range(learn)
         data = data._without_repeats(duplicates)
         y = data._known
         if learn:
@@ -313,14 +312,15 @@ class MoleculeTable:
     ) -> MoleculeTable:
         """Targets, and their noise, as the task needs them; "auto" goes by what they look like."""
         y, limits, target = self._known.values, self._known.limits, self.target_name
-        scale = transform_named(transform)
+        chosen = transform_named(transform)
         if learn and task != "regression" and len(y) < _FEWEST_ROWS:
             why = "".join(f"; {what}: {n}" for what, n in self.counts.items())
             raise GraphDataError(
                 f"{self.source}: {len(y)} of {self.n_rows} rows have a molecule and a target "
                 f"({target!r}{why}), too few to learn from. Name another with target=COLUMN."
             )
-        measured = target_cells.looks_measured(y) or scale is not None or limits is not None
+        measured = target_cells.looks_measured(y) or limits is not None
+        measured = measured or chosen not in (None, "none")
         if task == "auto" and measured:
             self.notes.append(
                 f"column {target!r} holds numbers: fitting a regression; task='classification' to "
@@ -328,7 +328,7 @@ class MoleculeTable:
             )
             task = "regression"
         if task != "regression":
-            given = {"transform": scale and scale.name, "noise": noise}
+            given = {"transform": None if chosen == "none" else chosen, "noise": noise}
             for parameter, value in given.items():
                 if value is not None:
                     raise GraphDataError(
@@ -337,6 +337,7 @@ class MoleculeTable:
                     )
             return replace(self, task="classification")
         y = target_cells.as_numbers(y, target, self.place, learn)
+        scale = map_named(chosen, y)
         if scale is not None:
             scale.checked(y, lambda k: f"{target!r} in {self.place(k)}")
         std, column = None, self._noise(noise)
@@ -403,23 +404,11 @@ class MoleculeTable:
             known.values * times,
             limits=known.limits,
             noise=None if known.noise is None else known.noise * times,
-            transform=known.record.transform,
+            transform=known.transform,
             name=name,
             unit=unit,
         )
         return replace(data, targets=y)
-
-    def _note_wide_range(self, learn: bool) -> None:
-        """Note that logarithms may serve better."""
-        known = self._known
-        if not learn or known.record.transform is not None or not len(known):
-            return
-        low, middle, high = np.quantile(known.values, [0.0, 0.5, 1.0])
-        if low > 0 and high > _DECADES * low and middle < _FEW_OF_ALL * high:
-            self.notes.append(
-                f"{self.target_name!r} runs from {low:g} to {high:g}: transform=log10 may serve "
-                "better."
-            )
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""
@@ -467,7 +456,7 @@ class MoleculeTable:
             words.append(f"{n_kept} of them under other covariates ({', '.join(columns)}) are kept")
         if n_merged:
             counts["rows merged with others of their molecule"] = n_merged
-            mean = "mean" if known.record.transform is None else "geometric mean"
+            mean = "geometric mean" if known.transform in Logarithm.BASES else "mean"
             what = f"the {mean} of its different values" if numbers else "its most frequent class"
             what += "" if known.limits is None else ", else its tightest limit"
             words.append(f"each molecule counts once, with {what}")

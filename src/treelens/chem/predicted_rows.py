@@ -230,12 +230,18 @@ def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, An
         return summary
     rows, y = truth
     scale, suffix = learned_scale(model)
-    mean = rows["prediction"].to_numpy(dtype=float)
-    std = rows["std" + suffix].to_numpy(dtype=float)
-    if scale is not None:
+    names = ("prediction", "std" + suffix, "lower_90", "upper_90")
+    mean, std, lower, upper = (rows[name].to_numpy(dtype=float) for name in names)
+    scores: dict[str, Any] = number_scores(y, mean, std)
+    if suffix and scale is not None:  # scored on the scale that was asked for
         y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
-        mean, summary["scale"] = scale.forward(mean), scale.name
-    return {**summary, **number_scores(y, mean, std), "n_scored": len(y)}
+        scores = number_scores(y, scale.forward(rows["median"].to_numpy(dtype=float)), std)
+        summary["scale"] = scale.name
+    elif scale is not None:  # intervals are no multiples of deviations, and densities not normal
+        middle = number_scores(y, rows["median"].to_numpy(dtype=float))
+        within = float(np.mean((lower <= y) & (y <= upper)))
+        scores |= {"mae": middle["mae"], "nlpd": None, "coverage": within}
+    return {**summary, **scores, "n_scored": len(y)}
 
 
 class SeenTable:

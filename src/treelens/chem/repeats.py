@@ -49,7 +49,7 @@ def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np
     That is the mean of their different measured values on the learned scale, with its noise, else
     their tightest limit. Groups of limits on both sides have no value and are no limit.
     """
-    record, scale = known.record, known.record.scale
+    scale = known.record.scale
     if known.sample_weight is not None:
         raise GraphDataError(
             "Rows of the same molecule cannot be merged with a sample_weight: give their noise "
@@ -73,9 +73,9 @@ def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np
         values,
         limits=signs[first],
         noise=std,
-        transform=record.transform,
-        name=record.name,
-        unit=record.unit,
+        transform=known.transform,
+        name=known.name,
+        unit=known.unit,
     )
     return merged, clear
 

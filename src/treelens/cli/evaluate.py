@@ -174,8 +174,9 @@ def _evaluated(
     graphs, y = table.graphs, table.targets
     assert y is not None
     numbers = table.task == "regression"
-    if numbers:  # scores are on the learned scale
-        y = tl.Targets(y.learned(), limits=y.limits, noise=y.learned_noise())
+    if numbers and y.record.reported is not None:  # scores are on the scale that was asked for
+        std = y.learned_noise()
+        y = tl.Targets(y.learned(), limits=y.limits, noise=std, transform="none")
     labels = [str(label) for label in y.tolist()]
     classes = [] if numbers else [str(name) for name in np.unique(y).tolist()]
     tested = score or ("rmse" if numbers else "roc_auc" if len(classes) == 2 else "accuracy")

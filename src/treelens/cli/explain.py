@@ -195,6 +195,7 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
         {
             "kind": result["kind"],
             "predicts": result["target_in_words"] or result["task"],
+            "learned as": result["target"]["scale"],
             "classes": result["classes"],
         },
         f"{result['model']} ({result['bytes']:,} bytes)",

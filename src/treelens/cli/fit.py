@@ -157,6 +157,7 @@ def fit_model(
         "method": method,
         "task": data.task,
         "data": data.summary(),
+        "target": model.model_.training.record.to_plain(),
         **fit_summary.fit_summary(model),
         **fit_summary.pattern_summary(model, top),
         **fit_summary.first_fragments(model, data.graphs, fragments),
@@ -173,7 +174,7 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
         what = "{} from {smallest:g} to {largest:g}, median {median:g}".format(
             data["target"] or "values", **data["values"]
         )
-        what += f"; fitted on a {data['transform']} scale" if data["transform"] else ""
+        what += _scale_in_words(result["target"])
         what += f"; {data['limits']}" if data["limits"] else ""
     output.line(f"{data['source']}: {data['n_graphs']} {noun}; {what}")
     if result["method"] == "svc":
@@ -189,6 +190,16 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
         output.line(f"Model: {result['model']}")
 
 
+def _scale_in_words(target: dict[str, Any]) -> str:
+    """Say on which scale numbers were learned, where it is not their own."""
+    if target["transform"] is None:
+        return ""
+    name = target["scale"]
+    if not target["chosen"]:
+        return f"; fitted on a {name} scale"
+    return f"; learned as {name}, which fit better (--transform none: as they are)"
+
+
 def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     """Print scores beside those of the mean or the most frequent class, and remarks on them."""
     scores, noun = result["leave_one_out"], result["noun"]
@@ -201,7 +212,7 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
         for title, side in sides.items()
         if side in scores
     ]
-    scale = result["data"]["transform"]
+    scale = result["target"]["reported"]
     of = f" of {scale} of {result['data']['target']}" if scale else ""
     title = f"Leave-one-out predictions{of} (each of the {noun} from all the others)"
     output.table(["", *heads.values()], rows, title)
@@ -291,11 +302,13 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
                 ),
             ]
         )
-    toward, scale = result["toward"], result["data"]["transform"]
+    toward, scale = result["toward"], result["target"]["reported"]
     named = "" if toward is None else shortened(toward, _LONGEST_CLASS)
     mean = f"mean {scale or ''}".strip() if numbers else named or "share"
     columns = ["fragment", "effect", result["noun"], f"{mean} with it", "without"]
     on = f" on {named}" if named else ""
+    if result["target"]["scale"] is not None and not scale:
+        on = f" in {result['target']['scale']}"
     title = f"Fragments and their effects{on} (± standard error), each beyond those above it"
     output.table(columns, rows, title)
     explain_fragments(output, result)

@@ -139,12 +139,13 @@ class Training:
         ),
     ] = "auto"
     transform: Annotated[
-        Literal["log10", "ln"] | None,
+        Literal["auto", "none", "log10", "ln", "logit", "normal_scores"],
         option(
-            "Learn logarithms; predictions are in the units of the table.",
-            default="none",
+            "The scale to learn on; predictions are in the units of the table. logit: shares and "
+            "percentages; normal_scores: by rank.",
+            default="the one that fits clearly best",
         ),
-    ] = None
+    ] = "auto"
     unit: Annotated[
         Text,
         option(
@@ -475,7 +476,7 @@ def read_for_model(
         table = table.with_target(
             target or known.name,
             task="regression" if is_regressor(model) else "classification",
-            transform=known.transform,
+            transform=None if known.chosen else known.transform,
             unit=known.unit,
             unit_column=None if known.unit else "none",
             learn=learn,

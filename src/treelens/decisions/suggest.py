@@ -208,7 +208,7 @@ def _chosen(
 
 def _likely_values(model: Any) -> np.ndarray:
     """Measured values; of limits what the other graphs predict, at least as far as the limit."""
-    values, limits = model.train_values_, model.train_limits_
+    values, limits = model.model_.training.targets, model.train_limits_
     if limits is None:
         return values
     predicted = limits * np.maximum(limits * model.loo_.predictions, limits * values)

@@ -30,11 +30,12 @@ from treelens.graphs.convert import (
     holds_blocks,
 )
 from treelens.graphs.recipe import GraphRecipe
-from treelens.models.fitted import FittedModel, values_on_scale_of
+from treelens.maps import TargetMap
+from treelens.models.fitted import FittedModel, reported_values
 from treelens.models.predictions import Predictions
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
-from treelens.targets import Targets, Transform, check_class_labels
+from treelens.targets import Targets, check_class_labels
 
 if TYPE_CHECKING:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
@@ -123,7 +124,7 @@ class FittedEstimator(GraphEstimator):
             model.expansion.forest,
             training.histograms,
             model.weights,
-            training.targets,
+            training.reported,
             model.classes,
         )
 
@@ -149,7 +150,7 @@ class FittedEstimator(GraphEstimator):
         return self._fitted_graphs
 
     @property
-    def _scale(self) -> Transform | None:
+    def _scale(self) -> TargetMap | None:
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
         return self._fitted_model.training.record.scale
 
@@ -269,7 +270,7 @@ class FittedEstimator(GraphEstimator):
         """
         graphs = self._new_graphs(X)
         known = None if y is None else Targets.of(y, len(graphs))
-        targets = None if known is None else values_on_scale_of(self._fitted_model, known)
+        targets = None if known is None else reported_values(self._fitted_model, known)
         return self._fragment_table(
             graphs,
             targets,
@@ -307,7 +308,7 @@ class FittedEstimator(GraphEstimator):
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:
-            targets = self._fitted_model.training.targets
+            targets = self._fitted_model.training.reported
             self._fragments = self._fragment_table(self._train_graphs, targets)
         return self._fragments.copy()
 

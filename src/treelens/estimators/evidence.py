@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
+from scipy import special
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
@@ -23,12 +25,18 @@ from treelens.gp.posterior import (
     LeftOutNumbers,
     ScaledTargets,
     class_columns,
+    in_units_of_targets,
     left_out_classes,
     left_out_groups,
     left_out_numbers,
 )
+from treelens.gp.scales import DEPTH as SCALE_DEPTH
+from treelens.gp.scales import choose_scale
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.content import draw_keys
 from treelens.graphs.convert import holds_blocks
 from treelens.graphs.kinds import kind_of_facts
+from treelens.maps import TargetMap
 from treelens.models.predictions import (
     Threshold,
     class_weights,
@@ -43,6 +51,7 @@ from treelens.targets import (
     first_no_number,
     first_without_class,
 )
+from treelens.views import ViewSettings
 
 _LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
 
@@ -149,6 +158,20 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             known = known._replace(noise=std**2 / known.targets.scale**2)
         return known._replace(targets=replace(known.targets, limits=y.limits), record=y.record)
 
+    def _on_scale(
+        self, graphs: GraphCollection, y: Targets, covariates: Sequence[str] = ()
+    ) -> Targets:
+        if y.transform is not None:
+            return y
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = ViewSettings(SCALE_DEPTH, self.prior_strength, self._n_jobs())
+        scale = choose_scale(
+            y,
+            draw_keys(graphs, y.numbers(), seed, self._sees_attributes()),
+            lambda some: self._training_views(graphs[some], settings, covariates),
+        )
+        return y if scale is None else y.on_scale(scale)
+
     def _standardized(self, values: np.ndarray, weights: np.ndarray) -> TrainingTargets:
         targets = ScaledTargets.standardized(values[:, None], weights, None)
         return TrainingTargets(values, tenths_by_rank(values), targets)
@@ -159,7 +182,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return known, known.targets.alike(every, np.ones(len(every)))
 
     def _targets_with_more(self, y: Targets, weights: np.ndarray) -> TrainingTargets:
-        values = np.concatenate([self.train_values_, y.numbers_on(self._scale)])
+        values = np.concatenate([self.model_.training.targets, y.numbers_on(self._scale)])
         targets = self.model_.targets_with(values[:, None], weights)
         return TrainingTargets(values, tenths_by_rank(values), targets)
 
@@ -168,9 +191,21 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     def _scored(self, left_out: LeaveOneOut, known: TrainingTargets) -> tuple[LeftOutNumbers, None]:
         return left_out_numbers(left_out, known.targets, known.given), None
 
-    loo_: LeftOutNumbers = view("record.left_out", _LEFT_OUT)
+    @property
+    def loo_(self) -> LeftOutNumbers:
+        """Predictions of each training graph from all the others, with their scores.
+
+        In the units of y; of targets with ``transform="log10"`` or ``"ln"``, on that scale.
+        """
+        found, training = self._fitted_model.record.left_out, self._fitted_model.training
+        scale = training.record.hidden
+        if scale is None:
+            return found
+        return in_units_of_targets(found, scale, training.targets, training.exact)
+
     train_values_: np.ndarray = view(
-        "training.targets", "Values of the training graphs, or limits: see ``train_limits_``."
+        "training.reported",
+        "Values of the training graphs, or limits (``train_limits_``), on the scale of ``loo_``.",
     )
     train_limits_: np.ndarray | None = view(
         "training.limits", "1 where a training value is a lower limit, -1 an upper; None: none."
@@ -188,6 +223,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
+        point: str = "mean",
     ) -> np.ndarray: ...
     @overload
     def predict(
@@ -201,6 +237,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
+        point: str = "mean",
     ) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(
         self,
@@ -213,6 +250,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         tables: Any = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
+        point: str = "mean",
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return values and, if asked for, their standard deviations or their covariance.
 
@@ -231,44 +269,96 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         tables : DataFrame, path of a file, or dict of these by name, optional
             Rows for the ids of ``X``, where a :class:`treelens.Table` is among the views.
         learned_scale : bool, default=False
-            Of a model whose table was read with a ``transform``: return values on the scale it
-            learned on (``log10``), instead of units of the table.
+            Of a model that learned on another scale (``transform``): return values, deviations and
+            covariances on that scale, instead of the units of y.
         intervals : {"posterior", "scaffold"}, default="posterior"
             ``"scaffold"``, for molecules of new scaffolds: deviations are widened by
             ``left_out_scaffolds_.factor``, so that on training molecules whose scaffold is left
             out nine of ten measurements are within ``mean ± 1.645 std``.
+        point : {"mean", "median"}, default="mean"
+            Of a model that learned on another scale, which the two are the same on: the mean has
+            the smallest squared error in the units of y, the median the smallest absolute error.
 
         Returns
         -------
         mean : ndarray, shape (n_graphs,)
-            With a transform, the median in the units of the table.
         std : ndarray, shape (n_graphs,), or cov : ndarray, shape (n_graphs, n_graphs)
-            If asked for. ``mean ± 1.645 std`` should hold nine of ten measurements on the learned
-            scale; in the units of the table they are those of log-normal variables, which are not
-            symmetric about the median: use ``lower_90`` and ``upper_90`` of `predict_table` there.
+            If asked for, of the predictive distribution in the units of y. Where the model learned
+            on another scale this is no normal distribution: see :meth:`predict_interval`.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
+        check_choice("point", point, ("mean", "median"))
         graphs = self._with_numbers(X, covariates, tables)
         scale = None if learned_scale else self._scale
-        factor = self._widening(intervals) if return_std or return_cov else 1.0
         if return_cov:
             mean, cov = self._joint(graphs, include_noise)
-            cov *= factor**2
+            cov *= self._widening(intervals) ** 2
             if scale is None:
                 return mean, cov
-            return scale.inverse(mean), scale.inverse_cov(mean, cov)
-        found = list(self._each(graphs, variance=return_std))
-        mean = np.concatenate([each.mean[:, 0] for each in found])
-        if not return_std:
+            std = np.sqrt(np.diagonal(cov))
+            return _point(scale, mean, std, point), scale.inverse_cov(mean, cov)
+        if not return_std and (scale is None or point == "median"):
+            mean = np.concatenate([each.mean[:, 0] for each in self._each(graphs)])
             return mean if scale is None else scale.inverse(mean)
+        mean, std = self._means_and_deviations(graphs, include_noise, intervals)
+        if scale is None:
+            return mean, std
+        found = _point(scale, mean, std, point)
+        return (found, scale.inverse_std(mean, std)) if return_std else found
+
+    def predict_interval(
+        self,
+        X: Any,
+        level: float = 0.9,
+        *,
+        covariates: Any = None,
+        tables: Any = None,
+        intervals: str = "posterior",
+    ) -> np.ndarray:
+        """Return the bounds between which measurements lie with a probability.
+
+        They are quantiles, so where the model learned on another scale (``transform``) they are not
+        symmetric about the mean, and stay within the bounds of that scale.
+
+        Parameters
+        ----------
+        X, covariates, tables, intervals :
+            As in :meth:`predict`.
+        level : float, default=0.9
+            The probability; half of the rest lies below the lower bound.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, 2)
+
+        Examples
+        --------
+        >>> import treelens as tl
+        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+        >>> model = tl.GraphRegressor(depth=1).fit(graphs[3:], y[3:])
+        >>> model.predict_interval(graphs[:3], level=0.5).shape
+        (3, 2)
+        """
+        if not (isinstance(level, Real) and 0.0 < level < 1.0):
+            raise ValueError(f"level must be a probability between 0 and 1, got {level!r}.")
+        graphs, scale = self._with_numbers(X, covariates, tables), self._scale
+        mean, std = self._means_and_deviations(graphs, True, intervals)
+        width = special.ndtri(0.5 + 0.5 * float(level)) * std
+        bounds = np.stack([mean - width, mean + width], axis=1)
+        return bounds if scale is None else scale.inverse(bounds)
+
+    def _means_and_deviations(
+        self, X: Any, include_noise: bool, intervals: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return means and standard deviations (n_graphs,) each, on the scale that is learned."""
+        factor = self._widening(intervals)
+        found = list(self._each(X, variance=True))
+        mean = np.concatenate([each.mean[:, 0] for each in found])
         variance = np.concatenate([each.variance for each in found if each.variance is not None])
         if not include_noise:
             variance = np.maximum(variance - self.noise_, 0.0)
-        std = factor * np.sqrt(variance)
-        if scale is None:
-            return mean, std
-        return scale.inverse(mean), scale.inverse_std(mean, std)
+        return mean, factor * np.sqrt(variance)
 
     @property
     def left_out_scaffolds_(self) -> LeftOutGroups:
@@ -346,6 +436,11 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         drawn = mean[:, None] + vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * normal)
         scale = None if learned_scale else self._scale
         return drawn if scale is None else scale.inverse(drawn)
+
+
+def _point(scale: TargetMap, mean: np.ndarray, std: np.ndarray, point: str) -> np.ndarray:
+    """Return means or medians in the units of the targets."""
+    return scale.inverse_mean(mean, std) if point == "mean" else scale.inverse(mean)
 
 
 class GraphClassifier(FittedClassifier, GaussianProcessEstimator):

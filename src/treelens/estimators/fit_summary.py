@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from html import escape
 from typing import Any
 
@@ -50,10 +49,11 @@ def fit_summary(model: Any) -> dict[str, Any]:
 
 def _number_scores(model: Any) -> dict[str, Any]:
     """Return leave-one-out scores of measured values, and of how many limits they keep."""
-    found, exact, limits = model.loo_, model.model_.training.exact, model.train_limits_
-    values, counts = model.train_values_[exact], None
+    found, training, limits = model.model_.held_out, model.model_.training, model.train_limits_
+    scale, exact, counts = training.record.hidden, training.exact, None
+    values = training.reported[exact]
     if limits is not None:
-        beyond = limits * (found.predictions - model.train_values_) > 0
+        beyond = limits * (found.predicted - training.targets) > 0
         counts = {
             "lower": int((limits > 0).sum()),
             "upper": int((limits < 0).sum()),
@@ -61,7 +61,7 @@ def _number_scores(model: Any) -> dict[str, Any]:
             "exact": int((limits == 0).sum()),
         }
     return {
-        "model": number_scores(values, found.predictions[exact], found.std[exact]),
+        "model": number_scores(values, found.predicted[exact], found.std[exact], scale),
         "mean": {"rmse": float(values.std()), "r2": 0.0},
         "limits": counts,
     }
@@ -135,7 +135,7 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
 
 def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
     """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
-    classes, targets = model.model_.classes, model.model_.training.targets
+    classes, targets = model.model_.classes, model.model_.training.reported
     n_classes = None if classes is None else len(classes)
     too_long = None
     if n is None and n_classes is not None and n_classes > _MOST_CLASSES:
@@ -213,7 +213,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "recipe": None if recipe is None else recipe.to_plain(),
         "recipe_in_words": "not known" if recipe is None else str(recipe),
         "training_data": kept,
-        "target": asdict(training.record),
+        "target": training.record.to_plain(),
         "target_in_words": training.record.in_words,
         **_kernel_facts(model),
     }

@@ -195,10 +195,10 @@ class GaussianProcessEstimator(FittedEstimator):
         targets = Targets.of(
             y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight
         )
-        known = self._training_targets(targets)
         names: list[str] = []
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
+        known = self._training_targets(self._on_scale(graphs, targets, names))
         exact_size = self.exact_size
         if self.device != "cpu" and exact_size == _EXACT_SIZE:  # as many as the GPU holds
             from treelens.gp.device import largest_on_device
@@ -216,7 +216,11 @@ class GaussianProcessEstimator(FittedEstimator):
         check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
-        known, targets = self._sample_targets(sample.y, sample.all_targets)
+        own = self._on_scale(sample.graphs, sample.y)
+        every = sample.all_targets
+        if own.record.chosen and own.record.scale is not None:
+            every = every.on_scale(own.record.scale)
+        known, targets = self._sample_targets(own, every)
         exact_size = min(self.exact_size, self.n_landmarks)
         fitted = self._condition(sample.graphs, known, exact_size)
         posterior, left_out = posterior_of_blocks(
@@ -241,6 +245,12 @@ class GaussianProcessEstimator(FittedEstimator):
         )
         self.model_ = replace(fitted.model, slope=slope, record=record)
         return self
+
+    def _on_scale(
+        self, graphs: GraphCollection, y: Targets, covariates: Sequence[str] = ()
+    ) -> Targets:
+        """Return targets with the scale to learn on, where that is to be chosen."""
+        return y
 
     def _condition(
         self,

@@ -11,9 +11,9 @@ from sklearn.base import is_regressor
 from treelens.errors import check_choice
 from treelens.evaluation.metrics import NINETY
 from treelens.graphs.collection import GraphCollection
+from treelens.maps import TargetMap
 from treelens.models.domain import expected_error
 from treelens.models.fitted import FittedModel
-from treelens.targets import Transform
 
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 
@@ -42,19 +42,19 @@ def prediction_table(
     else:
         factor = 1.0 if intervals == "posterior" else model._widening(intervals)
         mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
-        values = [mean, mean - NINETY * std, mean + NINETY * std]
-        if scale is not None:
-            values = [scale.inverse(value) for value in values]
-        columns |= zip(("prediction", "lower_90", "upper_90"), values, strict=True)
-        columns["std" + suffix] = std
+        columns |= _numbers(mean, std, scale)
+        columns["std" + suffix] = std if suffix or scale is None else scale.inverse_std(mean, std)
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + suffix] = found.from_covariates[:, 0]
     if has_domain:
         domain = model.model_.domain(model._n_jobs())
         around = domain.around(found.graphs.patterns.features, model._n_jobs())
         expected = expected_error(np.sqrt(found.variance), around)
+        inside = domain.holds(expected, around)
+        if scale is not None and not suffix:
+            expected = scale.inverse_std(found.mean[:, 0], expected)
         columns |= {
-            "in_domain": domain.holds(expected, around),
+            "in_domain": inside,
             "expected_error" + suffix: expected,
             "similarity": around.similarity,
             "nearest": around.nearest,
@@ -63,14 +63,25 @@ def prediction_table(
     return pd.DataFrame(columns, index=index)[table_columns(model)]
 
 
+def _numbers(mean: np.ndarray, std: np.ndarray, scale: TargetMap | None) -> dict[str, np.ndarray]:
+    """Return predictions and 90 % intervals in the units of the targets."""
+    bounds = {"lower_90": mean - NINETY * std, "upper_90": mean + NINETY * std}
+    if scale is None:
+        return {"prediction": mean, **bounds}
+    back = {name: scale.inverse(bound) for name, bound in bounds.items()}
+    return {"prediction": scale.inverse_mean(mean, std), "median": scale.inverse(mean), **back}
+
+
 def table_columns(model: Any) -> list[str]:
     """Return the columns of :func:`prediction_table` for a fitted model, in order."""
-    _, suffix = learned_scale(model)
+    scale, suffix = learned_scale(model)
     if hasattr(model, "classes_"):
         columns = ["class", "probability", "decision"]
         columns += [f"probability {c}" for c in model.classes_.tolist()]
     else:
-        columns = ["prediction", "std" + suffix, "lower_90", "upper_90"]
+        columns = ["prediction", "median", "std" + suffix, "lower_90", "upper_90"]
+        if scale is None:
+            columns.remove("median")
     if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
         columns.append("from_covariates" + suffix)
     if not model.model_.has_variance:
@@ -109,7 +120,10 @@ def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
     return {f"nearest_{name}": values for name, values in found.items()}
 
 
-def learned_scale(model: Any) -> tuple[Transform | None, str]:
-    """Return the scale that numbers were learned on, and the end of names of columns on it."""
-    scale = model.model_.training.record.scale
-    return scale, "" if scale is None else f"_{scale.name}"
+def learned_scale(model: Any) -> tuple[TargetMap | None, str]:
+    """Return the scale that numbers were learned on, and the end of names of columns on it.
+
+    Only scales that were asked for, logarithms, have such columns.
+    """
+    record = model.model_.training.record
+    return record.scale, "" if record.reported is None else f"_{record.reported.name}"

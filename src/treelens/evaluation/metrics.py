@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from treelens.maps import TargetMap
+
 NINETY = 1.6448536269514722  # standard deviations on either side of a 90 % interval
 
 # Score -> (title in a table, whether greater is better).
@@ -31,9 +33,16 @@ CLASS_SCORES: Mapping[str, tuple[str, bool]] = {
 
 
 def number_scores(
-    truth: np.ndarray, mean: np.ndarray, std: np.ndarray | None = None
+    truth: np.ndarray,
+    mean: np.ndarray,
+    std: np.ndarray | None = None,
+    scale: TargetMap | None = None,
 ) -> dict[str, float | None]:
     """Scores of predicted numbers and of their standard deviations, shape (n,) each.
+
+    With a ``scale``, ``mean`` and ``std`` are on it, and scores are in the units of ``truth``:
+    squared errors are those of means in these units, absolute errors those of medians, densities
+    carry the slope of the map, and intervals go through it.
 
     Returns
     -------
@@ -50,17 +59,22 @@ def number_scores(
     """
     from sklearn.metrics import r2_score
 
-    error = truth - mean
+    expected = middle = mean
+    if scale is not None:
+        middle = scale.inverse(mean)
+        expected = middle if std is None else scale.inverse_mean(mean, std)
     scores: dict[str, float | None] = {
-        "rmse": float(np.sqrt(np.mean(error**2))),
-        "mae": float(np.mean(np.abs(error))),
-        "r2": float(r2_score(truth, mean)) if np.ptp(truth) > 0 else None,
+        "rmse": float(np.sqrt(np.mean((truth - expected) ** 2))),
+        "mae": float(np.mean(np.abs(truth - middle))),
+        "r2": float(r2_score(truth, expected)) if np.ptp(truth) > 0 else None,
         "nlpd": None,
         "coverage": None,
     }
     if std is not None:
+        error = (truth if scale is None else scale.forward(truth)) - mean
         density = (error / std) ** 2 + np.log(2.0 * np.pi * std**2)
-        scores["nlpd"] = float(0.5 * np.mean(density))
+        slope = 0.0 if scale is None else float(np.mean(np.log(scale.slope(truth))))
+        scores["nlpd"] = float(0.5 * np.mean(density)) - slope
         scores["coverage"] = float(np.mean(np.abs(error) <= NINETY * std))
     return scores
 

@@ -20,6 +20,7 @@ from treelens.evaluation.statistics import (
     percentile_interval,
     size_ratio,
 )
+from treelens.maps import TargetMap
 from treelens.targets import Targets, check_class_labels, positive_code
 
 
@@ -82,15 +83,16 @@ def cross_validate(
         positive = every[default]
     for name, model in models.items():
         start = time.perf_counter()
-        parts = []
+        parts, means = [], []
         for train, test in splits:
             options = (fit_options or {}).get(name, {})
             takes_all = "limits" in inspect.signature(model.fit).parameters
             learned = known[train] if takes_all else y[train]
             fitted = clone(model).fit(graphs[train], learned, **options)
             if is_regressor(fitted):
-                mean, std = predicted_numbers(fitted, graphs[test])
-                parts.append(HeldOut(number_scores, y[test], mean, std))
+                mean, std, scale = predicted_numbers(fitted, graphs[test])
+                parts.append(HeldOut(partial(number_scores, scale=scale), y[test], mean, std))
+                means.append(in_units(mean, std, scale))
             else:
                 classes = fitted.classes_
                 two = len(classes) == len(every) == 2
@@ -110,8 +112,8 @@ def cross_validate(
             "seconds": seconds,
         }
         if is_regressor(model):
-            truth, means = (np.concatenate(x) for x in zip(*(p[1:3] for p in parts), strict=True))
-            pooled = number_scores(truth, means)
+            truth = np.concatenate([part.truth for part in parts])
+            pooled = number_scores(truth, np.concatenate(means))
             found[name] |= {"r2": pooled["r2"], "r2_std": None}
         progress(name, seconds)
     return found
@@ -122,7 +124,7 @@ class HeldOut(NamedTuple):
 
     score: Callable[..., dict[str, Any]]  # of the other three
     truth: np.ndarray  # numbers, or codes of classes
-    predicted: np.ndarray
+    predicted: np.ndarray  # numbers as the model learned them
     surety: np.ndarray | None  # standard deviations of numbers, probabilities of classes
 
     def scores(self, at: np.ndarray | slice = slice(None)) -> dict[str, Any]:
@@ -131,11 +133,22 @@ class HeldOut(NamedTuple):
         return self.score(self.truth[at], self.predicted[at], surety)
 
 
-def predicted_numbers(model: Any, graphs: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Predicted numbers and, where the model has them, standard deviations."""
-    if "return_std" in inspect.signature(model.predict).parameters:
-        return model.predict(graphs, return_std=True)
-    return model.predict(graphs), None
+def predicted_numbers(
+    model: Any, graphs: Any
+) -> tuple[np.ndarray, np.ndarray | None, TargetMap | None]:
+    """Predicted numbers and, where the model has them, standard deviations and their scale."""
+    known = inspect.signature(model.predict).parameters
+    if "learned_scale" in known:
+        scale = model.model_.training.record.scale
+        return *model.predict(graphs, return_std=True, learned_scale=True), scale
+    if "return_std" in known:
+        return *model.predict(graphs, return_std=True), None
+    return model.predict(graphs), None, None
+
+
+def in_units(mean: np.ndarray, std: np.ndarray | None, scale: TargetMap | None) -> np.ndarray:
+    """Means in the units of the targets, of what :func:`predicted_numbers` returns."""
+    return mean if scale is None or std is None else scale.inverse_mean(mean, std)
 
 
 def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -247,6 +260,8 @@ def level_with_best(
 
 def resampled(part: HeldOut, score: str) -> np.ndarray:
     """A score of a test part's graphs drawn with replacement, the same draws for all models."""
-    if part.score is not number_scores:  # one that is needed a thousand times
+    if (
+        isinstance(part.surety, np.ndarray) and part.surety.ndim == 2
+    ):  # probabilities: one that is needed a thousand times
         part = part._replace(score=partial(part.score, only=score))
     return bootstrap_scores(lambda at: part.scores(at)[score], len(part.truth))

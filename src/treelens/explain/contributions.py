@@ -380,7 +380,7 @@ def _neighbor_table(
         for part in expansion.parts
     )
     contributions[expansion.basis_indices] = coefficients * kernel
-    targets = model.training.targets[positions]
+    targets = model.training.reported[positions]
     columns: dict[str, Any] = (
         {"value": targets} if model.classes is None else {"class_label": model.classes[targets]}
     )

@@ -32,7 +32,7 @@ from treelens.graphs.convert import as_graph_collection
 from treelens.kernels.base import SumKernel
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews
-from treelens.targets import TargetRecord, Targets
+from treelens.targets import Targets
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
@@ -65,7 +65,7 @@ def sample_of_blocks(
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
     targets: list[np.ndarray] = []
-    records: list[TargetRecord] = []
+    described: list[tuple[str | None, str | None, str | None]] = []  # transform, name, unit
     sizes: list[int] = []
     first, limit = 0, np.uint64(2**64 - 1)
     parts = parts_of(blocks)
@@ -85,7 +85,7 @@ def sample_of_blocks(
                 "target=..., CollectionBlocks: y=..., else pairs (graphs, y))."
             )
         own = Targets.of(block.y, n)
-        records.append(own.record)
+        described.append((own.transform, own.name, own.unit))
         targets.append(own.values)
         wrong = first_wrong(targets[-1])
         if wrong is not None:
@@ -104,12 +104,10 @@ def sample_of_blocks(
         raise GraphDataError(f"The blocks hold {first} graphs: at least two are needed.")
     if len({y.dtype.kind in "biuf" for y in targets}) > 1:  # NumPy would make texts of all
         raise GraphDataError("Some blocks hold numbers, others texts: give all of them one kind.")
-    if len(set(records)) > 1:
+    if len(set(described)) > 1:
         raise GraphDataError("The targets of the blocks differ in name, unit or transform.")
-    transform = records[0].transform
-    every = Targets(
-        np.concatenate(targets), transform=transform, name=records[0].name, unit=records[0].unit
-    )
+    (transform, name, unit) = described[0]
+    every = Targets(np.concatenate(targets), transform=transform, name=name, unit=unit)
     kept.sort(key=lambda each: each[1])
     graphs = as_graph_collection([graph for _, _, graph in kept])
     return BlockSample(graphs, every[[number for _, number, _ in kept]], every, sizes)

@@ -19,6 +19,7 @@ from scipy.linalg import blas, lapack
 
 from treelens.evaluation.metrics import NINETY, number_scores
 from treelens.kernels.gram import mirrored
+from treelens.maps import TargetMap
 from treelens.models.predictions import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
 
@@ -371,6 +372,24 @@ def left_out_numbers(
     found = number_scores(values[exact], mean[exact], std[exact])
     names = ("rmse", "r2", "nlpd", "coverage")
     return LeftOutNumbers(mean, std, *(float(found[name] or 0.0) for name in names))
+
+
+def in_units_of_targets(
+    found: LeftOutNumbers, scale: TargetMap, values: np.ndarray, exact: np.ndarray | slice
+) -> LeftOutNumbers:
+    """Return left-out predictions, and their scores, in the units that ``values`` had.
+
+    ``values`` (n_graphs,) are on the scale, as the predictions found are; ``exact`` (n_graphs,) are
+    those that are no limits. Coverage is that of quantiles, which a map does not change.
+    """
+    mean, std = found.predictions, found.std
+    scores = number_scores(scale.inverse(values[exact]), mean[exact], std[exact], scale)
+    names = ("rmse", "r2", "nlpd", "coverage")
+    return LeftOutNumbers(
+        scale.inverse_mean(mean, std),
+        scale.inverse_std(mean, std),
+        *(float(scores[name] or 0.0) for name in names),
+    )
 
 
 def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> LeftOutGroups:

@@ -309,8 +309,9 @@ class NumbersTerm(SearchedTerm):
     numbers: np.ndarray  # (n_graphs, n_numbers)
 
     KERNEL: ClassVar = Rbf
-    AMPLITUDE: ClassVar = Parameter("amplitude", 1e-6, 1e3)
-    USUAL_AMPLITUDE: ClassVar = 0.3
+    # The prior prefers patterns where data are few: numbers say nothing of where an effect is.
+    AMPLITUDE: ClassVar = Parameter("amplitude", 1e-6, 1e3, spread=1.0)
+    USUAL_AMPLITUDE: ClassVar = 0.1
 
     @property
     def usual_kernel(self) -> Kernel:

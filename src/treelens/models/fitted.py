@@ -183,8 +183,8 @@ class FittedModel(ABC):
         return self
 
 
-def values_on_scale_of(model: FittedModel, y: Targets) -> np.ndarray:
-    """Return targets of new graphs as a model learned its own: on its scale, or as class codes."""
+def reported_values(model: FittedModel, y: Targets) -> np.ndarray:
+    """Return targets of new graphs as the model reports its own: numbers, or codes of classes."""
     if model.classes is not None:
         return y.codes_among(model.classes)
-    return y.numbers_on(model.training.record.scale)
+    return y.numbers_on(model.training.record.reported)

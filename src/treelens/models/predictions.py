@@ -100,6 +100,12 @@ class TrainingGraphs:
         )
 
     @property
+    def reported(self) -> np.ndarray:
+        """Values as results show them, (n_graphs,); of classes their codes."""
+        scale = self.record.hidden
+        return self.targets if scale is None else scale.inverse(self.targets)
+
+    @property
     def exact(self) -> np.ndarray | slice:
         """Which values are measured, not limits: the graphs that scores are about."""
         return slice(None) if self.limits is None else self.limits == 0

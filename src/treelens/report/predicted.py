@@ -17,8 +17,9 @@ from treelens.graphs.convert import check_graphs
 from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
+from treelens.maps import TargetMap
 from treelens.models.domain import Domain, expected_error
-from treelens.models.fitted import FittedModel, values_on_scale_of
+from treelens.models.fitted import FittedModel, reported_values
 from treelens.models.predictions import (
     Predictions,
     Threshold,
@@ -93,6 +94,7 @@ class PredictedGraphs:
     by_smiles: bool = False  # whether training graphs are found by SMILES
     limits: np.ndarray | None = None  # (n_graphs,) as in Targets; None: all values are exact
     alone: str | None = None  # what the model compares, as compared_alone says
+    scale: TargetMap | None = None  # that predictions are on, where results are not
 
     def __len__(self) -> int:
         return len(self.graphs)
@@ -103,16 +105,38 @@ class PredictedGraphs:
         return self.predictions.probabilities
 
     @cached_property
-    def std(self) -> np.ndarray:
+    def learned_std(self) -> np.ndarray:
+        """Standard deviations on the scale of the predictions."""
         assert self.predictions.variance is not None
         return np.sqrt(self.predictions.variance)
 
     @cached_property
+    def std(self) -> np.ndarray:
+        return self._deviations(self.learned_std)
+
+    def _deviations(self, std: np.ndarray) -> np.ndarray:
+        """Return standard deviations as results show them."""
+        return std if self.scale is None else self.scale.inverse_std(self._mean, std)
+
+    @property
+    def _mean(self) -> np.ndarray:
+        return self.predictions.mean[:, 0]
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """Bounds of the 90 % intervals, shape (2, n_graphs)."""
+        half = NINETY * self.learned_std
+        found = np.array([self._mean - half, self._mean + half])
+        return found if self.scale is None else self.scale.inverse(found)
+
+    @cached_property
     def predicted(self) -> np.ndarray:
         """Values, or classes as positions in ``classes``."""
-        if self.classes is None:
-            return self.predictions.mean[:, 0]
-        return self.predictions.predicted_codes
+        if self.classes is not None:
+            return self.predictions.predicted_codes
+        if self.scale is None:
+            return self._mean
+        return self.scale.inverse_mean(self._mean, self.learned_std)
 
     @property
     def _limits(self) -> np.ndarray:
@@ -164,9 +188,8 @@ class PredictedGraphs:
             "name": [graph_name(self.graphs, i) for i in range(len(self))],
         }
         if self.classes is None:
-            mean, half = self.predicted, NINETY * self.std
-            columns |= {"predicted": mean, "std": self.std}
-            columns |= {"lower_90": mean - half, "upper_90": mean + half}
+            mean, (lower, upper) = self.predicted, self.bounds
+            columns |= {"predicted": mean, "std": self.std, "lower_90": lower, "upper_90": upper}
             if self.truth is not None:
                 columns |= {"measured": self.truth, "error": mean - self.truth}
                 if self._limits.any():
@@ -186,7 +209,8 @@ class PredictedGraphs:
             "n_nodes": self.graphs.sizes,
         }
         if self.in_domain is not None and self.expected_error is not None:
-            columns |= {"in_domain": self.in_domain, "expected_error": self.expected_error}
+            expected = self._deviations(self.expected_error)
+            columns |= {"in_domain": self.in_domain, "expected_error": expected}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in columns.items()}
 
     @property
@@ -232,7 +256,7 @@ def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
         similarity = np.concatenate([part.similarity[:, 0] for part in parts])
     return PredictedGraphs(
         graphs,
-        None if targets is None else values_on_scale_of(model, targets),
+        None if targets is None else reported_values(model, targets),
         found,
         model.classes,
         nearest,
@@ -244,6 +268,7 @@ def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
         bool(model.training.smiles and smiles_of(graphs)),
         None if targets is None else targets.limits,
         compared_alone(model, _noun_of(graphs)),
+        model.training.record.hidden,
     )
 
 
@@ -271,10 +296,9 @@ def validation_scores(model: FittedModel) -> dict[str, Any] | None:
     if classes is None:
         assert found.std is not None
         exact = training.exact  # a limit is nothing to compare with
-        reference = float(training.targets[exact].mean())
-        return method | number_scores(
-            training.targets, found.predicted, found.std, reference, exact
-        )
+        values, scale = training.reported, training.record.hidden
+        reference = float(values[exact].mean())
+        return method | number_scores(values, found.predicted, found.std, reference, exact, scale)
     known, chances, ranking = found.known, found.probabilities, found.decisions
     return method | class_scores(
         training.targets[known],
@@ -292,35 +316,47 @@ def scores_of_test_set(model: FittedModel, given: PredictedGraphs | None) -> dic
         return None
     new, truth, predicted = given.test, given.truth, given.predicted
     if model.classes is None:
-        reference = float(model.training.targets.mean())
-        return number_scores(truth, predicted, given.std, reference, new)
+        reference, mean = float(model.training.reported.mean()), given.predictions.mean[:, 0]
+        return number_scores(truth, mean, given.learned_std, reference, new, given.scale)
     chances, threshold = given.probabilities[new], given.predictions.threshold
     return class_scores(truth[new], predicted[new], chances, model.classes, threshold)
 
 
 def number_scores(
-    values: np.ndarray, mean: np.ndarray, std: np.ndarray, reference: float, some: Any = slice(None)
+    values: np.ndarray,
+    mean: np.ndarray,
+    std: np.ndarray,
+    reference: float,
+    some: Any = slice(None),
+    scale: TargetMap | None = None,
 ) -> dict[str, Any]:
-    """Return scores of predicted numbers and intervals; ``reference`` is the training mean."""
+    """Return scores of predicted numbers and intervals; ``reference`` is the training mean.
+
+    With a ``scale``, predictions are on it, and the values and all results are not.
+    """
     index, values, mean, std = np.arange(len(values))[some], values[some], mean[some], std[some]
-    error, n = mean - values, len(values)
+    error, n = mean - (values if scale is None else scale.forward(values)), len(values)
+    center, half = mean, NINETY * std
+    if scale is not None:
+        center = scale.inverse_mean(mean, std)
+        half = 0.5 * (scale.inverse(mean + half) - scale.inverse(mean - half))
     reach = norm.ppf(0.5 + 0.5 * np.array(NOMINAL))
     inside = np.abs(error / std)[:, None] <= reach  # (n, n_nominal)
     # A random sample: a part of the points must not look better or worse than all.
     kept = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_POINTS])
     return {
         "n_graphs": n,
-        **metrics.number_scores(values, mean, std),
+        **metrics.number_scores(values, mean, std, scale),
         "reference_rmse": float(np.sqrt(np.mean((values - reference) ** 2))),
         "coverage_interval": wilson_interval(int((np.abs(error) <= NINETY * std).sum()), n),
-        "median_half_width": float(np.median(NINETY * std)),
+        "median_half_width": float(np.median(half)),
         "calibration": {"nominal": list(NOMINAL), "observed": inside.mean(axis=0)},
         "points": {
             "n_all": n,
             "index": index[kept],
             "measured": values[kept],
-            "predicted": mean[kept],
-            "half_width": NINETY * std[kept],
+            "predicted": center[kept],
+            "half_width": half[kept],
         },
     }
 

@@ -93,7 +93,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
 
 def training_graph(model: Any, index: int) -> dict[str, Any]:
     """Return the name of a training graph and its value, with the sign of a limit, or its class."""
-    target, known = model.training.targets[index], {"name": model.training.called(index)}
+    target, known = model.training.reported[index], {"name": model.training.called(index)}
     if model.classes is not None:
         return known | {"class": str(model.classes[target])}
     return known | {"value": target, "sign": model.training.sign(index)}
@@ -176,6 +176,8 @@ def domain_sentence(given: PredictedGraphs, index: int) -> str:
         unit = "" if given.classes is None else " in the decision value"
         digits = next((d for d in (2, 3) if f"{error:.{d}g}" != f"{largest:.{d}g}"), 4)
         text = f"the expected error of {error:.{digits}g}{unit} is above {largest:.{digits}g}"
+        if given.scale is not None:
+            text += f" on the scale of {given.scale.in_words}"
         reasons.append(text)
     return f"Outside the domain of applicability: {', and '.join(reasons)}."
 
@@ -208,7 +210,7 @@ def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
     Of classes: different ones, the most similar first. Of numbers: by the difference of the values
     over one minus the similarity (the structure-activity landscape index).
     """
-    features, targets = model.training_graphs.patterns, model.training.targets
+    features, targets = model.training_graphs.patterns, model.training.reported
     measured = np.arange(len(targets))[model.training.exact]
     chosen = np.random.default_rng(0).permutation(measured)[:_MOST_COMPARED]
     part, targets = features.select(chosen), targets[chosen]
@@ -277,7 +279,7 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
             n_jobs=n_jobs,
         )
     if (table is None or not len(table)) and train is not None:
-        of_given, shown, truth = False, train, model.training.targets
+        of_given, shown, truth = False, train, model.training.reported
         if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
             table = estimator.fragments_
         else:
@@ -411,7 +413,7 @@ def compound_card(
 ) -> dict[str, Any]:
     """Return what a chemist reads about one molecule, with drawings as SVG; text is escaped.
 
-    That is its row in the report's cards (numbers are on the learned scale), ``svg``, ``groups``
+    That is its row in the report's cards (numbers are as these have them), ``svg``, ``groups``
     (name, number of occurrences, what their atoms add) and ``difference``. ``graphs`` may have
     another molecule to compare it with; ``evidence`` is of :func:`group_evidence`.
     """
@@ -457,7 +459,7 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
 def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
     """Return what was measured with and without the groups that some training molecules have."""
     training, classes = estimator.model_.training, estimator.model_.classes
-    scale, known = training.record.scale, dict[str, dict[str, Any]]()
+    scale, known = training.record.reported, dict[str, dict[str, Any]]()
     if training.smiles is None:
         return known
     molecules = parsed_smiles(training.smiles, stereo=False)
@@ -468,7 +470,7 @@ def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
         if not 0 < len(has) < len(training.targets):
             continue
         n_classes = None if classes is None else len(classes)
-        values: Any = measured_with_and_without(has, training.targets, n_classes)
+        values: Any = measured_with_and_without(has, training.reported, n_classes)
         if classes is not None:
             values = [dict(zip(map(str, classes), x, strict=True)) for x in values]
         elif scale is not None:  # means of logarithms: geometric means

@@ -107,7 +107,7 @@ def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None)
 def _model(estimator: Any, noun: str) -> dict[str, Any]:
     """Return facts about a model of any kind."""
     model, forest = estimator.model_, estimator.model_.expansion.forest
-    classes, targets, recipe = model.classes, model.training.targets, model.recipe
+    classes, targets, recipe = model.classes, model.training.reported, model.recipe
     names, values, shares = estimator.covariates_, None, None
     if classes is None:
         values = {name: getattr(targets, name)() for name in ("mean", "std", "min", "max")}

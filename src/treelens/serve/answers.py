@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
@@ -20,7 +21,6 @@ from treelens.chem.recipe import recipe_for_molecules
 from treelens.chem.sdf import sdf_of_bytes, smiles_column
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
-from treelens.estimators.prediction_table import learned_scale
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
@@ -239,10 +239,13 @@ class Workbench:
                     why = reasons([text], [0], read.why)[0]
                     raise ValueError(f"{text[:80]!r} cannot be read: {why}.")
                 card = compound_card(each.model, read.graphs, self._evidence.get(each.name))
-            if (scale := learned_scale(each.model)[0]) is not None:  # back to units of the table
+            scale = each.model.model_.training.record.reported
+            if scale is not None:  # back to units of the table
+                middle, std = (np.array([card[name]]) for name in ("predicted", "std"))
                 for row in (card, *card["neighbors"]):
-                    for name in {"predicted", "lower_90", "upper_90", "value"} & row.keys():
+                    for name in {"lower_90", "upper_90", "value"} & row.keys():
                         row[name] = float(scale.inverse(row[name]))
+                card["predicted"] = float(scale.inverse_mean(middle, std)[0])
             found.append(plain_summary({"model": _facts(each), **card}))
         return found
 
@@ -264,10 +267,10 @@ def _covariates(each: NamedModel) -> list[str]:
 
 def _facts(each: NamedModel) -> dict[str, Any]:
     model, numbers = each.model, is_regressor(each.model)
-    target, targets = model.model_.training.record, model.model_.training.targets
+    target, targets = model.model_.training.record, model.model_.training.reported
     decimals = None
     code = positive_code(model.model_.classes)
-    if numbers and learned_scale(model)[0] is None:  # else three digits
+    if numbers and target.reported is None:  # else three digits
         decimals = min(max(Units.of({"std": targets.std()}).decimals, 0), 6)
     return {
         "name": each.name,

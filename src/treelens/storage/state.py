@@ -45,6 +45,7 @@ from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.mixture import TanimotoL1
 from treelens.kernels.rbf import Rbf
 from treelens.kernels.weighted import WeightedKernel
+from treelens.maps import Logarithm, Logit, SmoothScores
 from treelens.models.predictions import Threshold, TrainingGraphs
 from treelens.normal_scores import NormalScores
 from treelens.pairwise.learn import LearnedWeights
@@ -366,7 +367,10 @@ _CLASSES: tuple[type, ...] = (
     LinearOnKernel,
     Margins,
     MeanPosterior,
+    Logarithm,
+    Logit,
     NormalScores,
+    SmoothScores,
     NumbersTable,
     Rbf,
     PathPatterns,
