@@ -21,7 +21,14 @@ import treelens as tl
 from treelens.errors import GraphDataError
 from treelens.evaluation.validation import cross_validate
 from treelens.maps import Logarithm
-from treelens.targets import TargetRecord, Targets, first_no_number, first_without_class
+from treelens.targets import (
+    TargetRecord,
+    Targets,
+    first_no_number,
+    first_without_class,
+    likely_limits,
+    likely_limits_in_words,
+)
 
 SETTINGS = {"depth": 1, "weights": "uniform", "progress": False}
 
@@ -496,3 +503,30 @@ def test_numbers_whose_squares_overflow_are_refused_by_their_place(y) -> None:
 def test_what_may_be_numbers_but_for_some(y, first) -> None:
     found = first_no_number(np.asarray(y))
     assert found == first if found is None else found[0] == first
+
+
+def test_values_that_many_share_at_an_end_are_likely_limits():
+    rng = np.random.default_rng(0)
+    spread = np.round(rng.uniform(4.0, 99.0, size=200), 2)
+    piled = np.concatenate([np.full(30, 3.0), spread, np.full(12, 150.0)])
+    y = Targets(piled, limits="auto")
+    assert (y.limits == -1).sum() == 30
+    assert (y.limits == 1).sum() == 12
+    assert likely_limits(spread) is None
+    assert likely_limits(np.round(rng.normal(size=300), 1)) is None  # rounded values repeat, too
+    assert likely_limits(np.repeat(np.arange(5.0), 40)) is None  # a scale from 0 to 4
+    assert likely_limits_in_words(piled, y.limits) == (
+        "12% of the values are 3, the smallest and 5% of the values are 150, the largest"
+    )
+
+
+def test_a_fit_says_where_limits_are_likely(known):
+    graphs, _ = known
+    values = np.linspace(1.0, 2.0, len(graphs))
+    values[: len(graphs) // 4] = 0.5
+    with pytest.warns(UserWarning, match="limits='auto'"):
+        tl.GraphRegressor(**SETTINGS).fit(graphs, values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model = tl.GraphRegressor(**SETTINGS).fit(graphs, values, limits="auto")
+    assert (model.train_limits_ == -1).sum() == len(graphs) // 4

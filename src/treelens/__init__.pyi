@@ -31,6 +31,7 @@ from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
 from .targets import Targets as Targets
 from .views import Paths as Paths
+from .views import PatternView as PatternView
 from .views import Table as Table
 from .views import View as View
 from .views import WLPatterns as WLPatterns

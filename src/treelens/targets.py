@@ -18,6 +18,8 @@ from treelens.maps import Logarithm, Logit, SmoothScores, TargetMap
 _SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 _WIDE_RANGE_OF_WEIGHTS = 1e6
 _LARGEST_EXACT = 2.0**53  # from here on, some whole numbers are no floats
+# Of values at an end of the range that are likely limits; see likely_limits.
+_FEWEST_DISTINCT, _FEWEST_AT_END, _SHARE_AT_END, _TIMES_USUAL = 20, 5, 0.03, 3
 _NEARLY_ALL = 90.0  # percent: the largest value of percentages is most often above
 
 
@@ -120,9 +122,11 @@ class Targets:
         Numbers, in their units, or classes of any kind. With several columns, numbers of several
         endpoints, NaN where one was not measured; these are for :class:`treelens.GraphPanel`, and
         have no limits, noise, weights or transforms.
-    limits : array-like, shape (n_graphs,), optional
+    limits : array-like, shape (n_graphs,), or "auto", optional
         ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"`` (or -1) where it
-        lies below, ``"="`` (or 0) where ``y`` is the value.
+        lies below, ``"="`` (or 0) where ``y`` is the value. ``"auto"``: the smallest or the largest
+        value, where 3 % of the graphs or more share it as they share no other, as at the end of an
+        assay's range.
     noise : array-like, shape (n_graphs,), optional
         Standard deviations of the measurements, in the units of ``y``; NaN stands for the median
         of those that are trained on.
@@ -192,6 +196,8 @@ class Targets:
         beside["transform"] = transform
         if self.endpoints and (given := [k for k, x in beside.items() if x is not None]):
             raise ValueError(f"{given[0]} is of one endpoint, and y has {len(self.endpoints)}.")
+        if isinstance(limits, str) and limits == "auto":
+            limits = likely_limits(self.numbers())
         self.limits = limit_signs(limits, n)
         self.noise = None if noise is None else standard_deviations(noise, n)
         self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
@@ -504,6 +510,32 @@ def limit_signs(limits: Any, n_graphs: int) -> np.ndarray | None:
             f"{given.tolist()[wrong]!r:.80} at position {wrong}."
         )
     return np.array(signs, dtype=np.int64) if any(signs) else None
+
+
+def likely_limits(values: np.ndarray) -> np.ndarray | None:
+    """Return 1 and -1 at values that are likely the ends of an assay's range, (n_graphs,).
+
+    None where no end is shared by more values than chance and rounding explain: 3 % of them, five
+    or more, and three times as many as share any value between the ends.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < _FEWEST_DISTINCT:
+        return None
+    least = max(_FEWEST_AT_END, _SHARE_AT_END * len(values), _TIMES_USUAL * counts[1:-1].max())
+    signs = np.zeros(len(values), dtype=np.int64)
+    signs[values == distinct[0]] = -int(counts[0] >= least)
+    signs[values == distinct[-1]] = int(counts[-1] >= least)
+    return signs if signs.any() else None
+
+
+def likely_limits_in_words(values: np.ndarray, signs: np.ndarray) -> str:
+    """Say how many values are at which end of the range, of what :func:`likely_limits` found."""
+    ends = [
+        f"{np.mean(signs == sign):.0%} of the values are {values[signs == sign][0]:g}, the {which}"
+        for sign, which in ((-1, "smallest"), (1, "largest"))
+        if (signs == sign).any()
+    ]
+    return " and ".join(ends)
 
 
 def standard_deviations(

@@ -14,6 +14,7 @@ from treelens.gp.terms import PRIOR_STRENGTH
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
+from treelens.patterns.own_patterns import OwnPatterns, PatternFinder
 from treelens.patterns.path_patterns import MAX_DISTANCE, PathPatterns
 
 _LARGEST_DISTANCE = 100
@@ -130,6 +131,44 @@ class Paths(View):
         return CountedView(source, source.count(found), settings.prior_strength, settings.n_jobs)
 
 
+class PatternView(View, PatternFinder):
+    """Base of views of your own that count patterns: a frozen dataclass of settings.
+
+    A subclass says which patterns occur in a graph, and at which nodes. They are counted, weighed,
+    explained, reported and stored as all others are. Its settings are numbers, texts, or tuples of
+    these, and its class is given to ``tl.load(path, classes=[...])``.
+
+    Attributes
+    ----------
+    name : str
+        What the view is called in ``shares_``, explanations and reports.
+    levels : sequence of str
+        The kinds of patterns; each can have a weight of its own (``weights="depths"``).
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import treelens as tl
+    >>> @dataclass(frozen=True)
+    ... class Degrees(tl.PatternView):
+    ...     name = "degrees"
+    ...     levels = ("degree",)
+    ...     def occurrences(self, graph):
+    ...         ends = [node for edge in graph.edges for node in edge]
+    ...         for node in range(graph.n_nodes):
+    ...             yield "degree", f"degree {ends.count(node)}", [node]
+    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
+    >>> tl.GraphClassifier(views=[tl.WLPatterns(), Degrees()]).fit(graphs, y).views_
+    ['patterns', 'degrees']
+    """
+
+    counts_patterns = True
+
+    def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
+        source, found = OwnPatterns.empty(self).extend(graphs, settings.n_jobs)
+        return CountedView(source, source.count(found), settings.prior_strength, settings.n_jobs)
+
+
 @dataclass(frozen=True, eq=False)
 class Table(View):
     """Numbers or classes of each graph from a table: measurements, conditions, an embedding.
@@ -175,7 +214,7 @@ _DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are coun
 
 
 def usual_views(graphs: GraphCollection) -> list[View]:
-    """Return the views of several endpoints that count patterns, where nobody lists any."""
+    """Return the views that count patterns, where nobody lists any."""
     paths = graphs.n_nodes <= _DENSE_GRAPHS * len(graphs)
     return [WLPatterns(), Paths()] if paths else [WLPatterns()]
 

@@ -70,7 +70,9 @@ class Molecules(GraphKind):
         return not {"smiles", "mol"}.isdisjoint(facts)
 
     def stored_classes(self) -> tuple[type, ...]:
-        return (MoleculeRecipe, FingerprintForest)
+        from treelens.chem.views import Descriptors, Ecfp  # which depend on this file
+
+        return (MoleculeRecipe, FingerprintForest, Descriptors, Ecfp)
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -30,7 +30,14 @@ from treelens.graphs.columns import default_target
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, find_column
 from treelens.maps import Logarithm
-from treelens.targets import Targets, map_named, standard_deviations, transform_named
+from treelens.targets import (
+    Targets,
+    likely_limits,
+    likely_limits_in_words,
+    map_named,
+    standard_deviations,
+    transform_named,
+)
 
 IN_CELLS = "cells"  # noise= of "12 ± 3"
 DUPLICATES = ("merge", "first", "keep", "error")
@@ -237,6 +244,7 @@ class MoleculeTable:
         learn: bool = True,
         qualifier: str | None = None,
         noise: str | None = None,
+        limits: str | None = None,
     ) -> MoleculeTable:
         """Return the rows that have a target; see :func:`read_table` for the parameters.
 
@@ -246,6 +254,8 @@ class MoleculeTable:
         if task is not None:
             check_choice("task", task, target_cells.TASKS)
         check_choice("duplicates", duplicates, DUPLICATES)
+        if limits is not None:
+            check_choice("limits", limits, ("auto",))
         check_choice("on_missing", on_missing, ("skip", "raise"))
         data = replace(self, notes=list(self.notes))
         if self.table is not None:
@@ -253,6 +263,7 @@ class MoleculeTable:
         data = data._for_task(task, transform, noise, learn)
         if data.task == "regression":
             data = data._in_one_unit(unit, unit_column, on_missing)
+            data = data._with_limits_at_ends() if limits == "auto" else data
         data = data._without_repeats(duplicates)
         y = data._known
         if learn:
@@ -409,6 +420,26 @@ class MoleculeTable:
             unit=unit,
         )
         return replace(data, targets=y)
+
+    def _with_limits_at_ends(self) -> MoleculeTable:
+        """Take values that many rows share at an end of the range as limits, and say so."""
+        known = self._known
+        found = likely_limits(known.values) if known.limits is None else None
+        if found is None:
+            what = "the cells have limits" if known.limits is not None else "no end is shared"
+            self.notes.append(f"limits='auto' found no values at the end of a range: {what}.")
+            return self
+        words = likely_limits_in_words(known.values, found)
+        self.notes.append(f"{words}: they are taken as limits.")
+        y = Targets(
+            known.values,
+            limits=found,
+            noise=known.noise,
+            transform=known.transform,
+            name=known.name,
+            unit=known.unit,
+        )
+        return replace(self, targets=y)
 
     def _without_repeats(self, how: str) -> MoleculeTable:
         """Each molecule once, as ``duplicates`` asks; covariates tell measurements apart."""

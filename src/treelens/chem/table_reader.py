@@ -162,6 +162,7 @@ def read_table(
     smiles: str | None = None,
     target: str | None = None,
     qualifier: str | None = None,
+    limits: str | None = None,
     names: str | Sequence[str] | None = None,
     covariates: Sequence[str] | None = None,
     descriptors: str | None = None,
@@ -196,6 +197,9 @@ def read_table(
         label, value, target, y, class or activity. None: ``y`` is None. Numbers may have a
         qualifier (``>10`` and ``<0.5`` are limits, ``~3`` counts as 3), a unit and an error: ``> 30
         uM``, ``7,2 %``, ``12 ± 3``. What else stands between them counts as missing, and is named.
+    limits : "auto", optional
+        Take the smallest or the largest value as a limit where many rows share it, as at the end of
+        an assay's range.
     qualifier : str, optional
         A column with the qualifiers of the target: ``=``, ``>``, ``<``, ``>=``, ``<=`` or ``~``.
     names : str or sequence of str, optional
@@ -297,6 +301,7 @@ def read_table(
         on_missing=on_missing,
         qualifier=qualifier,
         noise=noise,
+        limits=limits,
     )
 
 

@@ -43,6 +43,7 @@ _SAME_NAME = (
     "task",
     "transform",
     "covariates",
+    "limits",
     "qualifier",
     "unit",
     "duplicates",

@@ -168,6 +168,13 @@ class Training:
             default="what stands in the cells, such as >10",
         ),
     ] = None
+    limits: Annotated[
+        Literal["auto"] | None,
+        option(
+            "Values that many rows share at an end of the range are limits.",
+            default="those with < or > alone",
+        ),
+    ] = None
     covariates: Annotated[
         Text,
         column(
@@ -255,6 +262,7 @@ class Training:
                 unit_column=self.unit_column,
                 duplicates=self.duplicates,
                 qualifier=self.qualifier,
+                limits=self.limits,
                 on_missing="raise" if self.missing == "error" else "skip",
                 noise=self.noise,
             )

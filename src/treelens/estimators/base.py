@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from inspect import getattr_static
 from operator import attrgetter
@@ -414,10 +414,13 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
     from treelens.storage.state import UnstorableError, model_classes, to_state
 
     kept, not_kept = {}, {}
+    views = getattr(estimator, "views", "auto")
+    own = [] if isinstance(views, str) else [type(each) for each in views]
+    classes = model_classes(own)
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
         try:
-            to_state(given, model_classes())
+            to_state(given, classes)
             kept[name] = given
         except UnstorableError:  # a splitter, a random generator: for fitting again only
             not_kept[name] = repr(value)[:200]
@@ -428,13 +431,13 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
         "model": model,
     }
     try:
-        contents = Contents(*to_state(record, model_classes()))
+        contents = Contents(*to_state(record, classes))
     except UnstorableError as error:
         raise UnstorableError(f"The model cannot be saved: {error}") from None
     write_archive(path, contents, __version__)
 
 
-def load(path: str | Path) -> AnyModel:
+def load(path: str | Path, classes: Sequence[type] = ()) -> AnyModel:
     """Load a model that ``model.save(path)`` wrote.
 
     Loading runs no code from the file, which has numbers and plain labels only. Predictions are
@@ -445,6 +448,8 @@ def load(path: str | Path) -> AnyModel:
     path : str or Path
         A file that is truncated, altered, of another version or no model at all raises a
         ``ModelFileError``, a ``ValueError``.
+    classes : sequence of type, optional
+        Classes of your own among the views of the model (:class:`treelens.PatternView`).
 
     Examples
     --------
@@ -459,10 +464,10 @@ def load(path: str | Path) -> AnyModel:
     """
     from treelens.storage.files import read_archive
 
-    return estimator_of(read_archive(path), str(path))
+    return estimator_of(read_archive(path), str(path), classes)
 
 
-def estimator_of(contents: Contents, place: str) -> AnyModel:
+def estimator_of(contents: Contents, place: str, classes: Sequence[type] = ()) -> AnyModel:
     """Return the estimator in the contents of a model file; ``place`` is for messages."""
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
     from treelens.estimators.panel import GraphPanel
@@ -479,9 +484,9 @@ def estimator_of(contents: Contents, place: str) -> AnyModel:
         GraphRegressor: FittedGP,
         GraphSVC: FittedSVM,
     }
-    kinds = {kind.__name__: kind for kind in models}
+    kinds, known = {kind.__name__: kind for kind in models}, model_classes(classes)
     try:
-        record = from_state(*contents, model_classes())
+        record = from_state(*contents, known)
         name, model = record.get("estimator"), record.get("model")
         kind = kinds.get(str(name))
         has_classes = getattr(model, "classes", None) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
@@ -50,6 +51,8 @@ from treelens.targets import (
     check_class_labels,
     first_no_number,
     first_without_class,
+    likely_limits,
+    likely_limits_in_words,
 )
 from treelens.views import ViewSettings
 
@@ -83,9 +86,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     views : "auto" or list, default="auto"
         What is seen of graphs, each view under a kernel of its own: :class:`treelens.WLPatterns`,
         :class:`treelens.Paths`, :class:`treelens.Table`, ``treelens.chem.Descriptors``,
-        ``treelens.chem.Ecfp``. ``"auto"`` are Weisfeiler-Lehman patterns and, of molecules,
-        descriptors; a list is complete but for covariates and for ``descriptors`` by name. On a
-        GPU only the patterns.
+        ``treelens.chem.Ecfp``. ``"auto"`` are Weisfeiler-Lehman patterns, paths (where graphs have
+        at most 60 nodes on average) and, of molecules, descriptors; a list is complete but for
+        covariates and for ``descriptors`` by name. With blocks and on a GPU, ``"auto"`` is the
+        first of these alone.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
     learning_size : int, default=3000
@@ -145,6 +149,14 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return float(r2_score(measured.numbers(), predicted[targets.exact], sample_weight=weights))
 
     def _training_targets(self, y: Targets) -> TrainingTargets:
+        found = likely_limits(y.numbers()) if y.limits is None else None
+        if found is not None:
+            warnings.warn(
+                f"{likely_limits_in_words(y.numbers(), found)}: where the assay ends there, pass "
+                "limits='auto', which takes these values as limits.",
+                UserWarning,
+                stacklevel=3,
+            )
         values, std, weights = y.learned(), y.learned_noise(), y.weights()
         if (n_exact := int(y.exact.sum())) < 2:
             raise ValueError(

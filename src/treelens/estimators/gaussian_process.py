@@ -19,7 +19,7 @@ from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
-from treelens.gp.data import NumbersView, TrainingData, TrainingView
+from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
 from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
 from treelens.gp.fitting import (
     FittedEvidence,
@@ -43,7 +43,7 @@ from treelens.models.domain import Domain
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
 from treelens.targets import TargetRecord, Targets
-from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of
+from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of, usual_views
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -162,9 +162,10 @@ class GaussianProcessEstimator(FittedEstimator):
             :class:`treelens.gp.executors.JoblibExecutor` (processes here) or
             :class:`treelens.gp.executors.DaskExecutor` (a cluster). The model is the same up to
             rounding: an executor adds sums over several blocks at a time.
-        limits : array-like, shape (n_graphs,), optional
+        limits : array-like, shape (n_graphs,), or "auto", optional
             Of a regressor: ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"``
-            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value.
+            (or -1) where it lies below, ``"="`` (or 0) where ``y`` is the value. ``"auto"``: where
+            many share the smallest or the largest value, as at the end of an assay's range.
         noise : array-like, shape (n_graphs,), optional
             Of a regressor: standard deviations of the measurements, in the units of ``y``; NaN
             stands for their median. The noise variance of a graph is this known one plus a common
@@ -222,7 +223,7 @@ class GaussianProcessEstimator(FittedEstimator):
             every = every.on_scale(own.record.scale)
         known, targets = self._sample_targets(own, every)
         exact_size = min(self.exact_size, self.n_landmarks)
-        fitted = self._condition(sample.graphs, known, exact_size)
+        fitted = self._condition(sample.graphs, known, exact_size, patterns_alone=True)
         posterior, left_out = posterior_of_blocks(
             fitted.model, blocks, sample, targets, known.targets, self._n_jobs(), executor
         )
@@ -258,6 +259,7 @@ class GaussianProcessEstimator(FittedEstimator):
         known: TrainingTargets,
         exact_size: int,
         covariates: Sequence[str] = (),
+        patterns_alone: bool = False,
     ) -> FittedEvidence:
         """Learn the weights on a sample, and condition on all graphs or on landmarks."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -275,7 +277,7 @@ class GaussianProcessEstimator(FittedEstimator):
         with progress_ticks(self.progress, "Learning the weights") as tick:
             settings = ViewSettings(deepest, self.prior_strength, n_jobs)
             data = TrainingData(
-                self._training_views(graphs, settings, covariates),
+                self._training_views(graphs, settings, covariates, patterns_alone),
                 known.targets,
                 codes,
                 n_jobs,
@@ -305,18 +307,29 @@ class GaussianProcessEstimator(FittedEstimator):
         return replace(fitted, model=model)
 
     def _training_views(
-        self, graphs: GraphCollection, settings: ViewSettings, covariates: Sequence[str] = ()
+        self,
+        graphs: GraphCollection,
+        settings: ViewSettings,
+        covariates: Sequence[str] = (),
+        patterns_alone: bool = False,
     ) -> tuple[TrainingView, ...]:
-        """Return the training graphs in every view; ``covariates`` are columns that they carry."""
-        on_gpu, chosen = self.device != "cpu", self.descriptors
+        """Return the training graphs in every view; ``covariates`` are columns that they carry.
+
+        ``patterns_alone``: where nobody lists views, Weisfeiler-Lehman patterns are the only one,
+        as with blocks, whose graphs are too many to look at twice, and on a GPU.
+        """
+        alone, chosen = patterns_alone or self.device != "cpu", self.descriptors
         usual = isinstance(self.views, str)
-        listed = [WLPatterns()] if usual else check_views(self.views)
-        views: list[TrainingView] = [each.fit(graphs, settings) for each in listed]
+        listed = check_views(self.views) if not usual else usual_views(graphs)
+        listed = [WLPatterns()] if usual and alone else listed
+        first, *others = (each.fit(graphs, settings) for each in listed)
+        added = (replace(x, added=True) if isinstance(x, CountedView) else x for x in others)
+        views: list[TrainingView] = [first, *added]
         if covariates:
             views.append(NumbersView.of_columns("covariates", graphs, covariates))
         if chosen == "auto":  # where the list of views is not said to be all
             described = DESCRIPTORS in covariates or kind_of_facts(graphs.graph_data) is PLAIN
-            chosen = usual and not on_gpu and not described
+            chosen = usual and not alone and not described
         if chosen is not False:
             views.append(descriptors_of(graphs, "compact" if chosen is True else str(chosen)))
         return tuple(views)

@@ -15,7 +15,14 @@ from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
 from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
-from treelens.gp.terms import PRIOR_STRENGTH, CountedTerm, NumbersTerm, SearchedTerm, TermParameters
+from treelens.gp.terms import (
+    PRIOR_STRENGTH,
+    AddedTerm,
+    CountedTerm,
+    NumbersTerm,
+    SearchedTerm,
+    TermParameters,
+)
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import SumKernel
@@ -81,6 +88,7 @@ class CountedView(TrainingView):
     strength: float = PRIOR_STRENGTH
     n_jobs: int = 1
     shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
+    added: bool = False  # whether the prior prefers another view
 
     TERM: ClassVar = CountedTerm
 
@@ -121,7 +129,8 @@ class CountedView(TrainingView):
             present &= self.source.pattern_depths <= depth
         chosen = histograms.select_patterns(present[: histograms.n_patterns])
         features, hierarchy = PairFeatures.of_counts(chosen), self.hierarchy.restricted(present)
-        return CountedTerm(features, hierarchy, self.strength, levels), present
+        kind = AddedTerm if self.added else CountedTerm
+        return kind(features, hierarchy, self.strength, levels), present
 
     def sharing(self, positions: np.ndarray) -> CountedView:
         """Return the view with sums by groups of some graphs, where memory has room for them."""

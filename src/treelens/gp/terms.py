@@ -184,6 +184,13 @@ class CountedTerm(SearchedTerm):
         return CountedPairs(self, n_jobs)
 
 
+class AddedTerm(CountedTerm):
+    """Patterns next to those of the first view, which the prior prefers where data are few."""
+
+    AMPLITUDE: ClassVar = Parameter("amplitude", 1e-6, 1e3, spread=1.0)
+    USUAL_AMPLITUDE: ClassVar = 0.1
+
+
 class CountedPairs(TermPairs):
     """Sums of minima among the training graphs, summed again where weights change."""
 

@@ -53,6 +53,7 @@ from treelens.pairwise.objective import Margins
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import PatternHistograms
+from treelens.patterns.own_patterns import OwnPatterns
 from treelens.patterns.path_patterns import PathPatterns
 from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
 from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
@@ -370,6 +371,7 @@ _CLASSES: tuple[type, ...] = (
     Logarithm,
     Logit,
     NormalScores,
+    OwnPatterns,
     SmoothScores,
     NumbersTable,
     Rbf,
@@ -395,6 +397,14 @@ _CLASSES: tuple[type, ...] = (
 )
 
 
-def model_classes() -> tuple[type, ...]:
-    """Return the classes that a model file may have objects of."""
-    return (*_CLASSES, *chain.from_iterable(kind.stored_classes() for kind in registered_kinds()))
+def model_classes(own: Iterable[type] = ()) -> tuple[type, ...]:
+    """Return the classes that a model file may have objects of, a user's ``own`` among them."""
+    ours = (*_CLASSES, *chain.from_iterable(kind.stored_classes() for kind in registered_kinds()))
+    more = tuple(dict.fromkeys(kind for kind in own if kind not in ours))
+    names = [kind.__name__ for kind in (*ours, *more)]
+    for kind in more:
+        if not is_dataclass(kind):
+            raise TypeError(f"{kind.__name__} is no dataclass: add @dataclass(frozen=True) to it.")
+        if names.count(kind.__name__) > 1:
+            raise ValueError(f"There are two classes called {kind.__name__}: rename yours.")
+    return (*ours, *more)
