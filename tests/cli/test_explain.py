@@ -328,7 +328,7 @@ def test_advice_fits_80_columns_and_marks_pairs_that_differ_the_other_way(
     assert 0 < sum(opposite) < 6
     for row, line, against in zip(rows, lines, opposite, strict=True):
         assert len(line) <= 80
-        assert "…" in line
+        assert "…" in line or row["smiles"] in line  # cut where it is long
         assert f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}  " in line
     assert page.read_text().count("the other way") == sum(opposite)
 

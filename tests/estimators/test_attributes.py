@@ -16,8 +16,8 @@ from treelens.gp.landmarks import LandmarkPosterior
 from treelens.graphs.blocks import CollectionBlocks
 
 KINDS = {
-    "classes": tl.GraphClassifier(depth=1, weights="depths", n_jobs=1),
-    "numbers": tl.GraphRegressor(depth=1, weights="branches", n_jobs=1),
+    "classes": tl.GraphClassifier(1, "depths", views=[tl.WLPatterns()], n_jobs=1),
+    "numbers": tl.GraphRegressor(1, "branches", views=[tl.WLPatterns()], n_jobs=1),
     "svc": tl.GraphSVC(
         "wwl",
         depth=1,

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partial
 
 import networkx
 import numpy as np
@@ -61,7 +62,7 @@ def test_with_every_graph_a_landmark_it_is_the_exact_model(data, class_weight):
     y = targets["classes"].copy()
     y[::3] = "no"  # so that balance changes something
     settings = {"depth": 1, "random_state": 0, "class_weight": class_weight, "threshold": 0.5}
-    exact = tl.GraphClassifier(**settings).fit(graphs, y)
+    exact = tl.GraphClassifier(**settings, views=[tl.WLPatterns()]).fit(graphs, y)
     model = tl.GraphClassifier(**settings).fit(CollectionBlocks(graphs, y, 50))
     for method in ("decision_function", "predict_proba"):
         expected = getattr(exact, method)(graphs)
@@ -167,7 +168,9 @@ def test_explanations_fragments_table_and_report(data, models, kind, loaded, tmp
     if loaded:
         model.save(tmp_path / "m.treelens")
         model = tl.load(tmp_path / "m.treelens")
-    said = model.decision_function if kind == "classes" else model.predict
+    said = partial(model.predict, learned_scale=True)
+    if kind == "classes":
+        said = model.decision_function
     for number in (0, 3):
         explanation = model.explain(graphs[number])
         whole = explanation.base + explanation.node_contributions.sum()

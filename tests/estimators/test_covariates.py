@@ -25,7 +25,7 @@ def chains():
 @pytest.fixture(scope="module")
 def fitted(chains):
     graphs, warmth, y = chains
-    return tl.GraphRegressor(depth=1).fit(
+    return tl.GraphRegressor(depth=1, views=[tl.WLPatterns()]).fit(
         graphs[:60], y[:60], covariates={"temperature": warmth[:60]}
     )
 
@@ -141,9 +141,9 @@ def test_the_share_of_descriptors_is_learned():
     told, untold = (
         tl.GraphRegressor(**settings).fit(smiles, y) for y in (polarity, rng.normal(size=60))
     )
-    assert told.shares_.index.tolist() == ["patterns", "descriptors"]
-    amplitudes = [model.model_.kernel.terms[1].amplitude for model in (told, untold)]
-    assert amplitudes[1] < 0.2 < amplitudes[0]
+    assert told.shares_.index.tolist() == ["patterns", "paths", "descriptors"]
+    amplitudes = [model.model_.kernel.terms[2].amplitude for model in (told, untold)]
+    assert amplitudes[1] < 0.15 < amplitudes[0]
     more = tl.GraphRegressor(**settings, descriptors="fast").fit(smiles, polarity)
     assert len(told.covariates_) == 21 < 150 < len(more.covariates_)
 

@@ -25,10 +25,11 @@ def model(data):
     return tl.GraphRegressor(depth=2, views=VIEWS, random_state=0).fit(graphs[:50], y[:50])
 
 
-def test_the_usual_view_can_be_listed(data):
+def test_the_usual_views_can_be_listed(data):
     graphs, y = data
     usual = tl.GraphRegressor(depth=1).fit(graphs[:50], y[:50])
-    listed = tl.GraphRegressor(depth=1, views=[tl.WLPatterns()]).fit(graphs[:50], y[:50])
+    views = [tl.WLPatterns(), tl.Paths()]
+    listed = tl.GraphRegressor(depth=1, views=views).fit(graphs[:50], y[:50])
     np.testing.assert_array_equal(usual.predict(graphs), listed.predict(graphs))
 
 

@@ -96,7 +96,9 @@ def test_tanimoto_keeps_its_digits_for_graphs_of_any_size(ratio):
 @pytest.mark.parametrize("n_landmarks", [None, 6])
 def test_intercept_and_coefficients_give_the_prediction(n_landmarks):
     options = {} if n_landmarks is None else {"n_landmarks": n_landmarks, "exact_size": 10}
-    regressor = tl.GraphRegressor(depth=1, max_steps=5, **options).fit(GRAPHS, VALUES)
+    regressor = tl.GraphRegressor(depth=1, max_steps=5, views=[tl.WLPatterns()], **options).fit(
+        GRAPHS, VALUES
+    )
     model, expansion = regressor.model_, regressor.model_.expansion
     features = model.refine(OTHERS).patterns.features
     path = slopes_of(expansion.parts[0], expansion.basis.patterns, features)
@@ -120,7 +122,7 @@ def data():
 @pytest.fixture(scope="module")
 def model(data):
     graphs, values = data
-    return tl.GraphRegressor(depth=2, n_jobs=1).fit(graphs[:30], values[:30])
+    return tl.GraphRegressor(2, views=[tl.WLPatterns()], n_jobs=1).fit(graphs[:30], values[:30])
 
 
 def effects_of_graphs(expansion, graphs, *args, **options):
@@ -260,7 +262,7 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
 def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted(data):
     graphs, values = data
     codes = np.digitize(values, np.quantile(values, [0.3, 0.6]))
-    model = tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs[:30], codes[:30])
+    model = tl.GraphClassifier(1, views=[tl.WLPatterns()], n_jobs=1).fit(graphs[:30], codes[:30])
     seen = model.model_.refine(graphs[30:])
     found = effects_of_patterns(model.model_.expansion, seen.features).toarray()
     for row, graph in zip(found, graphs[30:], strict=True):
@@ -299,7 +301,8 @@ def test_slopes_of_the_mixture_are_integrals_of_its_derivatives(gamma, n):
 def test_effects_of_patterns_are_those_on_the_class_with_the_largest_decision():
     """Which the intercepts take part in."""
     classes = np.array(["a", "b", "c"])[np.arange(14) % 3]
-    expansion = tl.GraphClassifier(depth=1, max_steps=5).fit(GRAPHS, classes).model_.expansion
+    model = tl.GraphClassifier(1, views=[tl.WLPatterns()], max_steps=5).fit(GRAPHS, classes)
+    expansion = model.model_.expansion
     features = expansion.refine(OTHERS).features
     for code in range(3):
         raised = expansion.intercepts + 100.0 * (np.arange(3) == code)

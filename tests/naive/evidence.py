@@ -64,7 +64,7 @@ def gaussian_matrix(amplitude, length, table):
 
 
 def objective(problem, parameters, counts, spread, usual_noise, jitter):
-    """The objective by NumPy's own determinant and solver; all priors have the same spread."""
+    """The objective by NumPy's own determinant and solver; ``spread`` is that of most priors."""
     patterns, own = problem.terms[0], parameters.terms[0]
     deviations = own.deviations / math.sqrt(patterns.strength)
     weights = weights_of(patterns.hierarchy, own.level_logits, deviations)
@@ -78,7 +78,10 @@ def objective(problem, parameters, counts, spread, usual_noise, jitter):
         matrix += gaussian_matrix(amplitude, length, numbers.numbers)
         variance += amplitude
     for each, found in zip(problem.terms, parameters.terms, strict=True):
-        prior += (((found.scales - each.usual_scales) / spread) ** 2).sum()
+        spreads = np.full(len(found.scales), spread)
+        if each is not patterns:  # the share of numbers is held to its usual size
+            spreads[-1] = 1.0
+        prior += (((found.scales - each.usual_scales) / spreads) ** 2).sum()
     matrix += np.diag(parameters.noise * problem.noise_factors + jitter * variance)
     fit = np.mean([y @ np.linalg.solve(matrix, y) for y in problem.targets.T])
     return 0.5 * (fit + np.linalg.slogdet(matrix)[1] + prior)
