@@ -75,6 +75,14 @@ def test_every_public_name_is_in_the_reference_once():
     assert sorted(listed) == sorted(set(tl.__all__) - {"__version__"})
 
 
+def test_the_example_of_a_view_runs(tmp_path):
+    program = ROOT / "examples" / "own_view.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "from its file: True" in done.stdout
+    assert len(program.read_text().splitlines()) < 60  # as the guide promises
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(example, tmp_path):
     # It is run as a file, and then asked whether there is a figure.

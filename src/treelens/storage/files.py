@@ -176,8 +176,10 @@ def _npy_bytes(array: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def read_archive(path: str | Path) -> Contents:
-    """Read a model file; anything unexpected is a :class:`ModelFileError`."""
+def read_archive(path: str | Path | bytes) -> Contents:
+    """Read a model file, or its bytes; anything unexpected is a :class:`ModelFileError`."""
+    if isinstance(path, bytes):
+        return _contents_of(io.BytesIO(path), "the model")
     path = Path(path).expanduser()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -186,29 +188,35 @@ def read_archive(path: str | Path) -> Contents:
             "method of a model has written."
         )
     with path.open("rb") as file:  # no permission to read is an error of its own
-        try:
-            members = _checked_members(file, path)
-        except ModelFileError:
-            raise
-        except DAMAGES as error:
-            found = "cannot be read as a model file" if path.stat().st_size else "is empty"
-            raise ModelFileError(
-                f"{path} {found}: it is cut off, damaged, or not written by 'treelens fit' or the "
-                "save method of a model. Save or copy it again."
-            ) from error
-    data = _json_object(members.pop(MODEL), f"{path}, {MODEL}")
+        return _contents_of(file, str(path))
+
+
+def _contents_of(file: BinaryIO, place: str) -> Contents:
+    """Read a model from an open file; ``place`` is for messages."""
+    n_bytes = file.seek(0, io.SEEK_END)
+    try:
+        members = _checked_members(file, place, n_bytes)
+    except ModelFileError:
+        raise
+    except DAMAGES as error:
+        found = "cannot be read as a model file" if n_bytes else "is empty"
+        raise ModelFileError(
+            f"{place} {found}: it is cut off, damaged, or not written by 'treelens fit' or the "
+            "save method of a model. Save or copy it again."
+        ) from error
+    data = _json_object(members.pop(MODEL), f"{place}, {MODEL}")
     arrays = {
-        name.removeprefix("arrays/").removesuffix(".npy"): _array(content, f"{path}, {name}")
+        name.removeprefix("arrays/").removesuffix(".npy"): _array(content, f"{place}, {name}")
         for name, content in members.items()
     }
     return Contents(data, arrays)
 
 
-def _checked_members(file: BinaryIO, path: Path) -> dict[str, bytes]:
+def _checked_members(file: BinaryIO, path: str, n_bytes: int) -> dict[str, bytes]:
     """Return the members that the manifest lists, unpacked, with checksums compared."""
     with zipfile.ZipFile(file) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
-        n_bytes, unpacked = path.stat().st_size, sum(sizes.values())
+        unpacked = sum(sizes.values())
         too_dense = unpacked > SMALL_BYTES and unpacked > MAX_RATIO * n_bytes
         too_large = unpacked > MAX_UNPACKED_BYTES or sizes.get(MODEL, 0) > MAX_JSON_BYTES
         if too_dense or too_large or len(sizes) < len(archive.infolist()):
