@@ -35,6 +35,7 @@ from .views import Paths as Paths
 from .views import PatternView as PatternView
 from .views import Table as Table
 from .views import View as View
+from .views import Walks as Walks
 from .views import WLPatterns as WLPatterns
 
 __version__: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,7 +12,7 @@ from treelens.gp.covariates import columns_of
 from treelens.gp.data import CountedView, NumbersView, TrainingView
 from treelens.gp.keyed_rows import KeyedRows
 from treelens.gp.terms import PRIOR_STRENGTH
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
 from treelens.patterns.own_patterns import OwnPatterns, PatternFinder
@@ -167,6 +168,53 @@ class PatternView(View, PatternFinder):
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         source, found = OwnPatterns.empty(self).extend(graphs, settings.n_jobs)
         return CountedView(source, source.count(found), settings.prior_strength, settings.n_jobs)
+
+
+@dataclass(frozen=True)
+class Walks(PatternView):
+    """Label sequences of walks along edges; a walk may return to nodes and edges.
+
+    In directed graphs walks follow the edges, else a walk and its reverse are one. Their number
+    grows with the degree to the power of ``length``, and they are found by a loop in Python.
+
+    Parameters
+    ----------
+    length : int, default=3
+        The largest number of edges; every length can have a weight of its own
+        (``weights="depths"``).
+
+    Examples
+    --------
+    >>> import treelens as tl
+    >>> model = tl.GraphRegressor(views=[tl.WLPatterns(), tl.Walks(length=2)])
+    """
+
+    length: int = 3
+
+    name = "walks"
+
+    def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
+        check_whole("length", self.length, 1)
+        return super().fit(graphs, settings)
+
+    @property
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(f"length {k}" for k in range(1, self.length + 1))
+
+    def occurrences(self, graph: Graph) -> Iterator[tuple[str, str, Sequence[int]]]:
+        labels = [str(label) for label in graph.node_labels]
+        steps: list[list[int]] = [[] for _ in labels]
+        for start, end in graph.edges:
+            steps[start].append(end)
+            if not graph.directed and start != end:
+                steps[end].append(start)
+        walks: list[tuple[int, ...]] = [(node,) for node in range(len(labels))]
+        for level in self.levels:
+            walks = [(*walk, node) for walk in walks for node in steps[walk[-1]]]
+            for walk in walks:
+                there = tuple(labels[node] for node in walk)
+                back = there if graph.directed else there[::-1]
+                yield level, " ".join(min(there, back)), walk
 
 
 @dataclass(frozen=True, eq=False)

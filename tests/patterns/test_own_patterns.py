@@ -94,3 +94,19 @@ def test_occurrences_that_are_none(given):
 
     with pytest.raises(GraphDataError, match="graph 0"):
         tl.GraphRegressor(views=[Wrong()]).fit(GRAPHS[:5], np.arange(5.0))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_walks_are_powers_of_the_adjacency_matrix(directed):
+    graphs = random_collection(np.random.default_rng(1), 20, max_nodes=6)
+    graphs = [(list(g.edges), dict(enumerate("x" * g.n_nodes))) for g in graphs if g.n_nodes]
+    collection = tl.as_graph_collection(graphs, directed=directed)
+    source, found = OwnPatterns.empty(tl.Walks(length=3)).extend(collection)
+    table = source.count(found).to_sparse().toarray()  # one label, so a pattern for each length
+    for row, graph in zip(table, collection, strict=True):
+        adjacency = np.zeros((graph.n_nodes, graph.n_nodes))
+        for start, end in graph.edges:
+            adjacency[start, end] = 1.0
+            adjacency[end, start] = 0.0 if directed and start != end else 1.0
+        powers = [np.linalg.matrix_power(adjacency, k).sum() for k in (1, 2, 3)]
+        assert row.tolist() == powers

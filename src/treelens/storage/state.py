@@ -60,7 +60,7 @@ from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
 from treelens.svm.search import Candidate, SearchResult
 from treelens.svm.solver import SVM
 from treelens.targets import TargetRecord
-from treelens.views import Paths, WLPatterns
+from treelens.views import Paths, Walks, WLPatterns
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float32", "float64")
@@ -394,6 +394,7 @@ _CLASSES: tuple[type, ...] = (
     WeightedKernel,
     WeightedPatterns,
     WLPatterns,
+    Walks,
 )
 
 
