@@ -107,7 +107,7 @@ def test_examples_of_engines_write_what_the_whole_predicts(engine, model, tmp_pa
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "RAY_DISABLE_IMPORT_WARNING": "1"},
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = pd.read_parquet(tmp_path / "found").sort_values("id", ignore_index=True)
