@@ -35,6 +35,7 @@ from treelens.models.fitted import FittedModel, reported_values
 from treelens.models.predictions import Predictions
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
+from treelens.patterns.own_patterns import PatternFinder
 from treelens.targets import Targets, check_class_labels
 
 if TYPE_CHECKING:
@@ -415,7 +416,8 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
 
     kept, not_kept = {}, {}
     views = getattr(estimator, "views", "auto")
-    own = [] if isinstance(views, str) else [type(each) for each in views]
+    listed = () if isinstance(views, str) else views
+    own = [type(each) for each in listed if isinstance(each, PatternFinder)]
     classes = model_classes(own)
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value

@@ -393,7 +393,9 @@ class GaussianProcessEstimator(FittedEstimator):
 
         return model_html(self) if hasattr(self, "model_") else super()._html_repr()  # type: ignore[misc]
 
-    def predict_table(self, X: Any, intervals: str = "posterior") -> pd.DataFrame:
+    def predict_table(
+        self, X: Any, intervals: str = "posterior", *, covariates: Any = None, tables: Any = None
+    ) -> pd.DataFrame:
         """Return predictions, their uncertainty and the domain, one row per graph.
 
         Parameters
@@ -402,6 +404,8 @@ class GaussianProcessEstimator(FittedEstimator):
         intervals : {"posterior", "scaffold"}, default="posterior"
             Of numbers, ``std`` and the 90 % interval; ``"scaffold"`` widens them for molecules of
             new scaffolds, as in :meth:`GraphRegressor.predict`.
+        covariates, tables :
+            As in :meth:`GraphRegressor.predict`.
 
         Returns
         -------
@@ -410,10 +414,12 @@ class GaussianProcessEstimator(FittedEstimator):
             ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
             model has covariates or chose descriptors, ``from_covariates``: what they add to the
             prediction or decision. Then the columns of :meth:`domain`. Of a model that learned on
-            another scale, predictions and bounds are in the units of the table (the prediction is a
-            median); ``std_log10`` and other columns that end in ``_log10`` are on that scale.
+            another scale there is a ``median`` next to the prediction, which is a mean; both are in
+            the units of y. Where logarithms were asked for, ``std_log10`` and other columns that
+            end in ``_log10`` are on that scale.
         """
-        return prediction_table(self, self._new_graphs(X), intervals)
+        graphs = self._new_graphs(self._with_numbers(X, covariates, tables))
+        return prediction_table(self, graphs, intervals)
 
     def domain(self, X: Any) -> pd.DataFrame:
         """Return whether graphs lie in the domain of applicability, and why.

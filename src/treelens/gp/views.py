@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import LARGEST, check_array, check_positive
+from treelens.errors import GraphDataError
 from treelens.gp.covariates import CovariateTable
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import RefinedGraphs
@@ -162,6 +163,12 @@ class NumbersTable(FittedView):
         check_array(stored, "covariates", np.float64, (n_graphs, width))
 
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        if self.on is not None and not set(self.table.names) <= set(graphs.graph_data):
+            raise GraphDataError(
+                f"The model was fitted with the table {self.title!r}, and these graphs come "
+                "without their rows: give predict(X, tables=frame), with ids in its column "
+                f"{self.on!r}."
+            )
         return self.table.encode(graphs)
 
     def data(self, stored: np.ndarray) -> np.ndarray:
