@@ -128,9 +128,9 @@ def test_a_limit_that_holds_is_no_error_and_one_that_does_not_is(data):
     parts = parts_of_graphs(np.arange(60), np.zeros(60, int), _keys(60))
     candidate = fit_uniform(limited, parts, [1])
     row, outcomes = 0, set()
-    for part, parameters in zip(parts, candidate.fits, strict=True):
+    for part, fit in zip(parts, candidate.fits, strict=True):
         both = np.union1d(part.fitted, part.compared)
-        mean = limited.leave_one_out(parameters, 1, both).mean[:, 0]
+        mean = limited.leave_one_out(fit.parameters, 1, both).mean[:, 0]
         for graph in part.compared.tolist():
             predicted, value = mean[both.tolist().index(graph)], data.targets.values[graph, 0]
             error = {1: max(value - predicted, 0.0), -1: max(predicted - value, 0.0)}.get(

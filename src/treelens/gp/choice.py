@@ -12,7 +12,7 @@ compared by log probability.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy import special
 
 from treelens.gp.data import TrainingData
 from treelens.gp.evidence import EvidenceParameters
-from treelens.gp.search import STAGES, maximise_evidence
+from treelens.gp.search import STAGES, EvidenceFit, maximise_evidence
 from treelens.models.predictions import calibrated, fit_slope
 
 # Candidates are fitted to so many graphs at most; more would cost time and change few choices.
@@ -101,14 +101,19 @@ class Candidate:
 
     weights: str  # "uniform", "depths" or "branches"
     depth: int
-    fits: list[EvidenceParameters]  # of all patterns, one for each part
+    fits: list[EvidenceFit]  # with parameters of all patterns, one for each part
     scores: np.ndarray  # (n_graphs,) log predictive densities, or log probabilities of classes
     squared_errors: np.ndarray | None = None  # (n_graphs,), of numbers
 
     @property
     def start(self) -> EvidenceParameters:
         """The mean over parts, as a start for the search on all graphs."""
-        return EvidenceParameters.mean(self.fits)
+        return EvidenceParameters.mean([fit.parameters for fit in self.fits])
+
+    @property
+    def curvature(self) -> np.ndarray:
+        """The mean over parts of what their searches learned of the curvature."""
+        return np.mean([fit.curvature for fit in self.fits], axis=0)
 
     def gain_over(self, other: Candidate) -> tuple[float, float]:
         """Return the mean difference of the scores and its standard error."""
@@ -178,15 +183,18 @@ def parts_of_graphs(
 def fit_uniform(data: TrainingData, parts: list[Part], depths: list[int]) -> Candidate:
     """Fit uniform weights to every part, at the depth with the largest marginal likelihood.
 
-    The first part settles it: ``depths``, which ascend, are tried until the next one is worse.
+    The first part settles it: ``depths``, which ascend, are tried from the second on until the next
+    one is worse. Single labels, the first, are tried only where no other one beats the second.
     """
-    best, (first, least) = depths[0], _fit_part(data, parts[0], "uniform", depths[0], None)
-    for depth in depths[1:]:
-        found, objective = _fit_part(data, parts[0], "uniform", depth, first)
-        if objective >= least:
-            break
-        best, first, least = depth, found, objective
-    fits = [first, *(_fit_part(data, part, "uniform", best, first)[0] for part in parts[1:])]
+    first = min(1, len(depths) - 1)
+    best, found = depths[first], _fit_part(data, parts[0], "uniform", depths[first], None)
+    for more in (depths[first + 1 :], depths[:first]):
+        for depth in more if best == depths[first] else ():
+            tried = _fit_part(data, parts[0], "uniform", depth, found)
+            if tried.objective >= found.objective:
+                break
+            best, found = depth, tried
+    fits = [found, *(_fit_part(data, part, "uniform", best, found) for part in parts[1:])]
     return Candidate("uniform", best, fits, *_scores(data, parts, fits, best))
 
 
@@ -201,30 +209,31 @@ def fit_learned(
 
 
 def _fit_parts(
-    data: TrainingData,
-    parts: list[Part],
-    stage: str,
-    depth: int,
-    starts: list[EvidenceParameters],
+    data: TrainingData, parts: list[Part], stage: str, depth: int, starts: list[EvidenceFit]
 ) -> Candidate:
     """Run a stage on every part, each from its own start."""
     fits = [
-        _fit_part(data, part, stage, depth, start)[0]
+        _fit_part(data, part, stage, depth, start)
         for part, start in zip(parts, starts, strict=True)
     ]
     return Candidate(stage, depth, fits, *_scores(data, parts, fits, depth))
 
 
 def _fit_part(
-    data: TrainingData, part: Part, stage: str, depth: int, start: EvidenceParameters | None
-) -> tuple[EvidenceParameters, float]:
-    """Return the parameters, of all patterns, that a stage finds on one part, and its objective."""
+    data: TrainingData, part: Part, stage: str, depth: int, before: EvidenceFit | None
+) -> EvidenceFit:
+    """Return what a stage finds on one part, with parameters of all patterns."""
     problem, present = data.problem(part.fitted, depth)
-    start = None if start is None else start.restricted(present)
     result = maximise_evidence(
-        problem, stage, start, max_steps=data.max_steps, device=data.device, tick=data.tick
+        problem,
+        stage,
+        None if before is None else before.parameters.restricted(present),
+        curvature=None if before is None else before.curvature,
+        max_steps=data.max_steps,
+        device=data.device,
+        tick=data.tick,
     )
-    return result.parameters.widened(present), result.objective
+    return replace(result, parameters=result.parameters.widened(present))
 
 
 def log_densities(
@@ -249,16 +258,16 @@ def preferred(candidates: list[Candidate]) -> Candidate:
 
 
 def _scores(
-    data: TrainingData, parts: list[Part], found: list[EvidenceParameters], depth: int
+    data: TrainingData, parts: list[Part], found: list[EvidenceFit], depth: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Scores and, of numbers, squared errors of all graphs compared on; see :class:`Candidate`."""
     if not any(len(part.compared) for part in parts):
         return np.empty(0), None
     left_out = []
-    for part, parameters in zip(parts, found, strict=True):
+    for part, fit in zip(parts, found, strict=True):
         both = np.union1d(part.fitted, part.compared)
         compared = np.searchsorted(both, part.compared)
-        left_out.append([x[compared] for x in data.leave_one_out(parameters, depth, both)])
+        left_out.append([x[compared] for x in data.leave_one_out(fit.parameters, depth, both)])
     mean, variance = map(np.concatenate, zip(*left_out, strict=True))
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:

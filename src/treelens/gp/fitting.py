@@ -167,13 +167,16 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
     start = problem.start.with_scales_of(chosen.start)
     if chosen.weights != "uniform":
         start = chosen.start.restricted(present)
-    options = {"max_steps": steps, "check_noise": True, "device": data.device, "tick": data.tick}
-    search = maximise_evidence(problem, chosen.weights, start, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"max_steps": steps, "check_noise": True}
+    options |= {"device": data.device, "tick": data.tick}
+    curvature = chosen.curvature
+    search = maximise_evidence(problem, chosen.weights, start, curvature=curvature, **options)
     found = search.parameters.widened(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
         start = found.restricted(present)
-        again = maximise_evidence(problem, "uniform", start, **options)  # type: ignore[arg-type]
+        curvature = search.curvature
+        again = maximise_evidence(problem, "uniform", start, curvature=curvature, **options)
         found = found.with_scales_of(again.parameters)
     if max_steps < REFINE_MANY and not search.converged:
         warnings.warn(
