@@ -265,9 +265,7 @@ def _scores(
         return np.empty(0), None
     left_out = []
     for part, fit in zip(parts, found, strict=True):
-        both = np.union1d(part.fitted, part.compared)
-        compared = np.searchsorted(both, part.compared)
-        left_out.append([x[compared] for x in data.leave_one_out(fit.parameters, depth, both)])
+        left_out.append(data.leave_one_out(fit.parameters, depth, part.compared, part.fitted))
     mean, variance = map(np.concatenate, zip(*left_out, strict=True))
     compared = np.concatenate([part.compared for part in parts])
     if data.codes is None:

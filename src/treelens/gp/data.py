@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from treelens.gp.covariates import CovariateTable
-from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, with_enough_digits
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
 from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
@@ -235,21 +235,35 @@ class TrainingData:
         return SumKernel(tuple(view.TERM.term(own) for view, own in pairs))
 
     def leave_one_out(
-        self, parameters: EvidenceParameters, depth: int | None, positions: np.ndarray
+        self,
+        parameters: EvidenceParameters,
+        depth: int | None,
+        graphs: np.ndarray,
+        others: np.ndarray,
     ) -> LeaveOneOut:
-        """Return predictions of some graphs, each from all others among them.
+        """Return predictions of some graphs, each from all others among these and ``others``.
 
         The noise variance is the most likely of those from the one in the parameters upwards:
         found on part of the data, it is too small where graphs outside contradict those inside.
+        Copies of one of the graphs are none of the others.
         """
-        problem, present = self.problem(positions, depth)
-        among = problem.kernel_matrix(parameters.restricted(present))
-        targets = self.targets.select(positions)
-        noise, kept = parameters.noise, None
-        while kept is None or noise < 1.0:
-            found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
-            if kept is not None and found.log_evidence <= kept.log_evidence:
-                break
-            noise, kept = _NOISE_FACTOR * noise, found
+        positions = np.concatenate([others, graphs])  # the compared last: see `ExactPosterior`
+        order = np.argsort(positions)
+        where = np.argsort(order)
+        problem, present = self.problem(positions[order], depth)
+        parameters, targets = parameters.restricted(present), self.targets.select(positions)
+
+        def most_likely(dtype: type) -> Conditioned:
+            among = problem.kernel_matrix(parameters, dtype)[where[:, None], where]
+            noise, kept = parameters.noise, None
+            while kept is None or noise < 1.0:
+                found = Conditioned.fit(targets, among.copy(), noise, self.n_jobs)
+                if kept is not None and found.log_evidence <= kept.log_evidence:
+                    break
+                noise, kept = _NOISE_FACTOR * noise, found
+            return kept
+
+        dtype = np.float64 if targets.limits is not None else problem.dtype_for(parameters)
         copies = None if self.copies is None else self.copies[positions]
-        return kept.leave_one_out(self.n_jobs, copies)
+        found: Conditioned = with_enough_digits(most_likely, dtype)
+        return found.leave_one_out(self.n_jobs, copies, len(others))

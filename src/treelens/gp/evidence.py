@@ -12,12 +12,19 @@ parameters. The gradient needs one inverse, and one pass over the lists of the p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.gp.posterior import JITTER, cholesky_in_place, inverse_in_place, solve_factored
+from treelens.gp.posterior import (
+    JITTER,
+    NotPositiveDefiniteError,
+    cholesky_in_place,
+    inverse_in_place,
+    solve_factored,
+)
 from treelens.gp.terms import SearchedTerm, TermParameters, TermSlopes
 from treelens.kernels.base import Parameter, SumKernel
 from treelens.kernels.gram import mirrored
@@ -26,6 +33,9 @@ from treelens.parallel import in_threads
 
 NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
 USUAL_NOISE = 0.1
+# Of the variance of the process: with less noise, rounding to float32 would change what is found.
+_LEAST_ROUNDED = 1e-4
+_FEWEST_ROUNDED = 200  # graphs; with fewer it gains nothing
 
 
 class EvidenceParameters(NamedTuple):
@@ -101,6 +111,17 @@ class EvidenceProblem:
         every = [each for term in self.terms for each in term.scale_parameters]
         return np.array([each.bounds for each in (*every, NOISE)])
 
+    def dtype_for(self, parameters: EvidenceParameters) -> type:
+        """float32 where its rounding changes no result, else float64.
+
+        It changes the covariance by some 1e-7 of the variance, and the objective by half of
+        ``alpha' change alpha``. As ``|alpha|²`` is about ``n / noise``, this is far less than what
+        ends a search, but where the noise is tiny.
+        """
+        noise = parameters.noise * float(self.noise_factors.min())
+        enough = noise >= _LEAST_ROUNDED * self.kernel(parameters).variance
+        return np.float32 if enough and self.n_graphs >= _FEWEST_ROUNDED else np.float64
+
     def kernel(self, parameters: EvidenceParameters) -> SumKernel:
         """Return the covariance at some parameters."""
         pairs = zip(self.terms, parameters.terms, strict=True)
@@ -157,28 +178,28 @@ class EvidenceProblem:
         off = (parameters.log_noise - NOISE.coordinate(USUAL_NOISE)) / NOISE.spread
         return 0.5 * off**2 + sum(term.prior_value(own) for term, own in pairs)
 
-    def kernel_matrix(self, parameters: EvidenceParameters) -> np.ndarray:
+    def kernel_matrix(self, parameters: EvidenceParameters, dtype: Any = np.float64) -> np.ndarray:
         """Return covariances among the graphs, without noise, shape (n_graphs, n_graphs)."""
-        matrix = np.zeros((self.n_graphs, self.n_graphs))
+        matrix = np.zeros((self.n_graphs, self.n_graphs), dtype)
         for term, own in zip(self.terms, parameters.terms, strict=True):
-            term.pairs(self.n_jobs).add_to(matrix, own, "uniform")
+            term.pairs(self.n_jobs, dtype).add_to(matrix, own, "uniform")
         return mirrored(matrix, self.n_jobs)
 
 
 class Evidence:
     """Objective and gradient of one problem, as a function of parameters and of what is learned."""
 
-    def __init__(self, problem: EvidenceProblem) -> None:
+    def __init__(self, problem: EvidenceProblem, dtype: Any = np.float64) -> None:
         self.problem = problem
-        self._pairs = [term.pairs(problem.n_jobs) for term in problem.terms]
-        self._matrix = np.zeros((problem.n_graphs, problem.n_graphs))
+        self._pairs = [term.pairs(problem.n_jobs, dtype) for term in problem.terms]
+        self._matrix = np.zeros((problem.n_graphs, problem.n_graphs), dtype)
 
     def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective ``J`` and its gradient in the parameters that are learned."""
         problem = self.problem
         value, factor, alpha = self._factored(parameters, learned)
         inverse = inverse_in_place(factor, problem.n_jobs)
-        on_diagonal = 0.5 * (np.diagonal(inverse) - (alpha**2).mean(axis=1))  # (n,)
+        on_diagonal = 0.5 * (np.diagonal(inverse).astype(float) - (alpha**2).mean(axis=1))  # (n,)
         pull, slopes = pull_of(inverse, alpha, problem.n_jobs), []
         kernel, last = problem.kernel(parameters), len(self._pairs) - 1
         for k, (pairs, own) in enumerate(zip(self._pairs, parameters.terms, strict=True)):
@@ -199,8 +220,8 @@ class Evidence:
         """The objective, the Cholesky factor of the covariance, and ``inv(A) y``."""
         problem = self.problem
         factor = cholesky_in_place(self._covariance(parameters, learned), problem.n_jobs)
-        log_determinant = 2.0 * np.log(np.diagonal(factor)).sum()
-        alpha = solve_factored(factor, problem.targets)  # (n, n_columns)
+        log_determinant = 2.0 * np.log(np.diagonal(factor).astype(float)).sum()
+        alpha = solve_factored(factor, problem.targets).astype(float)  # (n, n_columns)
         fit = float((problem.targets * alpha).sum()) / problem.targets.shape[1]
         return 0.5 * (fit + log_determinant) + problem.prior_value(parameters), factor, alpha
 
@@ -215,6 +236,41 @@ class Evidence:
         return matrix
 
 
+class RoundedEvidence:
+    """As :class:`Evidence`, in float32 where that is good enough: twice as fast."""
+
+    def __init__(self, problem: EvidenceProblem) -> None:
+        self.problem = problem
+        self._by_dtype: dict[Any, Evidence] = {}
+
+    def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient in the parameters that are learned."""
+        return with_enough_digits(
+            lambda dtype: self._in(dtype)(parameters, learned), self.problem.dtype_for(parameters)
+        )
+
+    def value(self, parameters: EvidenceParameters) -> float:
+        """Return the objective alone."""
+        return with_enough_digits(
+            lambda dtype: self._in(dtype).value(parameters), self.problem.dtype_for(parameters)
+        )
+
+    def _in(self, dtype: type) -> Evidence:
+        if dtype not in self._by_dtype:
+            self._by_dtype[dtype] = Evidence(self.problem, dtype)
+        return self._by_dtype[dtype]
+
+
+def with_enough_digits(work: Callable[[type], Any], dtype: type) -> Any:
+    """Return ``work(dtype)``, in float64 where rounding leaves no positive definite matrix."""
+    try:
+        return work(dtype)
+    except NotPositiveDefiniteError:
+        if dtype is np.float64:
+            raise
+        return work(np.float64)
+
+
 def pull_of(inverse: np.ndarray, alpha: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Overwrite the upper triangle of an inverse covariance with slopes in the covariances.
 
@@ -223,9 +279,11 @@ def pull_of(inverse: np.ndarray, alpha: np.ndarray, n_jobs: int = 1) -> np.ndarr
     ``inverse @ targets``. Blocks of rows are zero at and below the diagonal.
     """
 
+    scaled = alpha.astype(inverse.dtype)
+
     def pull(rows: slice) -> None:
         block = inverse[rows, rows.start :]
-        block -= (alpha[rows] / alpha.shape[1]) @ alpha[rows.start :].T
+        block -= (scaled[rows] / alpha.shape[1]) @ scaled[rows.start :].T
         n_rows = rows.stop - rows.start
         np.copyto(block[:, :n_rows], 0.0, where=np.tri(n_rows, dtype=bool))
 

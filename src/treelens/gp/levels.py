@@ -116,7 +116,9 @@ class LevelSums:
     """The sums of minima over the patterns of each group, for all pairs of graphs."""
 
     groups: np.ndarray  # (n_kept,) ascending
-    table: np.ndarray  # (n_kept, n_graphs (n_graphs + 1) / 2), rows of upper triangles
+    # (n_kept, n_graphs (n_graphs + 1) / 2), rows of upper triangles: whole numbers, which float32
+    # holds as they are.
+    table: np.ndarray
     positions: np.ndarray  # (n_graphs,) of these graphs among all, ascending
     _parts: dict[bytes, LevelSums] = field(default_factory=dict)  # sums of some of them
 
@@ -131,7 +133,7 @@ class LevelSums:
         """Sum the patterns of each group; ``group_of`` (n_patterns,) is -1 where it has none."""
         n, groups = features.n_graphs, np.unique(group_of[group_of >= 0])
         positions = np.arange(n) if positions is None else positions
-        found = cls(groups, np.empty((len(groups), n * (n + 1) // 2)), positions)
+        found = cls(groups, np.empty((len(groups), n * (n + 1) // 2), np.float32), positions)
         sums = np.zeros((n, n))
         for row, group in zip(found.table, groups, strict=True):
             some = features.select_patterns(group_of == group)
@@ -147,7 +149,7 @@ class LevelSums:
     @cached_property
     def diagonals(self) -> np.ndarray:
         """Sums of each graph with itself, shape (n_kept, n_graphs)."""
-        return self.table[:, self.starts[:-1]]
+        return self.table[:, self.starts[:-1]].astype(float)
 
     def among(self, positions: np.ndarray) -> LevelSums | None:
         """Return the sums of some graphs, which ascend; None where not all of them are known."""
@@ -166,7 +168,7 @@ class LevelSums:
 
     def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
         """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
-        weights, n = weights[self.groups], len(sums)
+        weights, n = weights[self.groups].astype(sums.dtype), len(sums)
 
         def add(rows: slice) -> None:
             starts = self.starts[rows.start : rows.stop + 1].tolist()
@@ -185,12 +187,12 @@ class LevelSums:
             return self.table[:, self.starts[rows.start] : self.starts[rows.stop]] @ some
 
         found = in_threads(slope, row_blocks(n, n), n_jobs)
-        return np.sum(found, axis=0) + self.diagonals @ own_slopes
+        return np.sum(found, axis=0, dtype=float) + self.diagonals @ own_slopes
 
 
 def fit_in_memory(n_groups: int, n_graphs: int) -> bool:
     """Whether there is room for one matrix per group."""
-    return 4 * n_groups * n_graphs**2 <= _MOST_BYTES
+    return 2 * n_groups * n_graphs**2 <= _MOST_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,7 @@ class SplitSums:
     levels: LevelSums | None
     hierarchy: PatternHierarchy
     n_jobs: int
+    _room: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -232,6 +235,12 @@ class SplitSums:
             levels = LevelSums(levels.groups[rest], levels.table[rest], levels.positions)
         return cls(features if n_listed else None, levels, hierarchy, n_jobs)
 
+    def _doubles(self, n: int) -> np.ndarray:
+        """Room for numbers that the compiled loops work on, where others are rounded more."""
+        if "doubles" not in self._room:
+            self._room["doubles"] = np.zeros((n, n))
+        return self._room["doubles"]
+
     @cached_property
     def _lists(self) -> PairLists:
         """The first patterns laid out for slopes, the same for all weights."""
@@ -243,8 +252,11 @@ class SplitSums:
         if self.features is None:
             sums.fill(0.0)
         else:
-            own = weights[: self.features.n_patterns]
-            pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=sums, upper=True)
+            own, n = weights[: self.features.n_patterns], self.features.n_graphs
+            found = sums if sums.dtype == np.float64 else self._doubles(n)
+            pair_sums(self.features, weights=own, n_jobs=self.n_jobs, out=found, upper=True)
+            if found is not sums:
+                sums[...] = found
         if self.levels is not None:
             self.levels.add_to(sums, self.hierarchy.group_weights(logits), self.n_jobs)
 
@@ -258,7 +270,11 @@ class SplitSums:
         """
         by_weight, by_group = np.empty(0), np.zeros(self.hierarchy.n_groups)
         if self.features is not None:
-            by_weight = gather_pairs(matrix, self._lists, self.n_jobs)
+            found = matrix
+            if matrix.dtype != np.float64:  # what the loops are compiled for
+                found = self._doubles(len(matrix))
+                found[...] = matrix
+            by_weight = gather_pairs(found, self._lists, self.n_jobs)
             by_weight += own_gradient(self.features, own)
         if self.levels is not None:
             by_group[self.levels.groups] = self.levels.slopes(matrix, own, self.n_jobs)

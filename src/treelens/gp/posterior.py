@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from treelens.evaluation.metrics import NINETY, number_scores
-from treelens.kernels.gram import mirrored
+from treelens.kernels.mixture import row_blocks
 from treelens.maps import TargetMap
 from treelens.models.predictions import Threshold, calibrated, choose_threshold
 from treelens.parallel import blas_threads
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Relative to the amplitude; keeps the matrix definite where graphs repeat and noise vanishes.
 JITTER = 1e-9
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
+_SMALL = 64  # rows; a smaller triangle is inverted at once
 # ScaledTargets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
@@ -47,8 +48,9 @@ class NotPositiveDefiniteError(ValueError):
 
 def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
+    factored = lapack.dpotrf if matrix.dtype == np.float64 else lapack.spotrf
     with _threads(matrix, n_jobs):
-        _, failed = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        _, failed = factored(matrix.T, lower=1, clean=0, overwrite_a=1)
     if failed:
         raise NotPositiveDefiniteError
     return matrix
@@ -56,15 +58,41 @@ def cholesky_in_place(matrix: np.ndarray, n_jobs: int = 1) -> np.ndarray:
 
 def inverse_in_place(factor: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Overwrite the upper triangle of a factor ``U`` with that of ``inv(U.T @ U)``."""
+    triangle = inverse_of_triangle(factor, n_jobs)
+    multiplied = lapack.dlauum if factor.dtype == np.float64 else lapack.slauum
     with _threads(factor, n_jobs):
-        lapack.dpotri(factor.T, lower=1, overwrite_c=1)
+        multiplied(triangle.T, lower=1, overwrite_c=1)
+    return triangle
+
+
+def inverse_of_triangle(factor: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Overwrite the upper triangle of ``U`` with that of ``inv(U)``."""
+    with _threads(factor, n_jobs):
+        _invert_lower(factor.T)
     return factor
+
+
+def _invert_lower(lower: np.ndarray) -> None:
+    """Invert a lower triangle in place, by halves: LAPACK is slow where a matrix is not large."""
+    double, n = lower.dtype == np.float64, len(lower)
+    if n <= _SMALL:
+        found, _ = (lapack.dtrtri if double else lapack.strtri)(lower, lower=1)
+        rows, columns = np.tril_indices(n)
+        lower[rows, columns] = found[rows, columns]
+        return
+    first, last = slice(0, n // 2), slice(n // 2, n)
+    solve, multiply = (blas.dtrsm, blas.dtrmm) if double else (blas.strsm, blas.strmm)
+    half = solve(-1.0, lower[last, last], lower[last, first], lower=1)
+    _invert_lower(lower[first, first])
+    lower[last, first] = multiply(1.0, lower[first, first], half, side=1, lower=1, overwrite_b=1)
+    _invert_lower(lower[last, last])
 
 
 def solve_factored(factor: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """Return ``inv(U.T @ U) @ right`` for ``right`` of shape (n, p)."""
+    solved = lapack.dpotrs if factor.dtype == np.float64 else lapack.spotrs
     with _threads(factor, n_jobs):
-        return lapack.dpotrs(factor.T, right, lower=1)[0]
+        return solved(factor.T, right, lower=1)[0]
 
 
 def solve_upper(
@@ -158,7 +186,7 @@ class ExactPosterior:
     ) -> ExactPosterior:
         """Condition on targets of shape (n, n_columns); ``kernel`` (n, n) is overwritten."""
         factor = _factored(kernel, noise, n_jobs)
-        return cls(solve_factored(factor, targets), factor)
+        return cls(solve_factored(factor, targets).astype(float, copy=False), factor)
 
     @property
     def targets(self) -> np.ndarray:
@@ -169,7 +197,7 @@ class ExactPosterior:
     def log_evidence(self, targets: np.ndarray) -> float:
         """Log of the marginal likelihood, mean over columns, up to a constant."""
         fit = float((targets * self.coefficients).sum()) / targets.shape[1]
-        return -0.5 * fit - float(np.log(np.diagonal(self.factor)).sum())
+        return -0.5 * fit - float(np.log(np.diagonal(self.factor).astype(float)).sum())
 
     def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, n)."""
@@ -207,16 +235,31 @@ class ExactPosterior:
         return ExactPosterior(solve_factored(factor, targets, n_jobs), factor)
 
     def leave_one_out(
-        self, targets: np.ndarray, n_jobs: int = 1, copies: np.ndarray | None = None
+        self,
+        targets: np.ndarray,
+        n_jobs: int = 1,
+        copies: np.ndarray | None = None,
+        first: int = 0,
     ) -> LeaveOneOut:
-        """Each training graph given all others but those that share its number in ``copies``."""
-        inverse = inverse_in_place(self.factor.copy(), n_jobs)
+        """Each training graph given all others but those that share its number in ``copies``.
+
+        Of graphs from ``first`` on, whose copies are all among them: rows of ``inv(U)`` are those
+        of the inverse of the last block, which is ``(n_last / n)**3`` of the work.
+        """
+        triangle = inverse_of_triangle(self.factor[first:, first:].copy(), n_jobs)
+        columns = np.arange(len(triangle))
+
+        def rows_of(graphs: np.ndarray) -> np.ndarray:
+            return np.where(columns >= graphs[:, None], triangle[graphs], 0.0)
 
         def block(group: np.ndarray) -> np.ndarray:
-            return mirrored(inverse[np.ix_(group, group)])
+            rows = rows_of(group)
+            return rows @ rows.T
 
-        precision = np.diagonal(inverse).copy()
-        return left_out_given(targets, self.coefficients, precision, block, copies)
+        parts = row_blocks(*triangle.shape)
+        precision = np.concatenate([(rows_of(columns[part]) ** 2).sum(axis=1) for part in parts])
+        left_out = targets[first:], self.coefficients[first:], precision.astype(float), block
+        return left_out_given(*left_out, None if copies is None else copies[first:])
 
 
 def left_out_given(
@@ -271,10 +314,12 @@ class Conditioned(NamedTuple):
         """Log of the marginal likelihood, up to a constant."""
         return self.posterior.log_evidence(self.values) + self.log_ratio
 
-    def leave_one_out(self, n_jobs: int = 1, copies: np.ndarray | None = None) -> LeaveOneOut:
+    def leave_one_out(
+        self, n_jobs: int = 1, copies: np.ndarray | None = None, first: int = 0
+    ) -> LeaveOneOut:
         """Predictions of each measurement from all others; see :class:`ExactPosterior`."""
-        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies)
-        return left_out.of_measurements(self.noise, self.measured)
+        left_out = self.posterior.leave_one_out(self.values, n_jobs, copies, first)
+        return left_out.of_measurements(self.noise[first:], self.measured[first:])
 
 
 @dataclass(frozen=True, eq=False)

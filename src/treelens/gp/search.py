@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from treelens.gp.descent import InverseHessian, Point, minimise
-from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, RoundedEvidence
 from treelens.parallel import one_blas_thread
 
 STAGES = ("uniform", "depths", "branches")
@@ -80,7 +80,7 @@ def maximise_evidence(
 
         evaluate = CensoredEvidence(problem)
     else:
-        evaluate = Evidence(problem)
+        evaluate = RoundedEvidence(problem)
     start = start or problem.start
     return Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise, curvature)
 

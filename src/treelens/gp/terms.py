@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
-from scipy.spatial import distance
 
 from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.kernels.base import Kernel, Parameter, Term
@@ -72,8 +71,8 @@ class SearchedTerm(ABC):
         """The kernel that a search begins with."""
 
     @abstractmethod
-    def pairs(self, n_jobs: int) -> TermPairs:
-        """Return what computes values and slopes, again and again."""
+    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> TermPairs:
+        """Return what computes values and slopes, again and again, in numbers of ``dtype``."""
 
     @property
     def scale_parameters(self) -> tuple[Parameter, ...]:
@@ -180,8 +179,8 @@ class CountedTerm(SearchedTerm):
         level = self.hierarchy.level_weights(parameters.level_logits)[self.hierarchy.level_of]
         return level * np.exp(self.hierarchy.sum_down(deviations))
 
-    def pairs(self, n_jobs: int) -> CountedPairs:
-        return CountedPairs(self, n_jobs)
+    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> CountedPairs:
+        return CountedPairs(self, n_jobs, dtype)
 
 
 class AddedTerm(CountedTerm):
@@ -194,11 +193,11 @@ class AddedTerm(CountedTerm):
 class CountedPairs(TermPairs):
     """Sums of minima among the training graphs, summed again where weights change."""
 
-    def __init__(self, term: CountedTerm, n_jobs: int) -> None:
+    def __init__(self, term: CountedTerm, n_jobs: int, dtype: Any) -> None:
         n = term.features.n_graphs
         self.term, self.n_jobs = term, n_jobs
-        self.sums = np.zeros((n, n))  # upper triangle
-        self.diagonal = np.zeros(n)
+        self.sums = np.zeros((n, n), dtype)  # upper triangle
+        self.diagonal = np.zeros(n, dtype)
         self._weights = np.empty(0)  # that sums and diagonal are made with
         self._layouts: dict[tuple[bool, bool], SplitSums] = {}
         self._kept: dict[int, MixtureBlock] | None = {} if n <= _KEPT_UP_TO else None
@@ -324,16 +323,21 @@ class NumbersTerm(SearchedTerm):
     def usual_kernel(self) -> Kernel:
         return Rbf.usual(self.numbers)
 
-    def pairs(self, n_jobs: int) -> NumbersPairs:
-        return NumbersPairs(self, n_jobs)
+    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> NumbersPairs:
+        return NumbersPairs(self, n_jobs, dtype)
 
 
 class NumbersPairs(TermPairs):
     """Squared distances among the training graphs, and the kernel values they become."""
 
-    def __init__(self, term: NumbersTerm, n_jobs: int) -> None:
+    def __init__(self, term: NumbersTerm, n_jobs: int, dtype: Any) -> None:
         self.term, self.n_jobs = term, n_jobs
-        self.squares = distance.cdist(term.numbers, term.numbers, "sqeuclidean")
+        products = term.numbers @ term.numbers.T
+        own = np.diagonal(products).copy()
+        products *= -2.0
+        products += own[:, None]
+        products += own
+        self.squares = np.maximum(products, 0.0, out=products).astype(dtype, copy=False)
         self._covariances = np.zeros_like(self.squares)  # above the diagonal, in blocks of rows
 
     def add_to(self, matrix: np.ndarray, parameters: TermParameters, learned: str) -> None:
@@ -356,7 +360,7 @@ class NumbersPairs(TermPairs):
         def slopes_of(rows: slice) -> np.ndarray:
             here = rows, slice(rows.start, None)
             own = self._covariances[here] * pull[here]
-            return np.array([np.vdot(own, self.squares[here]) / length**2, own.sum()])
+            return np.array([float(np.vdot(own, self.squares[here])) / length**2, own.sum()])
 
         found = in_threads(slopes_of, row_blocks(*pull.shape), self.n_jobs)
         return TermSlopes(np.sum(found, axis=0), np.empty(0), np.empty(0))

@@ -98,7 +98,7 @@ class MixtureBlock(NamedTuple):
     ) -> MixtureBlock:
         """Compute the parts of ``sums`` (n_left, n_right), in the place of another block's."""
         # One array for all: the allocator would return several large ones to the system each time.
-        block = block or cls(*np.empty((len(cls._fields), *sums.shape)))
+        block = block or cls(*np.empty((len(cls._fields), *sums.shape), sums.dtype))
         union, tanimoto, minus_distance, tanimoto_part, l1_part, _, _ = block
         np.add(left[:, None], right, out=union)
         union -= sums
@@ -132,9 +132,9 @@ class MixtureBlock(NamedTuple):
         tanimoto_part, l1_part = self.tanimoto_part, self.l1_part
         tanimoto_part *= pull
         l1_part *= pull
-        by_tanimoto, by_l1 = tanimoto_part.sum(), l1_part.sum()
-        similarity = np.vdot(tanimoto_part, self.tanimoto)
-        distance = -np.vdot(l1_part, self.minus_distance)
+        by_tanimoto, by_l1 = float(tanimoto_part.sum()), float(l1_part.sum())
+        similarity = float(np.vdot(tanimoto_part, self.tanimoto))
+        distance = -float(np.vdot(l1_part, self.minus_distance))
         totals = amplitude * np.array(
             [
                 kernel.share * kernel.gamma * (similarity - by_tanimoto),
