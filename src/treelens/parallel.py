@@ -117,16 +117,19 @@ class _BlasLimits:
             if not self._limits:
                 libraries = self._controller.lib_controllers
                 self._before = [library.get_num_threads() for library in libraries]
-            self._limits.setdefault(get_ident(), []).append(limit)
-            self._apply()
+            own = self._limits.setdefault(get_ident(), [])
+            own.append(limit)
+            if own[-2:-1] != [limit]:  # asking libraries takes as long as a small factor
+                self._apply()
 
     def leave(self) -> None:
         with self._lock:
             own = self._limits[get_ident()]
-            own.pop()
+            ended = own.pop()
             if not own:
                 del self._limits[get_ident()]
-            self._apply()
+            if own[-1:] != [ended]:
+                self._apply()
 
     def _apply(self) -> None:
         assert self._controller is not None

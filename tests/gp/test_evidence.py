@@ -7,9 +7,15 @@ import pytest
 
 from naive import evidence as naive
 from treelens.gp import levels
-from treelens.gp.evidence import USUAL_NOISE, Evidence, EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import (
+    USUAL_NOISE,
+    Evidence,
+    EvidenceParameters,
+    EvidenceProblem,
+    with_enough_digits,
+)
 from treelens.gp.levels import LevelSums, PatternHierarchy
-from treelens.gp.posterior import JITTER
+from treelens.gp.posterior import JITTER, NotPositiveDefiniteError
 from treelens.gp.terms import LOGIT_SPREAD, CountedTerm, NumbersTerm, TermParameters
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 
@@ -63,6 +69,54 @@ def _parameters(problem, seed=1):
     )
     numbers = TermParameters(np.log([1.4, 0.8]), np.empty(0), np.empty(0))
     return EvidenceParameters((patterns, numbers)[: len(problem.terms)], np.log(0.3))
+
+
+@pytest.mark.parametrize("learned", ["uniform", "depths", "branches"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_float32_gives_the_same_but_for_rounding(learned, shared):
+    problem, _ = _problem(n=60, n_columns=2)
+    if shared:
+        (term,) = problem.terms
+        sums = LevelSums.of(term.features, term.hierarchy.group_of)
+        problem = _with_patterns(problem, levels=sums)
+    problem = replace(
+        problem, terms=(*problem.terms, NumbersTerm(np.random.default_rng(3).normal(size=(60, 3))))
+    )
+    parameters = _parameters(problem)
+    exact, rounded = (
+        Evidence(problem, dtype)(parameters, learned) for dtype in (float, np.float32)
+    )
+    assert rounded[0] != exact[0]
+    assert rounded[0] == pytest.approx(exact[0], abs=1e-3)
+    np.testing.assert_allclose(rounded[1], exact[1], atol=1e-3)
+    value = Evidence(problem, np.float32).value(parameters)
+    assert value == pytest.approx(exact[0], abs=1e-3)
+    np.testing.assert_allclose(
+        problem.kernel_matrix(parameters, np.float32), problem.kernel_matrix(parameters), atol=1e-5
+    )
+
+
+def test_little_noise_few_graphs_or_heavy_weights_are_not_rounded():
+    problem, _ = _problem(n=250)
+    parameters = problem.start
+    assert problem.dtype_for(parameters) is np.float32
+    assert problem.dtype_for(parameters._replace(log_noise=np.log(1e-5))) is np.float64
+    heavy = replace(problem, noise_factors=np.where(np.arange(250) == 3, 1e-5, 1.0))
+    assert heavy.dtype_for(parameters) is np.float64
+    assert _problem(n=60)[0].dtype_for(parameters) is np.float64
+
+
+def test_a_matrix_that_rounding_leaves_without_full_rank_is_taken_in_float64():
+    tried = []
+
+    def work(dtype):
+        tried.append(dtype)
+        if dtype is not np.float64:
+            raise NotPositiveDefiniteError
+        return 3
+
+    assert with_enough_digits(work, np.float32) == 3
+    assert tried == [np.float32, np.float64]
 
 
 def test_patterns_of_no_graph_change_nothing():

@@ -172,10 +172,16 @@ def test_scales_of_the_rare_are_fitted_in_proportion():
     codes = np.repeat([0, 1], [950, 50])
     plain, rare = (sample_for(codes, is_rare, 400, _keys(len(codes))) for is_rare in (False, True))
     assert plain.scales is None
+    assert (plain.noise == np.arange(1000)).all()  # amplitude and noise, of all that are affordable
+    assert (rare.noise == np.arange(1000)).all()
+    assert sample_for(codes, False, 1000, _keys(len(codes))).noise is None  # weights are of all
     assert np.bincount(codes[plain.weights]).tolist() == [380, 20]
     assert np.bincount(codes[rare.weights]).tolist() == [150, 50]
     assert np.bincount(codes[rare.scales]).tolist() == [380, 20]
-    assert rare.largest == 400
+    assert rare.largest == 1000
+    many = np.repeat([0, 1], [9000, 1000])
+    more = sample_for(many, False, 400, _keys(len(many))).noise
+    assert np.bincount(many[more]).tolist() == [3600, 400]
 
 
 def test_a_fit_that_is_too_large_is_refused(monkeypatch):

@@ -89,6 +89,18 @@ def test_replicates_are_left_out_together(problem):
         assert left_out.variance[graph] == pytest.approx(variance, rel=1e-6)
 
 
+def test_the_last_graphs_are_left_out_from_the_last_block_of_the_factor(problem):
+    kernel, noise, targets = problem
+    copies = np.arange(len(noise))
+    copies[[50, 53, 60]] = 50
+    posterior = ExactPosterior.fit(kernel.copy(), noise, targets)
+    for given in (None, copies):
+        expected = posterior.leave_one_out(targets, 1, given)
+        found = posterior.leave_one_out(targets, 1, given, first=45)
+        np.testing.assert_allclose(found.mean, expected.mean[45:], atol=1e-10)
+        np.testing.assert_allclose(found.variance, expected.variance[45:], atol=1e-10)
+
+
 def test_numbers_come_to_mean_zero_and_unit_size_and_back(rng):
     raw, weights = rng.normal(5.0, 3.0, size=(40, 1)), rng.uniform(0.5, 2.0, 40)
     targets = ScaledTargets.standardized(raw, weights, None)

@@ -76,7 +76,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     weights : {"auto", "uniform", "depths", "branches"}, default="auto"
         Uniform weights, one per depth, or one for every *branch* of the tree of patterns.
         ``"auto"`` prefers the simpler one unless the richer one predicts held-out training graphs
-        better by more than the standard error of the difference.
+        better by more than half the standard error of the difference.
     descriptors : {"auto", "compact", "fast", "all"} or bool, default="auto"
         Short for ``chem.Descriptors(...)`` among the views: a kernel on descriptors of whole
         molecules, whose share is learned. ``"compact"`` or True: 21 cheap ones (logP, polar
@@ -92,8 +92,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         first of these alone.
     prior_strength : float, default=30
         How firmly the prior holds each branch to the weight of the pattern that it refines.
-    learning_size : int, default=3000
-        Weights are learned on at most so many training graphs, drawn evenly over the targets.
+    learning_size : int, default=1200
+        Weights are learned on at most so many training graphs, drawn evenly over the targets. Of
+        more, up to 4,000 settle amplitude and noise. A larger one may learn better weights, in time
+        that grows with its cube.
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. On a GPU, left at
@@ -506,7 +508,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         class_weight: Any = None,
         threshold: Any = "auto",
         prior_strength: float = 30.0,
-        learning_size: int = 3000,
+        learning_size: int = 1200,
         exact_size: int = 12_000,
         n_landmarks: int = 3000,
         max_steps: int = 100,

@@ -102,7 +102,7 @@ class GaussianProcessEstimator(FittedEstimator):
         descriptors: bool | str = "auto",
         views: Any = "auto",
         prior_strength: float = 30.0,
-        learning_size: int = 3000,
+        learning_size: int = 1200,
         exact_size: int = _EXACT_SIZE,
         n_landmarks: int = 3000,
         max_steps: int = 100,

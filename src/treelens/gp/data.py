@@ -210,6 +210,12 @@ class TrainingData:
         """A number per graph that replicates share; None where no graph stands twice."""
         return replicate_numbers(view.data for view in self.views)
 
+    def sharing(self, positions: np.ndarray) -> TrainingData:
+        """Return the same with what fits to some of the graphs have in common."""
+        found = replace(self, views=tuple(view.sharing(positions) for view in self.views))
+        vars(found)["copies"] = self.copies  # of the same graphs
+        return found
+
     @property
     def left_out_together(self) -> np.ndarray | None:
         """Numbers that replicates of a measurement share.
@@ -239,7 +245,7 @@ class TrainingData:
         parameters: EvidenceParameters,
         depth: int | None,
         graphs: np.ndarray,
-        others: np.ndarray,
+        others: np.ndarray | None = None,
     ) -> LeaveOneOut:
         """Return predictions of some graphs, each from all others among these and ``others``.
 
@@ -247,6 +253,7 @@ class TrainingData:
         found on part of the data, it is too small where graphs outside contradict those inside.
         Copies of one of the graphs are none of the others.
         """
+        others = graphs[:0] if others is None else others
         positions = np.concatenate([others, graphs])  # the compared last: see `ExactPosterior`
         order = np.argsort(positions)
         where = np.argsort(order)

@@ -23,9 +23,10 @@ _DAMPED = 0.2  # where curvature along a step is less than this part of what was
 
 @dataclass
 class InverseHessian:
-    """A matrix of the first coordinates, the identity of all others, and updates of both."""
+    """A matrix of the first coordinates, a multiple of one for all others, and updates of both."""
 
     first: np.ndarray  # (n_first, n_first)
+    others: float = 1.0  # the diagonal of the rest
     _updates: list[tuple[np.ndarray, np.ndarray, float]] = field(default_factory=list)
 
     def times(self, vector: np.ndarray) -> np.ndarray:
@@ -35,6 +36,7 @@ class InverseHessian:
             along.append(inverse * float(step @ product))
             product -= along[-1] * change
         product[:n_first] = self.first @ product[:n_first]
+        product[n_first:] *= self.others
         for (step, change, inverse), own in zip(self._updates, reversed(along), strict=True):
             product += (own - inverse * float(change @ product)) * step
         return product
@@ -67,7 +69,7 @@ class InverseHessian:
         moved = own @ self.first  # (n_updates, n_first)
         products = steps @ changes.T
         inverse = np.linalg.inv(np.triu(products))
-        middle = np.diag(np.diagonal(products)) + moved @ own.T + rest @ rest.T
+        middle = np.diag(np.diagonal(products)) + moved @ own.T + self.others * rest @ rest.T
         left = inverse @ steps[:, :n_first]
         cross = left.T @ moved
         return self.first + left.T @ middle @ left - cross - cross.T

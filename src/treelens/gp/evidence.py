@@ -70,6 +70,16 @@ class EvidenceParameters(NamedTuple):
         )
         return EvidenceParameters(tuple(terms), other.log_noise)
 
+    def rescaled(self, of_amplitude: float, of_noise: float) -> EvidenceParameters:
+        """Return these parameters with amplitudes and noise variance times two factors."""
+        terms = []
+        for own in self.terms:
+            scales = own.scales.copy()
+            scales[-1] += np.log(of_amplitude)
+            terms.append(own._replace(scales=scales))
+        log_noise = float(np.clip(self.log_noise + np.log(of_noise), *NOISE.bounds))
+        return EvidenceParameters(tuple(terms), log_noise)
+
     @classmethod
     def mean(cls, several: list[EvidenceParameters]) -> EvidenceParameters:
         """Return the mean, coordinate by coordinate."""
@@ -178,12 +188,20 @@ class EvidenceProblem:
         off = (parameters.log_noise - NOISE.coordinate(USUAL_NOISE)) / NOISE.spread
         return 0.5 * off**2 + sum(term.prior_value(own) for term, own in pairs)
 
+    def upper_kernel(self, parameters: EvidenceParameters, dtype: Any = np.float64) -> np.ndarray:
+        """The upper triangle of covariances among the graphs, without noise: (n_graphs, n_graphs).
+
+        What lies below the diagonal has no meaning.
+        """
+        matrix = None
+        for term, own in zip(self.terms, parameters.terms, strict=True):
+            matrix = term.added_to(matrix, own, self.n_jobs, dtype)
+        assert matrix is not None
+        return matrix
+
     def kernel_matrix(self, parameters: EvidenceParameters, dtype: Any = np.float64) -> np.ndarray:
         """Return covariances among the graphs, without noise, shape (n_graphs, n_graphs)."""
-        matrix = np.zeros((self.n_graphs, self.n_graphs), dtype)
-        for term, own in zip(self.terms, parameters.terms, strict=True):
-            term.pairs(self.n_jobs, dtype).add_to(matrix, own, "uniform")
-        return mirrored(matrix, self.n_jobs)
+        return mirrored(self.upper_kernel(parameters, dtype), self.n_jobs)
 
 
 class Evidence:

@@ -24,10 +24,11 @@ from treelens.gp.choice import (
     preferred,
 )
 from treelens.gp.data import TrainingData
-from treelens.gp.evidence import EvidenceParameters
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, with_enough_digits
 from treelens.gp.landmarks import BLOCK, MOST_KEPT, LandmarkFit, posterior_through_landmarks
 from treelens.gp.model import FittedGP
 from treelens.gp.posterior import Conditioned, ExactPosterior, LeaveOneOut, ScaledTargets
+from treelens.gp.rescaling import rescaled
 from treelens.gp.search import REFINE_MANY, EvidenceFit, maximise_evidence
 from treelens.gp.views import StoredView, shown_by
 from treelens.graphs.collection import GraphCollection
@@ -127,7 +128,7 @@ def fit_gaussian_process(
     parts = parts_of_graphs(sample.weights, groups[sample.weights], keys[sample.weights], copies)
     if data.device == "cpu":
         some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        data = replace(data, views=tuple(view.sharing(some) for view in data.views))
+        data = data.sharing(some)
     depths = list(range(deepest + 1)) if depth is None else [depth]
     chosen = uniform_candidate(data, parts, depths, only_depth=weights == "uniform")
     learned = "branches" if weights == "auto" else weights
@@ -136,8 +137,12 @@ def fit_gaussian_process(
     if chosen.depth < deepest:
         shallow = tuple(view.truncated(chosen.depth) for view in data.views)
         data = replace(data, views=shallow)
-    search = _refined(data, chosen, sample)
-    model, left_out = _given_all(data, search.parameters, landmarks)
+    search, among = _refined(data, chosen, sample), None
+    if sample.noise is not None:
+        parameters, among = _with_scales_of(data, search.parameters, sample.noise)
+        search = replace(search, parameters=parameters)
+        among = among if landmarks is None and len(among) == len(groups) else None
+    model, left_out = _given_all(data, search.parameters, landmarks, among)
     return FittedEvidence(
         model, data.stored, search, left_out, chosen, candidates, len(sample.weights)
     )
@@ -188,12 +193,45 @@ def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> E
     return replace(search, parameters=found)
 
 
+def _with_scales_of(
+    data: TrainingData, parameters: EvidenceParameters, positions: np.ndarray
+) -> tuple[EvidenceParameters, np.ndarray]:
+    """Return the parameters with amplitude and noise of some graphs, and their covariances."""
+    problem, present = data.problem(positions)
+    own = parameters.restricted(present)
+    targets = data.targets.select(positions)
+    among = _covariances(problem, own)
+    values, noise, fixed = targets.values, own.noise / targets.weights, np.zeros(len(positions))
+    if targets.limits is not None:
+        sites = Conditioned.fit(targets, among.copy(), own.noise, data.n_jobs)
+        values, limited = sites.values, targets.limits != 0
+        noise, fixed = np.where(limited, 0.0, noise), np.where(limited, sites.noise, 0.0)
+
+    def found(dtype: type) -> tuple[float, float]:
+        return rescaled(among, noise, values, fixed, dtype, data.n_jobs)
+
+    of_amplitude, of_noise = with_enough_digits(found, problem.dtype_for(own))
+    among *= of_amplitude
+    return parameters.rescaled(of_amplitude, of_noise), among
+
+
+def _covariances(problem: EvidenceProblem, parameters: EvidenceParameters) -> np.ndarray:
+    """Covariances among graphs; without limits, the upper triangle is enough."""
+    if problem.limits is not None:
+        return problem.kernel_matrix(parameters)
+    return problem.upper_kernel(parameters)
+
+
 def _given_all(
     data: TrainingData,
     parameters: EvidenceParameters,
     plan: LandmarkPlan | None,
+    among: np.ndarray | None,
 ) -> tuple[FittedGP, LeaveOneOut]:
-    """Return the posterior given all training graphs, and leave-one-out predictions."""
+    """Return the posterior given all training graphs, and leave-one-out predictions.
+
+    ``among`` are covariances of all training graphs, where they are known already.
+    """
     targets, n_jobs = data.targets, data.n_jobs
     pairs = zip(data.views, parameters.terms, strict=True)
     views = tuple(view.fitted(own) for view, own in pairs)
@@ -218,8 +256,9 @@ def _given_all(
             data.left_out_together,
         )
     else:
-        problem, present = data.problem(positions)
-        among = problem.kernel_matrix(parameters.restricted(present))
+        if among is None:
+            problem, present = data.problem(positions)
+            among = _covariances(problem, parameters.restricted(present))
         found = Conditioned.fit(targets, among, parameters.noise, n_jobs)
         posterior, used = found.posterior, found.noise
         left_out = found.leave_one_out(n_jobs, data.left_out_together)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 JITTER = 1e-9
 _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the first
 _SMALL = 64  # rows; a smaller triangle is inverted at once
+_LOWER = np.tri(_SMALL, dtype=bool)
 # ScaledTargets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
@@ -72,13 +73,21 @@ def inverse_of_triangle(factor: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     return factor
 
 
+def squares_of_rows(triangle: np.ndarray) -> np.ndarray:
+    """Return the sums of squares of each row of an upper triangle: the diagonal of ``T @ T.T``."""
+    found = np.empty(len(triangle))
+    for rows in row_blocks(*triangle.shape):
+        block = np.triu(triangle[rows, rows.start :])
+        found[rows] = np.einsum("ij,ij->i", block, block)
+    return found
+
+
 def _invert_lower(lower: np.ndarray) -> None:
     """Invert a lower triangle in place, by halves: LAPACK is slow where a matrix is not large."""
     double, n = lower.dtype == np.float64, len(lower)
     if n <= _SMALL:
         found, _ = (lapack.dtrtri if double else lapack.strtri)(lower, lower=1)
-        rows, columns = np.tril_indices(n)
-        lower[rows, columns] = found[rows, columns]
+        np.copyto(lower, found, where=_LOWER[:n, :n])
         return
     first, last = slice(0, n // 2), slice(n // 2, n)
     solve, multiply = (blas.dtrsm, blas.dtrmm) if double else (blas.strsm, blas.strmm)
@@ -247,18 +256,12 @@ class ExactPosterior:
         of the inverse of the last block, which is ``(n_last / n)**3`` of the work.
         """
         triangle = inverse_of_triangle(self.factor[first:, first:].copy(), n_jobs)
-        columns = np.arange(len(triangle))
-
-        def rows_of(graphs: np.ndarray) -> np.ndarray:
-            return np.where(columns >= graphs[:, None], triangle[graphs], 0.0)
 
         def block(group: np.ndarray) -> np.ndarray:
-            rows = rows_of(group)
+            rows = np.where(np.arange(len(triangle)) >= group[:, None], triangle[group], 0.0)
             return rows @ rows.T
 
-        parts = row_blocks(*triangle.shape)
-        precision = np.concatenate([(rows_of(columns[part]) ** 2).sum(axis=1) for part in parts])
-        left_out = targets[first:], self.coefficients[first:], precision.astype(float), block
+        left_out = targets[first:], self.coefficients[first:], squares_of_rows(triangle), block
         return left_out_given(*left_out, None if copies is None else copies[first:])
 
 

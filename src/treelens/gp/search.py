@@ -17,11 +17,12 @@ from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, RoundedEvi
 from treelens.parallel import one_blas_thread
 
 STAGES = ("uniform", "depths", "branches")
-# A stage has converged when no more than this is left to be gained, in nats per graph.
-_SMALL_GAIN = 3e-4
-# Curvature of scales and of logits per graph, and that of their priors, where none is known yet:
-# within a factor of three of what was found on most sets.
-_USUAL_CURVATURE, _OF_LOGITS, _OF_PRIORS = 0.08, 0.004, 0.25
+# A stage has converged when no more than this is left to be gained, in nats per graph: on parts of
+# the graphs, from which others follow, and on all of them.
+_ROUGHLY, _SMALL_GAIN = 1e-3, 3e-4
+# Curvature per graph of scales, of logits and of deviations, and that of the priors of the first
+# two, where none is known yet: within a factor of three of what was found on most sets.
+_OF_SCALES, _OF_LOGITS, _OF_DEVIATIONS, _OF_PRIORS = 0.08, 0.004, 0.002, 0.25
 # Iterations on all graphs that refine what was found on part of them, where there are many.
 REFINE_MANY = 6
 _LOG_NOISES = np.log([0.003, 0.03, 0.2])  # to begin with where the given noise is too small
@@ -48,7 +49,7 @@ class EvidenceFit:
     history: tuple[EvidenceStep, ...]
     converged: bool  # whether it ended because there was little left to be gained
     # Inverse Hessian of scales and logits, times the number of graphs: (n, n), for the next search.
-    curvature: np.ndarray | None = None
+    curvature: np.ndarray
 
     @property
     def objective(self) -> float:
@@ -62,6 +63,7 @@ def maximise_evidence(
     *,
     curvature: np.ndarray | None = None,
     max_steps: int = 100,
+    roughly: bool = False,
     check_noise: bool = False,
     device: str = "cpu",
     tick: Tick = lambda what: None,
@@ -82,7 +84,9 @@ def maximise_evidence(
     else:
         evaluate = RoundedEvidence(problem)
     start = start or problem.start
-    return Stage(problem, stage, start, evaluate, tick).run(max_steps, check_noise, curvature)
+    least_gain = _ROUGHLY if roughly else _SMALL_GAIN
+    search = Stage(problem, stage, start, evaluate, tick, least_gain)
+    return search.run(max_steps, check_noise, curvature)
 
 
 @dataclass
@@ -94,6 +98,7 @@ class Stage:
     start: Any  # its parameters
     evaluate: Any  # Evidence, CensoredEvidence, DeviceEvidence or PanelEvidence
     tick: Tick
+    least_gain: float = _SMALL_GAIN  # in nats per graph
     history: list[EvidenceStep] = field(default_factory=list)
     _n_evaluations: int = 0
     _first: tuple[float, np.ndarray] | None = None
@@ -112,7 +117,7 @@ class Stage:
                 start,
                 problem.scale_bounds,
                 inverse,
-                least_gain=_SMALL_GAIN * n,
+                least_gain=self.least_gain * n,
                 max_steps=max_steps,
                 note=self._note,
             )
@@ -126,13 +131,13 @@ class Stage:
         n, n_scales = self.problem.n_graphs, self.problem.n_scales
         of_logits = "uniform" if self.stage == "uniform" else "depths"
         size = len(self.problem.vector(self.start, of_logits))
-        of_data = np.where(np.arange(size) < n_scales, _USUAL_CURVATURE, _OF_LOGITS)
+        of_data = np.where(np.arange(size) < n_scales, _OF_SCALES, _OF_LOGITS)
         first = np.diag(1.0 / (n * of_data + _OF_PRIORS))
         if known is not None and len(known) > size:  # of logits that are no longer searched
             known = np.linalg.inv(np.linalg.inv(known)[:size, :size])
         if known is not None:
             first[: len(known), : len(known)] = known / n
-        return InverseHessian(first)
+        return InverseHessian(first, 1.0 / (1.0 + _OF_DEVIATIONS * n))
 
     def _inside(self, vector: np.ndarray) -> np.ndarray:
         """The nearest parameters within the bounds of the scales."""

@@ -74,6 +74,21 @@ class SearchedTerm(ABC):
     def pairs(self, n_jobs: int, dtype: Any = np.float64) -> TermPairs:
         """Return what computes values and slopes, again and again, in numbers of ``dtype``."""
 
+    def added_to(
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+    ) -> np.ndarray:
+        """Add covariances to the upper triangle of a matrix, once; None stands for zeros."""
+        pairs = self.pairs(n_jobs, dtype)
+        if matrix is None:
+            matrix = np.zeros((self.n_graphs, self.n_graphs), dtype)
+        pairs.add_to(matrix, parameters, "uniform")
+        return matrix
+
+    @property
+    @abstractmethod
+    def n_graphs(self) -> int:
+        """How many graphs there are."""
+
     @property
     def scale_parameters(self) -> tuple[Parameter, ...]:
         return (*self.KERNEL.PARAMETERS, self.AMPLITUDE)
@@ -155,6 +170,10 @@ class CountedTerm(SearchedTerm):
     USUAL_AMPLITUDE: ClassVar = 1.0
 
     @property
+    def n_graphs(self) -> int:
+        return self.features.n_graphs
+
+    @property
     def n_groups(self) -> int:
         return self.hierarchy.n_groups
 
@@ -182,6 +201,14 @@ class CountedTerm(SearchedTerm):
     def pairs(self, n_jobs: int, dtype: Any = np.float64) -> CountedPairs:
         return CountedPairs(self, n_jobs, dtype)
 
+    def added_to(
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+    ) -> np.ndarray:
+        pairs = CountedPairs(self, n_jobs, dtype, keep=False)
+        matrix = pairs.sums if matrix is None else matrix
+        pairs.add_to(matrix, parameters, "uniform")
+        return matrix
+
 
 class AddedTerm(CountedTerm):
     """Patterns next to those of the first view, which the prior prefers where data are few."""
@@ -193,14 +220,14 @@ class AddedTerm(CountedTerm):
 class CountedPairs(TermPairs):
     """Sums of minima among the training graphs, summed again where weights change."""
 
-    def __init__(self, term: CountedTerm, n_jobs: int, dtype: Any) -> None:
+    def __init__(self, term: CountedTerm, n_jobs: int, dtype: Any, keep: bool = True) -> None:
         n = term.features.n_graphs
         self.term, self.n_jobs = term, n_jobs
         self.sums = np.zeros((n, n), dtype)  # upper triangle
         self.diagonal = np.zeros(n, dtype)
         self._weights = np.empty(0)  # that sums and diagonal are made with
         self._layouts: dict[tuple[bool, bool], SplitSums] = {}
-        self._kept: dict[int, MixtureBlock] | None = {} if n <= _KEPT_UP_TO else None
+        self._kept: dict[int, MixtureBlock] | None = {} if keep and n <= _KEPT_UP_TO else None
         self._slopes: np.ndarray | None = None  # in the sums, where `pull` must be left as it is
 
     def add_to(self, matrix: np.ndarray, parameters: TermParameters, learned: str) -> None:
@@ -208,8 +235,11 @@ class CountedPairs(TermPairs):
         kernel, amplitude = self._kernel(parameters)
 
         def add(rows: slice) -> None:
-            block = self._block(kernel, rows)
-            matrix[rows, rows.start :] += block.values(kernel, amplitude)
+            values = self._block(kernel, rows).values(kernel, amplitude)
+            if matrix is self.sums:  # in the place of the sums, which nobody needs afterwards
+                matrix[rows, rows.start :] = values
+            else:
+                matrix[rows, rows.start :] += values
 
         in_threads(add, row_blocks(*matrix.shape), self.n_jobs)
 
@@ -323,8 +353,38 @@ class NumbersTerm(SearchedTerm):
     def usual_kernel(self) -> Kernel:
         return Rbf.usual(self.numbers)
 
+    @property
+    def n_graphs(self) -> int:
+        return len(self.numbers)
+
     def pairs(self, n_jobs: int, dtype: Any = np.float64) -> NumbersPairs:
         return NumbersPairs(self, n_jobs, dtype)
+
+    def added_to(
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+    ) -> np.ndarray:
+        kernel, n = Rbf.at(parameters.scales[:-1]), self.n_graphs
+        amplitude = self.AMPLITUDE.value(float(parameters.scales[-1]))
+        found = np.zeros((n, n), dtype) if matrix is None else matrix
+
+        def add(rows: slice) -> None:
+            squares = self.squares(rows)
+            found[rows, rows.start :] += amplitude * kernel.of_squares(squares, out=squares)
+
+        in_threads(add, row_blocks(n, n), n_jobs)
+        return found
+
+    def squares(self, rows: slice) -> np.ndarray:
+        """Return squared distances of some rows from these and all later ones."""
+        left, right = self.numbers[rows], self.numbers[rows.start :]
+        found = left @ (-2.0 * right.T)
+        found += self._norms[rows, None]
+        found += self._norms[rows.start :]
+        return np.maximum(found, 0.0, out=found)
+
+    @cached_property
+    def _norms(self) -> np.ndarray:
+        return np.einsum("ij,ij->i", self.numbers, self.numbers)
 
 
 class NumbersPairs(TermPairs):
@@ -332,12 +392,9 @@ class NumbersPairs(TermPairs):
 
     def __init__(self, term: NumbersTerm, n_jobs: int, dtype: Any) -> None:
         self.term, self.n_jobs = term, n_jobs
-        products = term.numbers @ term.numbers.T
-        own = np.diagonal(products).copy()
-        products *= -2.0
-        products += own[:, None]
-        products += own
-        self.squares = np.maximum(products, 0.0, out=products).astype(dtype, copy=False)
+        self.squares = np.zeros((term.n_graphs, term.n_graphs), dtype)  # in the same blocks
+        for rows in row_blocks(*self.squares.shape):
+            self.squares[rows, rows.start :] = term.squares(rows)
         self._covariances = np.zeros_like(self.squares)  # above the diagonal, in blocks of rows
 
     def add_to(self, matrix: np.ndarray, parameters: TermParameters, learned: str) -> None:

@@ -430,6 +430,26 @@ def _keys(rows: SparseRows) -> Iterator[bytes]:
 
 def replicate_numbers(views: Iterable[ViewData]) -> np.ndarray | None:
     """Return a number per graph that replicates share; None where no graph stands twice."""
-    first: dict[bytes, int] = {}
-    numbers = [first.setdefault(key, k) for k, key in enumerate(graph_keys(views))]
-    return None if len(first) == len(numbers) else np.array(numbers)
+    shown = GraphViews(views)
+    hashes = np.sum(np.array([_hashes(each) for each in shown]), axis=0)
+    _, kinds, sizes = np.unique(hashes, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(sizes[kinds] > 1)  # only of these the counts need to be compared
+    numbers, first = np.arange(len(hashes)), dict[bytes, int]()
+    for k, key in zip(shared.tolist(), graph_keys(shown.select(shared)), strict=True):
+        numbers[k] = first.setdefault(key, k)
+    return None if len(first) == len(shared) else numbers
+
+
+def _hashes(view: ViewData) -> np.ndarray:
+    """Return a number for each graph, equal where graphs look the same: sums modulo 2**64."""
+    if isinstance(view, Features):
+        rows = view.pairs.rows
+        ends, columns, values = rows.offsets, rows.indices, rows.values
+    else:
+        ends = np.arange(len(view) + 1) * view.shape[1]
+        columns, values = np.tile(np.arange(view.shape[1]), len(view)), view.ravel()
+    rng = np.random.default_rng(0)
+    factors = rng.integers(2**64, size=int(columns.max(initial=0)) + 1, dtype=np.uint64)
+    products = np.ascontiguousarray(values, dtype=float).view(np.uint64) * factors[columns]
+    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products)])
+    return totals[ends[1:]] - totals[ends[:-1]]
