@@ -9,8 +9,12 @@ import numpy as np
 
 from treelens.array_checks import check_array, check_positive
 from treelens.kernels.gram import normalize_kernel, pair_sums
+from treelens.kernels.mixture import row_blocks
 from treelens.kernels.table import KERNELS, check_kernel
+from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features
+
+_FEW_NEIGHBORS = 16  # so many are found faster one after the other than by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +107,27 @@ def nearest_graphs(
     # each graph among the others, if it is one of them: it is not its own neighbour.
     similarity = pair_sums(graphs.pairs, others.pairs, others.weights, n_jobs=n_jobs)
     k = min(k, similarity.shape[1] - (left_out is not None))
-    near = np.empty((len(similarity), k), dtype=np.int64)
-    for i, row in enumerate(similarity):
-        union = graphs.diagonal[i] + others.diagonal - row
-        np.divide(row, union, out=row, where=union > 0.0)
-        row[union <= 0.0] = 1.0
-        np.minimum(row, 1.0, out=row)
+    found = Nearest(np.empty((len(similarity), k), np.int64), np.empty((len(similarity), k)))
+
+    def search(rows: slice) -> None:
+        block = similarity[rows]
+        union = graphs.diagonal[rows, None] + others.diagonal - block
+        empty = union <= 0.0
+        union[empty] = block[empty] = 1.0  # two graphs without any pattern are alike
+        np.divide(block, union, out=block)
+        np.minimum(block, 1.0, out=block)
+        own = np.arange(len(block))
         if left_out is not None:
-            row[left_out[i]] = -1.0
-        found = np.flatnonzero(row >= np.partition(row, -k)[-k]) if k else near[i]
-        near[i] = found[np.argsort(-row[found], kind="stable")[:k]]
-    return Nearest(near, np.take_along_axis(similarity, near, axis=1))
+            block[own, left_out[rows]] = -1.0
+        if k > _FEW_NEIGHBORS:
+            best = np.argsort(-block, axis=1, kind="stable")[:, :k]
+            found.positions[rows] = best
+            found.similarity[rows] = np.take_along_axis(block, best, axis=1)
+            return
+        for column in range(k):  # the first of the largest, then that of the others, ...
+            best = block.argmax(axis=1)
+            found.positions[rows, column], found.similarity[rows, column] = best, block[own, best]
+            block[own, best] = -np.inf
+
+    in_threads(search, row_blocks(*similarity.shape), n_jobs)
+    return found
