@@ -66,7 +66,8 @@ def fitted(request, data, kind):
 
 
 def _said(model, graphs):
-    return model.predict(graphs) if hasattr(model, "noise_") else model.predict_proba(graphs)
+    numbers = isinstance(model, tl.GraphRegressor)
+    return model.predict(graphs) if numbers else model.predict_proba(graphs)
 
 
 def _with_tables(model, graphs):
