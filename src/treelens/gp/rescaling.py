@@ -17,10 +17,10 @@ from treelens.gp.posterior import (
     squares_of_rows,
 )
 
-_MOST_STEPS = 6
+_MOST_STEPS = 5
 _SMALL_GAIN = 1e-4  # nats per graph: with no more to be gained, the search ends
-_LONGEST = 2.0  # of a step, in logarithms
-_SURE = 0.3  # a shorter one is so near the minimum that it needs no second look
+_LONGEST = 4.0  # of a step, in logarithms
+_SURE = 0.5  # a shorter one is so near the minimum that it needs no second look
 
 
 def rescaled(
