@@ -108,7 +108,8 @@ def _chains(n):
 @pytest.fixture(scope="module")
 def fitted():
     graphs, y = _chains(N)
-    return tl.GraphRegressor(depth=1, weights="uniform", max_steps=3).fit(graphs, y)
+    model = tl.GraphRegressor(1, "uniform", views=[tl.WLPatterns()], max_steps=3)
+    return model.fit(graphs, y)
 
 
 @needs_device
