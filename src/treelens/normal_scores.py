@@ -52,6 +52,15 @@ class NormalScores:
         """Return the scores of numbers; NaN of NaN."""
         return np.interp(numbers, self.values, self.scores)
 
+    def slope(self, numbers: np.ndarray) -> np.ndarray:
+        """Return how fast the scores rise at some numbers: 0 beyond the knots."""
+        if len(self.values) < 2:
+            return np.zeros(np.shape(numbers))
+        rises = np.diff(self.scores) / np.diff(self.values)
+        place = np.searchsorted(self.values, numbers, side="right") - 1
+        inside = (numbers >= self.values[0]) & (numbers <= self.values[-1])
+        return np.where(inside, rises[np.clip(place, 0, len(rises) - 1)], 0.0)
+
     def inverse(self, scores: np.ndarray) -> np.ndarray:
         """Return numbers that have these scores."""
         return np.interp(scores, self.scores, self.values)

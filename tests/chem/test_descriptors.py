@@ -196,7 +196,7 @@ def test_usual_molecules_need_no_search(expected, monkeypatch) -> None:
         raise AssertionError(f"{Chem.MolToSmiles(molecule)} was asked for")
 
     graphs = smiles_to_collection(SMILES)
-    usual = graphs[descriptors._are_usual(graphs)]
+    usual = graphs[descriptors.usual_molecules(graphs)]
     assert len(graphs) > len(usual) > 100
     molecules = parsed_smiles(usual.graph_data["smiles"])
     known = set(descriptors._from_labels(usual, molecules))

@@ -146,9 +146,9 @@ def test_classes(options, molecules, tmp_path):
     assert found["data"]["classes"] == {"alcohol": 20, "amine": 20}
     assert 1 <= len(found["fragments"]) <= 5
     assert (found["toward"], found["no_fragments_for"]) == ("amine", None)
-    signs = {row["name"]: np.sign(row["effect"]) for row in found["fragments"]}
-    assert signs["primary aliphatic amine"] == 1
-    assert -1 in signs.values()
+    rows = {row["name"]: row for row in found["fragments"]}
+    assert rows["primary aliphatic amine"]["effect"] > 0.9
+    assert all(abs(row["effect"]) > 2 * row["error"] for row in rows.values())
 
 
 def test_recall_and_precision_are_those_of_the_class_that_effects_speak_of(tmp_path):
@@ -226,7 +226,7 @@ def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
     ]
     args[1] = write_csv(tmp_path / "x.csv", three)
     assert "a while with 3 classes" in run(*args).out
-    assert "thiol, CS, for thiol" in run(*args, "--fragments", 3).out
+    assert "thiol, for thiol" in run(*args, "--fragments", 3).out
 
 
 # --- several targets, other sources ---------------------------------------------------------------

@@ -117,11 +117,14 @@ def test_descriptors_that_are_asked_for_are_used_or_refused(chains):
     few = tl.GraphRegressor(depth=1, weights="uniform", descriptors=True)
     assert few.fit(SMILES[:8], VALUES[:8]).uses_descriptors_
     explained = few.explain(SMILES[9])
-    assert explained.beside == "descriptors"
-    assert ", descriptors " in explained.sentence
+    assert len(explained.descriptor_contributions) == 21
+    assert explained.rest.empty
+    assert "(descriptor)" in repr(explained)
     few.fit(SMILES, VALUES, covariates={"assay": list("ab" * 12)})
     one = tl.as_graph_collection(SMILES[:1]).with_data({"assay": ["a"]})
-    assert ", covariates and descriptors " in repr(few.explain(one))
+    explained = few.explain(one)
+    assert explained.rest[["name", "value"]].to_numpy().tolist() == [["assay", "a"]]
+    assert ", assay " in repr(explained)
     with pytest.raises(ValueError, match="molecules"):
         tl.GraphRegressor(descriptors=True).fit(chains[0], chains[2])
     with pytest.raises(ValueError, match="descriptors"):
@@ -152,12 +155,15 @@ def test_a_report_shows_covariates_apart_from_atoms(chains, fitted, tmp_path):
     graphs, warmth, y = chains
     new = graphs[60:].with_data({"temperature": warmth[60:]})
     text = fitted.report(tmp_path / "report.html", new, y[60:]).read_text()
-    assert "(covariates) =" in text
+    assert "(temperature) =" in text
     assert "<dt>Covariates</dt><dd>temperature" in text
     row = fitted.summary(new, y[60:])["cards"]["rows"][0]
     one = new[row["index"]]
     explained = fitted.explain(one)
-    assert row["covariates"] == pytest.approx(explained.covariates, abs=0.01)
-    total = explained.base + explained.covariates + explained.atom_contributions.sum()
+    ((name, value),) = row["rest"]
+    assert name == "temperature"
+    added = explained.rest["contribution"].sum()
+    assert value == pytest.approx(added, abs=0.01)
+    total = explained.base + added + explained.atom_contributions.sum()
     assert total == pytest.approx(fitted.predict([one])[0]) == pytest.approx(explained.decision)
-    assert ", covariates " in repr(explained)
+    assert ", temperature " in repr(explained)

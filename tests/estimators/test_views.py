@@ -62,7 +62,11 @@ def test_explanations_leave_nothing_out(data, model):
         total = found.base + found.node_contributions.sum()
         assert total == pytest.approx(found.decision) == pytest.approx(model.predict([graph])[0])
         table = found.pattern_contributions
-        assert table["contribution"].sum() == pytest.approx(found.node_contributions.sum())
+        views = found.view_contributions
+        assert list(views.index) == ["patterns", "paths"]
+        assert views.sum() == pytest.approx(found.node_contributions.sum())
+        if not found.out_of_vocabulary:
+            assert table["contribution"].sum() == pytest.approx(views.sum(), rel=1e-2)
         trees |= set(table["tree"])
         assert table["contribution"].abs().is_monotonic_decreasing
         assert found.neighbors["contribution"].sum() != 0.0

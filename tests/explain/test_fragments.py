@@ -193,13 +193,16 @@ def test_a_fragment_of_nearly_all_graphs_is_no_finding(table):
     found = tl.GraphRegressor(depth=1).fit(acids, values).fragments_
     assert len(found)
     assert (found["support"] < 0.95 * len(acids)).all()
-    # The strongest have the largest effects among distinct supported ones.
-    strongest = table.loc[table.attrs["strongest"][:3]]
-    assert 1 <= len(strongest) <= 3
-    assert (strongest["support"] >= 5).all()
-    assert strongest["effect"].abs().is_monotonic_decreasing
-    supported = table[table["support"] >= 5]
-    assert strongest["effect"].abs().iloc[0] == supported["effect"].abs().max()
+
+
+def test_rows_are_certain_and_have_different_names_however_many_are_asked_for(table, model):
+    for n in (1, 2, 5):
+        few = model.fragments(MOLECULES, n_fragments=n)
+        assert len(few) == min(n, len(table))
+        assert few["pattern"].tolist() == model.fragments_["pattern"].tolist()[:n]
+    assert (table["effect"].abs() > 2 * table["error"]).all()
+    titles = [table.title(rank) for rank in table.index]
+    assert len(set(titles)) == len(titles)
 
 
 def test_ring_atoms_are_not_written_as_chiral():

@@ -7,13 +7,13 @@ import numpy as np
 N_STEPS = 4000
 
 
-def mixture_path(shared, known, unseen, other, gamma, rho, amplitude, share):
+def mixture_path(shared, whole, other, gamma, rho, amplitude, share):
     """Start, end, and the integrals of dk/dS and dk/dA on the way, by the midpoint rule."""
 
     def kernel(t):
-        own = unseen + t * known
+        own = t * whole
         union = own + other - t * shared
-        tanimoto = t * shared / union if union > 0 else float(known + unseen + other == 0)
+        tanimoto = t * shared / union if union > 0 else float(whole + other == 0)
         near = math.exp(-gamma * (1.0 - tanimoto))
         far = math.exp(-rho * (own + other - 2.0 * t * shared))
         return amplitude * share * near, amplitude * (1.0 - share) * far
@@ -22,7 +22,7 @@ def mixture_path(shared, known, unseen, other, gamma, rho, amplitude, share):
     for k in range(N_STEPS):
         t = (k + 0.5) / N_STEPS
         near, far = kernel(t)
-        own = unseen + t * known
+        own = t * whole
         union = own + other - t * shared
         if union > 0:
             by_shared += near * gamma * (own + other) / union**2 / N_STEPS

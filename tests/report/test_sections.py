@@ -26,7 +26,7 @@ def test_contributions_add_up(name, cases, summaries):
         )
         nearest, columns = row["neighbors"][0], summaries[name]["predictions"]
         assert nearest["similarity"] == pytest.approx(columns["similarity"][row["index"]])
-        total = row["base"] + row["covariates"] + sum(row["contributions"])
+        total = row["base"] + sum(row["contributions"]) + sum(value for _, value in row["rest"])
         assert total == pytest.approx(row["decision"], abs=1e-3)
         if name == "numbers":
             assert row["decision"] == pytest.approx(row["predicted"], abs=1e-4)
@@ -81,12 +81,12 @@ def test_pairs_of_numbers_are_cliffs_and_what_differs_in_other_graphs(cases):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_fragments_are_those_of_the_model(name, cases, summaries):
-    model, graphs, y = cases[name]
-    found, y = summaries[name]["fragments"], np.asarray(y[1::2])
-    table = model.fragments(graphs[1::2], y, n_fragments=12)
-    assert found["of_given"]
+    """Those of the training graphs, as in Python and in the terminal."""
+    model, _, y = cases[name]
+    found, y = summaries[name]["fragments"], np.asarray(y[::2])
+    table = model.fragments_.head(24)
+    assert not found["of_given"]
     assert len(found["rows"]) == len(table) > 0
-    assert [row["rank"] for row in found["strongest"]] == table.attrs["strongest"][:3]
     for row, (rank, expected) in zip(found["rows"], table.iterrows(), strict=True):
         assert (row["rank"], row["pattern"]) == (rank, expected["pattern"])
         assert row["smarts"] == expected.get("smarts")
@@ -105,7 +105,7 @@ def test_fragments_are_those_of_the_model(name, cases, summaries):
             assert total == pytest.approx((y.astype(str) == label).sum())
 
 
-def test_of_few_graphs_fragments_are_those_of_training_and_of_many_a_sample(cases, monkeypatch):
+def test_fragments_are_those_of_training_where_it_is_known_and_of_many_a_sample(cases, monkeypatch):
     model, graphs, y = cases["numbers"]
     for few in (None, graphs[1:3]):
         found = model.summary(few)["fragments"]
@@ -113,17 +113,22 @@ def test_of_few_graphs_fragments_are_those_of_training_and_of_many_a_sample(case
         assert found["n_graphs"] == len(graphs[::2])
         expected = model.fragments_["effect"].tolist()[: len(found["rows"])]
         assert [row["effect"] for row in found["rows"]] == pytest.approx(expected)
-    monkeypatch.setattr(sections, "_MOST_SEARCHED", 20)
+    for name in ("_MOST_SEARCHED", "_SAMPLED"):
+        monkeypatch.setattr(sections, name, 20)
     monkeypatch.setattr(sections, "_MOST_EXPLAINED", 5)
-    found = model.summary(graphs[1::2], y[1::2])
-    assert (found["fragments"]["n_graphs"], found["fragments"]["n_all"]) == (20, 30)
-    assert found["patterns"]["n_explained"] == 5
-    names = set(found["predictions"]["name"])
-    assert all(set(row["examples"]) <= names for row in found["fragments"]["rows"])
     monkeypatch.setattr(model, "_fragments", None)
-    of_training = model.summary()["fragments"]
+    found = model.summary(graphs[1::2], y[1::2])
+    of_training = found["fragments"]
+    assert found["patterns"]["n_explained"] == 5
     assert (of_training["n_graphs"], of_training["n_all"]) == (20, len(graphs[::2]))
     assert of_training["left_out"]
+    monkeypatch.setattr(model, "_fitted_graphs", None)  # as a model that does not know them
+    monkeypatch.setattr(type(model), "_train_graphs", None)
+    found = model.summary(graphs[1::2], y[1::2])
+    assert found["fragments"]["of_given"]
+    assert (found["fragments"]["n_graphs"], found["fragments"]["n_all"]) == (20, 30)
+    names = set(found["predictions"]["name"])
+    assert all(set(row["examples"]) <= names for row in found["fragments"]["rows"])
 
 
 def test_fragments_that_come_with_something_else_are_flagged():

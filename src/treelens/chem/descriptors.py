@@ -87,7 +87,7 @@ def rdkit_descriptors(
     usual = np.zeros(len(molecules), dtype=bool)
     with rdBase.BlockLogs():
         if graphs is not None and not set(names).isdisjoint(COMPACT_DESCRIPTORS):
-            usual = _are_usual(graphs)
+            usual = usual_molecules(graphs)
             rows = np.flatnonzero(usual)
             if len(rows):
                 known = _from_labels(graphs[rows], [molecules[row] for row in rows.tolist()])
@@ -138,7 +138,7 @@ _VERSIONS = {
 }
 
 
-def _are_usual(graphs: GraphCollection) -> np.ndarray:
+def usual_molecules(graphs: GraphCollection) -> np.ndarray:
     """Whether labels tell all that descriptors depend on, shape (n_graphs,)."""
     names, recipe = graphs.fine_alphabet, graphs.recipe
     if names is None or graphs.edge_codes is None or recipe is None or recipe.reader != "smiles":
@@ -151,35 +151,55 @@ def _are_usual(graphs: GraphCollection) -> np.ndarray:
 
 def _from_labels(graphs: GraphCollection, molecules: Sequence[Any]) -> dict[str, np.ndarray]:
     """The compact descriptors of usual molecules, by name."""
-    from rdkit import Chem
     from rdkit.Chem import rdMolDescriptors
 
-    atoms, weight = _Atoms(graphs, molecules), Chem.GetPeriodicTable().GetAtomicWeight
-    h, degree, sums = atoms.hydrogens, atoms.degree, atoms.sums
-    carbon, polar = atoms.of("C", "c"), atoms.of("N", "n", "O", "o")
-    weights = np.array([weight(s.capitalize()) if s else 0.0 for s in atoms.symbols.tolist()])
+    atoms = _Atoms(graphs, molecules)
     asked = [getattr(rdMolDescriptors, f"Calc{name}") for name in _ASKED]
     answers = np.array([[f(molecule) for f in asked] for molecule in molecules])
     alpha, rings, aromatic, saturated, heterocycles = answers.T
-    size, paths = graphs.sizes + alpha, 0.5 * sums(degree * (degree - 1)) + alpha
-    found = {
-        **_sums_of_environments(graphs, molecules, atoms),
-        **_hydrogen_bonds(atoms),
-        "NumRotatableBonds": _rotatable_bonds(atoms),
-        "MolWt": sums(weights[atoms.codes] + weight("H") * h),
-        "HeavyAtomCount": graphs.sizes,
-        "NumHeteroatoms": sums(~carbon),
-        "NHOHCount": sums(h * polar),
-        "NOCount": sums(polar),
+    pairs = 0.5 * atoms.sums(atoms.degree * (atoms.degree - 1))  # paths of length two
+    size, paths = graphs.sizes + alpha, pairs + alpha
+    terms = _terms_of_atoms(graphs, molecules, atoms)
+    return {name: atoms.sums(own) for name, own in terms.items()} | {
         "RingCount": rings,
         "NumAromaticRings": aromatic,
         "NumAliphaticRings": rings - aromatic,
         "NumSaturatedRings": saturated,
         "NumAromaticHeterocycles": heterocycles,
-        "FractionCSP3": sums(carbon & (degree + h == 4)) / np.maximum(sums(carbon), 1),
         "Kappa2": (size - 1) * (size - 2) ** 2 / np.where(paths == 0, np.inf, paths) ** 2,
         "HallKierAlpha": alpha,
-        "FormalCharge": sums(atoms.charge),
+    }
+
+
+def label_terms(graphs: GraphCollection, molecules: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Return what atoms add to compact descriptors of usual molecules, (n_nodes,) each.
+
+    Those that count rings, and the others that RDKit is asked for, are left out.
+    """
+    return _terms_of_atoms(graphs, molecules, _Atoms(graphs, molecules))
+
+
+def _terms_of_atoms(
+    graphs: GraphCollection, molecules: Sequence[Any], atoms: _Atoms
+) -> dict[str, np.ndarray]:
+    from rdkit import Chem
+    from rdkit.Chem import rdMolDescriptors
+
+    weight, h = Chem.GetPeriodicTable().GetAtomicWeight, atoms.hydrogens
+    carbon, polar = atoms.of("C", "c"), atoms.of("N", "n", "O", "o")
+    weights = np.array([weight(s.capitalize()) if s else 0.0 for s in atoms.symbols.tolist()])
+    carbons = np.maximum(atoms.sums(carbon), 1)[atoms.graph_of]
+    found = {
+        **_environment_terms(graphs, molecules, atoms),
+        **_hydrogen_bonds(atoms),
+        "NumRotatableBonds": _rotatable_bonds(atoms),
+        "MolWt": weights[atoms.codes] + weight("H") * h,
+        "HeavyAtomCount": np.ones(graphs.n_nodes),
+        "NumHeteroatoms": (~carbon).astype(float),
+        "NHOHCount": h * polar,
+        "NOCount": polar.astype(float),
+        "FractionCSP3": (carbon & (atoms.degree + h == 4)) / carbons,
+        "FormalCharge": atoms.charge,
     }
     for name, (own, *versions) in _VERSIONS.items():
         if getattr(rdMolDescriptors, f"_Calc{own}_version") not in versions:
@@ -246,7 +266,7 @@ def _hydrogen_bonds(atoms: _Atoms) -> dict[str, np.ndarray]:
     acceptor |= oxygen & (h == 1) & (valence == 2) & (count(single & ~acyl[end]) > 0)
     acceptor |= nitrogen & (valence == 3) & (count(single & open_acyl[end]) == 0)
     acceptor |= (aromatic & (h == 0) & (atoms.degree == 2) | atoms.of("o", "s")) & (charge == 0)
-    return {"NumHDonors": atoms.sums(donor), "NumHAcceptors": atoms.sums(acceptor)}
+    return {"NumHDonors": donor.astype(float), "NumHAcceptors": acceptor.astype(float)}
 
 
 def _rotatable_bonds(atoms: _Atoms) -> np.ndarray:
@@ -261,7 +281,7 @@ def _rotatable_bonds(atoms: _Atoms) -> np.ndarray:
     link = single & ~atoms.in_ring
     amide = acyl & (count(link & amine[end]) > 0) | amine & (count(link & acyl[end]) > 0)
     turns = free[start] & free[end] & ~(amide[start] & amide[end])
-    return 0.5 * atoms.sums(count(turns & (order > 0) & (order < 2) & ~atoms.in_ring))
+    return 0.5 * count(turns & (order > 0) & (order < 2) & ~atoms.in_ring)
 
 
 # --- sums of contributions of atoms ---------------------------------------------------------------
@@ -274,11 +294,9 @@ _known: dict[int, Any] = {}  # by environment
 _MOST_KNOWN = 100_000
 
 
-def _sums_of_environments(
+def _environment_terms(
     graphs: GraphCollection, molecules: Sequence[Any], atoms: _Atoms
 ) -> dict[str, np.ndarray]:
-    from rdkit.Chem import GetPeriodicTable
-
     keys = _environments(graphs, atoms)
     different, first, which = np.unique(keys, return_index=True, return_inverse=True)
     # Another thread may clear what is known at any moment: this one has what it needs.
@@ -287,14 +305,21 @@ def _sums_of_environments(
         if own[key] is None:
             graph = atoms.graph_of[node]
             rows = slice(graphs.node_offsets[graph], graphs.node_offsets[graph + 1])
-            own.update(zip(keys[rows].tolist(), _contributions(molecules[graph]), strict=True))
+            own.update(zip(keys[rows].tolist(), atom_contributions(molecules[graph]), strict=True))
     if len(_known) > _MOST_KNOWN:
         _known.clear()
     _known.update(own)
     table = np.array([own[key] for key in different.tolist()])
-    found = {name: atoms.sums(table[which, k]) for k, name in enumerate(_SUMS)}
-    found["LabuteASA"] += 4 * np.pi * GetPeriodicTable().GetRb0(1) ** 2  # of all hydrogens
+    found = {name: table[which, k] for k, name in enumerate(_SUMS)}
+    found["LabuteASA"] = found["LabuteASA"] + (hydrogen_surface() / graphs.sizes)[atoms.graph_of]
     return found
+
+
+def hydrogen_surface() -> float:
+    """Return the surface of all hydrogens of a molecule, which all its atoms share alike."""
+    from rdkit.Chem import GetPeriodicTable
+
+    return float(4 * np.pi * GetPeriodicTable().GetRb0(1) ** 2)
 
 
 def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
@@ -313,7 +338,7 @@ def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
     return mixed(own + mixed(near + beyond))
 
 
-def _contributions(molecule: Any) -> list[list[float]]:
+def atom_contributions(molecule: Any) -> list[list[float]]:
     """The contributions of every heavy atom together with its hydrogens, shape (n_atoms, 4)."""
     from rdkit import Chem
     from rdkit.Chem import rdMolDescriptors

@@ -16,8 +16,7 @@ from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.source import PatternSource, shares_of_sites
-from treelens.patterns.vocabulary import offsets_of
+from treelens.patterns.source import PatternSource, balls_of, shares_of_sites
 
 _FOLDED_SIZE = 2048
 
@@ -50,11 +49,11 @@ class Environments(NamedTuple):
     """The circular environments of molecules."""
 
     of_graphs: list[list[tuple[int, int, list[int]]]]  # bit, radius and centres, graph by graph
-    n_atoms: np.ndarray  # (n_graphs,)
+    graphs: GraphCollection
 
     def select_graphs(self, positions: np.ndarray) -> Environments:
         """Return those of some molecules."""
-        return Environments([self.of_graphs[k] for k in positions], self.n_atoms[positions])
+        return Environments([self.of_graphs[k] for k in positions], self.graphs[positions])
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +107,10 @@ class FingerprintForest(PatternSource):
             found.append(
                 [(bit, atoms[0][1], [atom for atom, _ in atoms]) for bit, atoms in centres.items()]
             )
-        return Environments(found, graphs.sizes)
+        return Environments(found, graphs)
 
     def truncated(self, depth: int) -> FingerprintForest:
         return FingerprintForest(self.environments[: depth + 1])
-
-    @property
-    def depth(self) -> int:
-        return len(self.environments) - 1
 
     @property
     def level_sizes(self) -> np.ndarray:
@@ -126,16 +121,31 @@ class FingerprintForest(PatternSource):
         return self.n_patterns
 
     def shares_of_nodes(self, found: Environments, patterns: SparseRows) -> sparse.csr_array:
-        """The centres of an environment share it."""
-        offsets = offsets_of(found.n_atoms)
-        sites = [
-            (self.level_offsets[radius] + self.columns[radius].get(bit, -1), offsets[graph] + atom)
+        """The atoms within the radius of its centres share an environment."""
+        sites = self._sites(found)
+        return shares_of_sites(patterns, self.n_patterns, found.graphs.node_offsets, *sites)
+
+    def unseen_at_nodes(self, found: Environments) -> np.ndarray:
+        numbers, nodes = self._sites(found)
+        return np.bincount(nodes[numbers < 0], minlength=found.graphs.n_nodes)
+
+    def _sites(self, found: Environments) -> tuple[np.ndarray, np.ndarray]:
+        """Return an environment (or -1) and an atom for each atom of each environment."""
+        offsets, numbers, nodes = found.graphs.node_offsets, [], []
+        centred = [
+            (radius, self.columns[radius].get(bit, -1), offsets[graph] + centre)
             for graph, environments in enumerate(found.of_graphs)
             for bit, radius, centres in environments
-            for atom in (centres if bit in self.columns[radius] else ())
+            for centre in centres
         ]
-        numbers, nodes = np.array(sites, dtype=np.int64).reshape(-1, 2).T
-        return shares_of_sites(patterns, self.n_patterns, offsets, numbers, nodes)
+        radii, columns, centres = np.array(centred, dtype=np.int64).reshape(-1, 3).T
+        for radius, near in enumerate(balls_of(found.graphs, self.depth)):
+            around = near[centres[radii == radius]]
+            own = columns[radii == radius]
+            own = np.where(own < 0, -1, own + self.level_offsets[radius])
+            numbers.append(np.repeat(own, np.diff(around.indptr)))
+            nodes.append(around.indices)
+        return np.concatenate(numbers), np.concatenate(nodes)
 
     def texts(self, patterns: Any) -> list[str]:
         """Return the radius and the hash of environments: RDKit gives them no other name."""
@@ -153,10 +163,10 @@ class FingerprintForest(PatternSource):
         ]
         graph, level, column, times = np.array(entries, dtype=np.int64).reshape(-1, 4).T
         new, known = column < 0, column >= 0
-        unseen = np.zeros((len(found.n_atoms), self.n_levels), dtype=np.int64)
+        unseen = np.zeros((len(found.graphs), self.n_levels), dtype=np.int64)
         np.add.at(unseen, (graph[new], level[new]), times[new])
         places = ((self.level_offsets[level] + column)[known], graph[known])
-        shape = (self.n_patterns, len(found.n_atoms))
+        shape = (self.n_patterns, len(found.graphs))
         table = sparse.csr_array((times[known].astype(np.int32), places), shape=shape)
         lists = SparseRows.of(table)
         return PatternHistograms(
@@ -165,7 +175,7 @@ class FingerprintForest(PatternSource):
             lists.values,
             self.level_offsets,
             self.level_depths,
-            found.n_atoms,
+            found.graphs.sizes,
             unseen,
             self.level_shares,
         )

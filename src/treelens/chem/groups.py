@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
@@ -13,8 +13,7 @@ from treelens.explain.fragment_search import (
     some_of,
 )
 
-# The best fit is the name, the first of equal ones: those at the end are for fragments that
-# comprise several of the others.
+# Of groups with the same atoms, :func:`groups_of` names the first.
 GROUPS = MappingProxyType(
     {
         "aromatic nitro": "c[N+](=O)[O-]",
@@ -73,6 +72,9 @@ GROUPS = MappingProxyType(
         "ester": "[#6]C(=O)O[#6]",
         "carbamate": "NC(=O)O[#6]",
         "carbonate": "[#6]OC(=O)O[#6]",
+        "primary amide": "[#6]C(=O)[NX3;H2]",
+        "secondary amide": "[#6]C(=O)[NX3;H1][#6]",
+        "tertiary amide": "[#6]C(=O)[NX3;H0]([#6])[#6]",
         "amide": "[#6]C(=O)N",
         "urea": "NC(=O)N",
         "thiourea": "NC(=S)N",
@@ -94,6 +96,9 @@ GROUPS = MappingProxyType(
         "sulphoxide": "[#6]S(=O)[#6]",
         "sulphone": "[#6]S(=O)(=O)[#6]",
         "sulphonic acid": "[#6]S(=O)(=O)[O;H1,-]",
+        "primary sulphonamide": "[#6]S(=O)(=O)[NX3;H2]",
+        "secondary sulphonamide": "[#6]S(=O)(=O)[NX3;H1][#6]",
+        "tertiary sulphonamide": "[#6]S(=O)(=O)[NX3;H0]([#6])[#6]",
         "sulphonamide": "[#6]S(=O)(=O)N",
         "sulphonate or sulphate ester": "[CX4]OS(=O)(=O)",
         "phosphate": "OP(=O)(O)O",
@@ -137,7 +142,7 @@ GROUPS = MappingProxyType(
 )
 _SAMPLED = 30  # occurrences that candidate names are ranked on
 MOST_CHECKED = 300  # occurrences that a name is checked on
-_LEAST_SHARE = 0.95  # of the occurrences must fit
+_LEAST_SHARE = 0.9  # of the occurrences must fit
 _INSIDE, _COVERED = 0.6, 0.5
 _INSIDE_IF_WHOLE = 0.5  # of atoms, where the fragment has the group whole
 _CARBON = 6
@@ -154,61 +159,95 @@ def group_queries() -> dict[str, Any]:
     return {name: Chem.MolFromSmarts(smarts) for name, smarts in GROUPS.items()}
 
 
-def group_name(
-    explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
-) -> str:
-    """The name of a fragment, marked "(some)" if most molecules with the group do not have it."""
-    name = _best_group(explained, fragment, molecule)
-    if not name:
+class GroupNames:
+    """Names the fragments of some molecules by well-known groups."""
+
+    def __init__(self, explained: ExplainedGraphs, molecule: Callable[[int], Any]) -> None:
+        self.explained, self.molecule = explained, molecule
+        self.sample = some_of(range(len(explained.graphs)), _MOST_SEARCHED)
+        self.holders = cache(self._holders)
+
+    def _holders(self, name: str) -> frozenset[int]:
+        """Return which molecules of the sample have a group."""
+        query = group_queries()[name]
+        return frozenset(k for k in self.sample if self.molecule(k).HasSubstructMatch(query))
+
+    def name(self, fragment: Fragment) -> str:
+        """Return the most specific group that fits, or an empty text.
+
+        Of the groups that fit at least 90 % of the fragment's occurrences it is the one that fits
+        best, or a larger one around it which is in fewer molecules: an alcohol's oxygen that is
+        an acid's nine times of ten is named by the acid. It is marked "(some)" if most molecules
+        that have the group do not have the fragment.
+        """
+        places = self._places(fragment)
+        fits = {
+            n: _Fit.of(some_of(places, _SAMPLED), query) for n, query in group_queries().items()
+        }
+        fits = {name: fit for name, fit in fits.items() if fit.share >= _LEAST_SHARE}
+        while fits:
+            best = max(fits, key=lambda name: fits[name].quality)  # the first of equal ones
+            around = [name for name, fit in fits.items() if fit.contains(fits[best])]
+            for name in sorted(around, key=lambda x: (len(self.holders(x)), -fits[x].size)):
+                if _Fit.of(places, group_queries()[name]).share >= _LEAST_SHARE:
+                    return self._marked(name, fragment)
+                del fits[name]
         return ""
-    query, sample = group_queries()[name], some_of(range(len(explained.graphs)), _MOST_SEARCHED)
-    having = set(explained.graph_of_node[fragment.roots].tolist())
-    n_having = sum(graph in having for graph in sample)
-    n_others = sum(g not in having and molecule(g).HasSubstructMatch(query) for g in sample)
-    return name if n_having >= _LEAST_COVERED * (n_having + n_others) else name + SOME
+
+    def _marked(self, name: str, fragment: Fragment) -> str:
+        having = set(self.explained.graph_of_node[fragment.roots].tolist())
+        n_having, n_others = len(having.intersection(self.sample)), self.holders(name) - having
+        least = _LEAST_COVERED * (n_having + len(n_others))
+        return name if n_having >= least else name + SOME
+
+    def _places(self, fragment: Fragment) -> list[tuple[Any, set[int], set[int]]]:
+        """Return molecules, the atoms of occurrences in them, and those that are no carbons."""
+        explained = self.explained
+        roots = some_of(fragment.roots, MOST_CHECKED)
+        owner, balls = explained.graph_of_node[roots], explained.balls(roots, fragment.depth)
+        starts, places = explained.graphs.node_offsets[owner], []
+        for k, graph in enumerate(owner.tolist()):
+            nodes = balls.indices[balls.indptr[k] : balls.indptr[k + 1]]
+            mol, atoms = self.molecule(graph), set((nodes - starts[k]).tolist())
+            others = {k for k in atoms if mol.GetAtomWithIdx(k).GetAtomicNum() != _CARBON}
+            places.append((mol, atoms, others))
+        return places
 
 
-def _best_group(
-    explained: ExplainedGraphs, fragment: Fragment, molecule: Callable[[int], Any]
-) -> str:
-    """The well-known group that fits 95 % of a fragment's occurrences, and best; or an empty text.
+class _Fit(NamedTuple):
+    """How a group fits some occurrences of a fragment.
 
-    A group fits an occurrence where at least 60 % of the fragment's atoms belong to one match of
-    the group, or half of them if the fragment has that match whole; they are at least half of the
-    match, and all of the fragment's atoms but carbon are in it: a ring is no name for its chlorine.
+    It fits one where at least 60 % of the fragment's atoms belong to one match of the group, or
+    half of them if the fragment has that match whole; they are at least half of the match, and all
+    of the fragment's atoms but carbon are in it: a ring is no name for its chlorine.
     """
-    roots = some_of(fragment.roots, MOST_CHECKED)
-    owner, balls = explained.graph_of_node[roots], explained.balls(roots, fragment.depth)
-    starts = explained.graphs.node_offsets[owner]
-    places = []  # molecules, the atoms of occurrences in them, and those that are no carbons
-    for k, graph in enumerate(owner.tolist()):
-        nodes = balls.indices[balls.indptr[k] : balls.indptr[k + 1]]
-        mol, atoms = molecule(graph), set((nodes - starts[k]).tolist())
-        others = {k for k in atoms if mol.GetAtomWithIdx(k).GetAtomicNum() != _CARBON}
-        places.append((mol, atoms, others))
-    sample = some_of(places, _SAMPLED)
-    ranked: list[tuple[float, int, str]] = []
-    for name, query in group_queries().items():
-        share, quality = _fit(sample, query)
-        if share >= _LEAST_SHARE:
-            ranked.append((-quality, len(ranked), name))
-    names = (name for _, _, name in sorted(ranked))
-    return next((x for x in names if _fit(places, group_queries()[x])[0] >= _LEAST_SHARE), "")
 
+    matches: list[frozenset[int]]  # the best of each occurrence, empty where there is none
+    share: float  # of the occurrences that it fits
+    quality: float  # how well, on average
+    size: int  # atoms
 
-def _fit(places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> tuple[float, float]:
-    """The share of the places where a group fits, and how well it fits on average."""
-    fits, quality = 0, 0.0
-    for molecule, atoms, others in places:
-        inside, covered = 0.0, 0.0  # shares of the atoms and of the best match that they have
-        for match in molecule.GetSubstructMatches(query, maxMatches=1000):
-            common = len(atoms.intersection(match)) if others.issubset(match) else 0
-            fit = common / len(atoms), common / len(match)
-            if fit[0] * fit[1] > inside * covered:
-                inside, covered = fit
-        fits += covered >= _COVERED and inside >= (_INSIDE_IF_WHOLE if covered == 1 else _INSIDE)
-        quality += inside * covered
-    return fits / len(places), quality / len(places)
+    @classmethod
+    def of(cls, places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> _Fit:
+        fits, quality, matches = 0, 0.0, []
+        for molecule, atoms, others in places:
+            inside, covered = 0.0, 0.0  # shares of the atoms and of the best match that they have
+            best: frozenset[int] = frozenset()
+            for match in molecule.GetSubstructMatches(query, maxMatches=1000):
+                common = len(atoms.intersection(match)) if others.issubset(match) else 0
+                fit = common / len(atoms), common / len(match)
+                if fit[0] * fit[1] > inside * covered:
+                    (inside, covered), best = fit, frozenset(match)
+            least = _INSIDE_IF_WHOLE if covered == 1 else _INSIDE
+            fits += covered >= _COVERED and inside >= least
+            quality += inside * covered
+            matches.append(best)
+        return cls(matches, fits / len(places), quality / len(places), query.GetNumAtoms())
+
+    def contains(self, other: _Fit) -> bool:
+        """Whether matches of the other group lie in those of this one, nine times of ten."""
+        pairs = zip(self.matches, other.matches, strict=True)
+        return sum(own >= its for own, its in pairs) >= _LEAST_SHARE * len(self.matches)
 
 
 def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:

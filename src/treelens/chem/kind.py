@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treelens.chem.atom_terms import atom_terms, terms_table
 from treelens.chem.descriptors import (
     COMPACT_DESCRIPTORS,
     descriptor_names,
@@ -134,6 +135,22 @@ class Molecules(GraphKind):
 
     def number_names(self, wanted: str) -> list[str]:
         return [DESCRIPTOR_PREFIX + name for name in descriptors_in(wanted)]
+
+    def summed_names(self) -> frozenset[str]:
+        return frozenset(DESCRIPTOR_PREFIX + name for name in terms_table())
+
+    def node_terms(self, graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
+        own = {name.removeprefix(DESCRIPTOR_PREFIX): name for name in names}
+        found = atom_terms(graphs, molecules_behind(graphs, stereo=False), own)
+        return {own[name]: terms for name, terms in found.items()}
+
+    def even_shares(self, graphs: GraphCollection) -> np.ndarray:
+        """Heavy atoms share it; hydrogens that are nodes only where there is nothing else."""
+        heavy = np.array([str(name) != "H" for name in graphs.node_alphabet])[graphs.node_codes]
+        owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
+        counts = np.bincount(owner, heavy, len(graphs))[owner]
+        every = 1.0 / graphs.sizes[owner]
+        return np.where(counts > 0, heavy / np.maximum(counts, 1), every)
 
     # --- pictures and words ---------------------------------------------------------------------
 

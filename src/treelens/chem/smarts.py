@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.chem.groups import group_name
+from treelens.chem.groups import GroupNames
 from treelens.chem.molecules import molecule_of
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
@@ -209,10 +209,11 @@ class MoleculeFragmentWriter(FragmentWriter):
         super().__init__(explained)
         self.atom_label = getattr(explained.graphs.recipe, "atom_label", "element")
         self.molecule = cache(lambda graph: molecule_of(explained.graphs[graph]))
+        self._groups = GroupNames(explained, self.molecule)
         self._labelled = cache(lambda tree: labelled_for(explained.graphs, tree))
 
     def name(self, fragment: Fragment) -> str:
-        return group_name(self.explained, fragment, self.molecule)
+        return self._groups.name(fragment)
 
     def text(self, fragment: Fragment) -> str | None:
         """The most readable form that matches the fragment's atoms and no others, or None."""

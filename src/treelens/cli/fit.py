@@ -287,8 +287,7 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         return
     rows = []
     for row in fragments:
-        shown = _fragment_text(row)
-        name = shortened(f"{row['name']}, {shown}" if row["name"] else shown, _LONGEST_NAME)
+        name = shortened(_fragment_text(row), _LONGEST_NAME)
         name += f", for {row['class_label']}" if "class_label" in row else ""
         both = (row["measured_with"], row["measured_without"])
         rows.append(
@@ -315,14 +314,14 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     for row in fragments:
         if row["confounders"]:
             output.line(
-                f"(!) {row['name'] or _fragment_text(row)}: "
+                f"(!) {_fragment_text(row)}: "
                 f"{'; '.join(row['confounders'])}. The effect may not be that of the fragment."
             )
 
 
 def _fragment_text(row: dict[str, Any]) -> str:
-    """The SMILES of a fragment; of single atoms the pattern, for kinds of them share a SMILES."""
-    return str((row["depth"] and row["smiles"]) or row["pattern"])
+    """The name of a fragment, else its pattern, as in the table and in reports."""
+    return str(row["name"] or row["pattern"])
 
 
 def _show_each(output: Output, result: dict[str, Any]) -> None:

@@ -122,7 +122,7 @@ class FittedEstimator(GraphEstimator):
         """
         model, training = self._fitted_model, self._fitted_model.training
         return pattern_table(
-            model.expansion.forest,
+            model.expansion.source,
             training.histograms,
             model.weights,
             training.reported,

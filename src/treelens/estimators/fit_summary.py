@@ -43,7 +43,7 @@ def fit_summary(model: Any) -> dict[str, Any]:
         "depth": model.best_depth_,
         "weights": model.best_weights_,
         "descriptors": model.uses_descriptors_,
-        "trees": list(model.model_.patterns.source.trees),
+        "trees": list(model.model_.patterns.source.all_trees),
     }
 
 
@@ -134,7 +134,7 @@ def covariate_facts(model: Any) -> dict[str, Any] | None:
 
 
 def first_fragments(model: Any, graphs: GraphCollection, n: int | None) -> dict[str, Any]:
-    """Return the fragments with the largest effects; ``n=None``: a few, unless it takes long."""
+    """Return the first rows of ``fragments_``; ``n=None``: a few, unless it takes long."""
     classes, targets = model.model_.classes, model.model_.training.reported
     n_classes = None if classes is None else len(classes)
     too_long = None
@@ -225,7 +225,7 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
     learning = fitted.learning
     settings = {name: x for name, x in fitted.settings().items() if name not in _NOT_SHOWN}
     return {
-        "kernel": {**settings, "trees": list(fitted.expansion.forest.trees)},
+        "kernel": {**settings, "trees": list(fitted.expansion.source.all_trees)},
         "views": fitted.shares(model._n_jobs()),
         "sizes": {
             "graphs": len(fitted.training.targets),
@@ -244,7 +244,7 @@ def model_html(model: Any) -> str:
     forest, support = model.model_.patterns.source, model.model_.training.histograms.support
     lines = [
         f"{type(model).__name__}: {len(support):,} patterns to depth {model.best_depth_} "
-        f"({', '.join(forest.trees)}) of {len(model.model_.training.targets):,} graphs",
+        f"({', '.join(forest.all_trees)}) of {len(model.model_.training.targets):,} graphs",
         str(model.learning_gain_),
     ]
     if not model.converged_:

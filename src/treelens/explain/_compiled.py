@@ -13,8 +13,7 @@ def mixture_path_rows(
     first,
     step,
     sums,
-    known,
-    unseen,
+    own,
     others,
     gamma,
     rho,
@@ -27,7 +26,7 @@ def mixture_path_rows(
     per_shared,
     per_own,
 ):
-    """Follow the mixture kernel of every pair from no known pattern to the whole graph.
+    """Follow the mixture kernel of every pair from no pattern to the whole graph.
 
     The first arguments are those of ``KernelSums``, ``nodes`` and ``weights`` the lower half of a
     symmetric quadrature rule on [0, 1]; the four arrays of ``PathSlopes`` are written. Where
@@ -37,10 +36,10 @@ def mixture_path_rows(
     for g in range(first, sums.shape[0], step):
         for i in range(sums.shape[1]):
             shared = sums[g, i]
-            p = unseen[g] + others[i]
+            p = others[i]
             # The logarithm of the L1 part is linear in t.
             log_start = -rho * p
-            log_end = log_start + rho * (2.0 * shared - known[g])
+            log_end = log_start + rho * (2.0 * shared - own[g])
             gap = abs(log_end - log_start)
             fall = -np.expm1(-gap) / gap if gap > 0.0 else 1.0
             mean = np.exp(max(log_start, log_end)) * fall
@@ -48,9 +47,9 @@ def mixture_path_rows(
             by_own = -far * rho * mean
             if p <= 0.0:
                 p = 1.0
-            ratio = max(known[g] - shared, 0.0) / p
+            ratio = max(own[g] - shared, 0.0) / p
             tanimoto = shared / (p * (1.0 + ratio))
-            if unseen[g] + others[i] + known[g] <= 0.0:  # two graphs without patterns are alike
+            if others[i] + own[g] <= 0.0:  # two graphs without patterns are alike
                 start[g, i] = end[g, i] = far + near
                 per_shared[g, i], per_own[g, i] = by_shared, by_own
                 continue
@@ -74,7 +73,7 @@ def mixture_path_rows(
                     )
                 slope *= reach / p * (stretch / ratio if ratio >= 1e-12 else 1.0)
                 rise = -whole * np.expm1(-gamma * tanimoto)
-                by_shared += near * (rise + known[g] * slope) / shared
+                by_shared += near * (rise + own[g] * slope) / shared
                 by_own -= near * slope
             per_shared[g, i] = by_shared
             per_own[g, i] = by_own

@@ -2,11 +2,13 @@
 
 The prediction is ``f(G) = c + sum over i of a_i k(G, G_i)`` with one coefficient ``a_i`` per basis
 graph. :mod:`treelens.explain.effects` divides each kernel value among the patterns of the graph;
-the contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs. The
-contributions of all patterns add up to ``decision - base``. The base is the decision for a graph
-without any known pattern: the intercept ``c``, and with an exponential kernel (wwl, tanimoto-rbf,
-laplacian, the mixture of a Gaussian process) also what kernel values above zero add there. Where
-the kernel is a sum over patterns (wwl-linear, wl-oa, wl-subtree), every contribution is exact.
+the contribution of a pattern is the sum of its shares, times ``a_i``, over all basis graphs.
+:mod:`treelens.explain.numbers` divides what tables of numbers add among columns, and that of
+descriptors among nodes. Everything that a model adds starts from the *base*, one number: its
+prediction for a graph without any pattern. It is the intercept ``c``, and with an exponential
+kernel (wwl, tanimoto-rbf, laplacian, the mixture of a Gaussian process) also what kernel values
+above zero add there. Where the kernel is a sum over patterns (wwl-linear, wl-oa, wl-subtree), every
+contribution is exact.
 
 Each pattern's contribution is divided equally among its occurrences in the graph. A pattern of
 depth ``h`` at a node is a rooted tree of ``h + 1`` layers: the node, its neighbours, their
@@ -16,7 +18,8 @@ the mean, over 0 to ``h`` steps, of the probability that a random walk from the 
 Likewise, every layer of edges gets the same share, divided as the walk crosses them.
 
 An isolated node has no layers below it and keeps everything. The numbers of the nodes add up to the
-contributions of all patterns, those of the edges to those of all patterns that have an edge.
+contributions of all patterns and descriptors, those of the edges to those of all patterns of the
+forest that have an edge.
 """
 
 from __future__ import annotations
@@ -39,18 +42,19 @@ from treelens.explain.effects import (
     outputs_of,
 )
 from treelens.explain.fragment_search import pattern_texts
+from treelens.explain.numbers import COLUMNS, NumbersEffects
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.fitted import FittedModel
-from treelens.models.predictions import KernelExpansion, Predictions
+from treelens.models.predictions import Predictions
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import GraphViews, PatternHistograms
 from treelens.patterns.source import PatternSource
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
-_ALMOST_NOTHING = 0.05  # of the usual spread, or of what covariates add
+_ALMOST_NOTHING = 0.05  # of the usual spread, or of what belongs to no node
+_MOST_COLUMNS = 4  # of tables of the user's that are named one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class Explanation:
         The predicted number, or the decision value in favour of ``class_label``; with several
         classes that are predicted by votes, its mean margin over each of the others.
     base : float
-        The decision value before any known pattern of the graph is counted.
+        The decision value for a graph without any pattern: one number for all graphs.
     class_label, predicted_class : object
         The class that positive contributions favour, and the predicted one; None for regression.
     pattern_contributions : DataFrame
@@ -73,9 +77,21 @@ class Explanation:
     attribute_contributions : DataFrame
         ``attribute``, ``steps`` (0: the node's own value, 1: the mean over its neighbours, ...) and
         ``contribution``. That of a cell is divided equally among the attributes that it asks for;
-        ``labels`` are all other patterns.
+        ``labels`` are all other patterns. Of the Weisfeiler-Lehman patterns only.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
-        They add up to ``decision - base - covariates``.
+        What patterns and descriptors add at each node. Together with ``base`` and the contributions
+        in ``rest`` they add up to ``decision``.
+    rest : DataFrame
+        What belongs to no node: covariates and tables of the user's, with the columns of
+        ``descriptor_contributions``. Empty where the model has none.
+    descriptor_contributions : DataFrame
+        One row per descriptor, the largest contribution first: ``view``, ``name``, ``value``,
+        ``reference`` (the value that contributions begin with: 0 for sums over atoms, else the
+        usual one), ``contribution`` and ``divided``: among atoms ``"by terms"``, the known parts of
+        the sum, or ``"evenly"``. Contributions are integrals of the slope from the reference to the
+        value, all columns at once.
+    view_contributions : Series
+        What each view adds, by its name in ``model.views_``. They add up to ``decision - base``.
     edge_contributions : ndarray, shape (n_edges,)
         In the order of ``graph.edges``: the patterns of depth 1 and more once again, spread over
         their edges instead of their nodes.
@@ -91,10 +107,6 @@ class Explanation:
         The same for the patterns at each node: 1 where no pattern of any depth is known.
     warning : str or None
         Set when ``out_of_vocabulary`` is large.
-    covariates : float
-        What the covariates of the graph add to the decision, descriptors that the model chose among
-        them; 0 where the model has none. ``beside`` says which: ``"descriptors"``,
-        ``"covariates"``, or both.
     spread : float
         What contributions are compared with: the standard deviation of the training values, or 1
         for classes, which lie at -1 and +1.
@@ -110,12 +122,11 @@ class Explanation:
     out_of_vocabulary: float
     node_out_of_vocabulary: np.ndarray
     warning: str | None
-    covariates: float
-    beside: str
+    view_contributions: pd.Series
     spread: float
     graph: Graph
     _patterns: tuple[FoundPatterns, ...]  # view by view, the Weisfeiler-Lehman patterns first
-    _expansion: KernelExpansion
+    _columns: Callable[[], pd.DataFrame]  # of all tables of numbers
     _neighbors: Callable[[], pd.DataFrame]
 
     @cached_property
@@ -131,47 +142,61 @@ class Explanation:
     @property
     def attribute_contributions(self) -> pd.DataFrame:
         found = self._patterns[0]
-        return attribute_table(self._expansion.forest, found.ids, found.values)
+        return attribute_table(found.source, found.ids, found.values)
 
     @property
     def atom_contributions(self) -> np.ndarray:
         return self.node_contributions
 
+    @cached_property
+    def _column_contributions(self) -> pd.DataFrame:
+        return self._columns()
+
+    @property
+    def descriptor_contributions(self) -> pd.DataFrame:
+        table = self._column_contributions
+        table = table[table["divided"] != "no"]
+        order = np.argsort(-table["contribution"].abs().to_numpy(), kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    @property
+    def rest(self) -> pd.DataFrame:
+        table = self._column_contributions
+        return table[table["divided"] == "no"].reset_index(drop=True)
+
+    @property
+    def rest_in_words(self) -> list[tuple[str, float]]:
+        """Names and contributions of ``rest``: column by column, or of many by view."""
+        rest = self.rest
+        by = "name" if len(rest) <= _MOST_COLUMNS else "view"
+        sums = rest.groupby(by, sort=False)["contribution"].sum()
+        return [(str(name), float(value)) for name, value in sums.items()]
+
     @property
     def sentence(self) -> str:
-        """How base, covariates and nodes add up to the prediction."""
+        """How base, nodes and rest add up to the prediction."""
         predicted = f"Predicted {self.decision:.3f}"
         if self.class_label is not None:
             predicted = f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
             predicted += str(self.class_label)
-        rest = self.decision - self.base - self.covariates
-        covariates = f", {self.beside} {self.covariates:+.3f}" if self.covariates else ""
-        return f"{predicted}: base {self.base:+.3f}{covariates}, nodes together {rest:+.3f}."
-
-    @property
-    def structure_share(self) -> float:
-        """How much of the explanation is structure, from 0 to 1; the rest are covariates.
-
-        The sum of the absolute contributions of the nodes, over that and what covariates add.
-        """
-        structure = float(np.abs(self.node_contributions).sum())
-        return structure / max(structure + abs(self.covariates), np.finfo(float).tiny)
+        nodes = float(self.node_contributions.sum())
+        parts = [("base", self.base), ("nodes together", nodes), *self.rest_in_words]
+        return f"{predicted}: {', '.join(f'{name} {value:+.3f}' for name, value in parts)}."
 
     @property
     def structure_note(self) -> str | None:
-        """A sentence where structure carries almost nothing of the prediction, else None."""
-        structure = float(np.abs(self.node_contributions).sum())
-        if structure >= _ALMOST_NOTHING * max(self.spread, abs(self.covariates)):
+        """A sentence where nodes carry almost nothing of the prediction, else None."""
+        nodes, parts = float(np.abs(self.node_contributions).sum()), self.rest_in_words
+        rest = float(np.sum([value for _, value in parts]))
+        if nodes >= _ALMOST_NOTHING * max(self.spread, abs(rest)):
             return None
         usual = f"training values have a standard deviation of {self.spread:.2g}"
         if self.class_label is not None:
             usual = "the classes lie at -1 and +1"
-        note = "Structure carries almost nothing of this prediction: the contributions of all "
-        note += f"nodes are {structure:.1g} together, where {usual}"
-        if self.covariates:
-            note += f", and {self.beside} add {self.covariates:+.3g}"
-        if "descriptors" in self.beside:
-            note += "; fit with descriptors=False to see what structure says"
+        note = "The graph itself carries almost nothing of this prediction: the contributions of "
+        note += f"all nodes are {nodes:.1g} together, where {usual}"
+        if parts:
+            note += f", and {' and '.join(name for name, _ in parts)} add {rest:+.3g}"
         return f"{note}."
 
     def draw(
@@ -199,21 +224,23 @@ class Explanation:
             toward=None if self.class_label is None else str(self.class_label),
             title=self.sentence,
             limit=color_limit([self.node_contributions], self.spread),
-            note=self.structure_note and "Structure adds almost nothing to this prediction.",
+            note=self.structure_note and "The graph adds almost nothing to this prediction.",
         )
         return draw_graph(self.graph, self.node_contributions, by_edge, format=format, style=style)
 
     def __repr__(self) -> str:
         unseen = f"{self.out_of_vocabulary:.0%} of the patterns unseen"
         lines = [f"Explanation({self.sentence[:-1]}; {unseen})"]
-        several = len(self._expansion.forest.trees) > 1
         for row in self.pattern_contributions.head(5).to_dict("records"):
-            tree = f"{row['tree']}, " if several and row["tree"] != "labels" else ""
+            tree = f"{row['tree']}, " if row["tree"] not in ("labels", "") else ""
             nodes = "1 node" if row["count"] == 1 else f"{row['count']} nodes"
             where = f"({tree}depth {row['depth']}, at {nodes})"
             if row["tree"] == "paths":
                 where = f"(path, {row['count']} times)" if row["count"] > 1 else "(path)"
             lines.append(f"  {row['contribution']:+.3f}  {row['pattern']}  {where}")
+        for row in self.descriptor_contributions.head(3).to_dict("records"):
+            value = f"{row['value']:.4g}"
+            lines.append(f"  {row['contribution']:+.3f}  {row['name']} = {value}  (descriptor)")
         lines += [f"  {text}" for text in (self.structure_note, self.warning) if text]
         return "\n".join(lines)
 
@@ -301,31 +328,24 @@ def explain(
         row = code if others else row
         label = expansion.classes[row if len(expansion.classes) > 2 else int(sign > 0)]
         predicted = expansion.classes[code]
-    beside = found.from_covariates
-    covariates = 0.0 if beside is None else sign * float(beside[index, row])
-    kinds = {
-        "descriptors" if name.startswith(DESCRIPTOR_PREFIX) else "covariates"
-        for name in model.covariate_names
-    }
     effects = effects_of_graphs(expansion, one, row, seen=seen)
     by_node, by_edge, unseen = _over_graph(effects, one)
-    share_unseen = np.count_nonzero(unseen) / max(unseen.size, 1)
+    share_unseen = float(seen.patterns.histograms.out_of_vocabulary()[0])
     return Explanation(
-        sign * float(effects.decisions[0]) + covariates,
+        sign * float(effects.decisions[0]),
         sign * float(effects.base[0]),
         label,
         predicted,
         sign * by_node,
         sign * by_edge,
         share_unseen,
-        unseen.mean(axis=0),
+        unseen,
         _unseen_warning(share_unseen, training.usual_out_of_vocabulary),
-        covariates,
-        " and ".join(sorted(kinds)),
+        _by_view(effects, model.view_names, sign),
         usual_spread(model),
         one[0],
         tuple(FoundPatterns.of(part, sign) for part in effects.parts),
-        expansion,
+        partial(_column_table, effects.numbers, model.view_names, sign),
         partial(
             _neighbor_table,
             model,
@@ -336,27 +356,47 @@ def explain(
     )
 
 
+def _by_view(effects: GraphEffects, names: Sequence[str], sign: float) -> pd.Series:
+    """Return what each view adds to the base, of one graph."""
+    rise = {x.part.view: x.ends[0, 1] - x.ends[0, 0] for x in effects.all_parts}
+    values = [sign * float(rise.get(view, 0.0)) for view in range(len(names))]
+    return pd.Series(values, index=pd.Index(names, name="view"), name="contribution")
+
+
+def _column_table(tables: list[NumbersEffects], names: Sequence[str], sign: float) -> pd.DataFrame:
+    """Return a row for each column of all tables, of one graph."""
+    if not tables:
+        return pd.DataFrame(columns=list(COLUMNS))
+    parts = [found.table(0, names[found.part.view], sign) for found in tables]
+    return pd.concat(parts, ignore_index=True)
+
+
 def _over_graph(
     effects: GraphEffects, one: GraphCollection
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Divide the effects of one graph: per node, per edge, and which patterns are unseen.
+    """Divide the effects of one graph: per node, per edge, and the share of unseen patterns.
 
     Weisfeiler-Lehman patterns are spread over all nodes and edges that they cover, other patterns
-    over the nodes that share them. The last array has a column per node.
+    over the nodes that share them. The last array has a number per node.
     """
-    forest, expansion = effects.parts[0], effects.expansion
-    entries = entries_at_nodes(forest)
-    counts = np.bincount(entries[entries >= 0], minlength=len(forest.rows.indices))
-    shares = np.append(forest.rows.values / counts, 0.0)[entries]  # the last: unseen
+    first = effects.parts[0]
+    if not isinstance(first.part.source, PatternForest):
+        unseen = first.part.source.unseen_at_nodes(first.seen.colors)
+        known = (first.node_shares > 0).sum(axis=0)
+        return effects.phi, np.zeros(one.n_edges), unseen / np.maximum(unseen + known, 1)
+    entries = entries_at_nodes(first)
+    counts = np.bincount(entries[entries >= 0], minlength=len(first.rows.indices))
+    shares = np.append(first.rows.values / counts, 0.0)[entries]  # the last: unseen
     by_node, by_edge = spread_over_graph(
         shares,
-        expansion.forest.level_depths[expansion.first_level :],
+        first.part.source.level_depths[first.part.first_level :],
         one.neighbor_offsets,
         one.neighbors,
         one.directions,
     )
-    others = [part.phi for part in effects.parts[1:]]
-    return np.sum([by_node, *others], axis=0), by_edge, entries < 0
+    others = [part.phi for part in effects.all_parts[1:]]
+    by_node = np.sum([by_node, first.unseen_at_nodes, *others], axis=0)
+    return by_node, by_edge, (entries < 0).mean(axis=0)
 
 
 def _unseen_warning(share: float, limit: float) -> str | None:
@@ -377,7 +417,7 @@ def _neighbor_table(
     expansion = model.expansion
     kernel = sum(
         part.kernel.matrix(views[part.view], expansion.basis[part.view])[0]
-        for part in expansion.parts
+        for part in expansion.all_parts
     )
     contributions[expansion.basis_indices] = coefficients * kernel
     targets = model.training.reported[positions]
@@ -435,14 +475,16 @@ def spread_over_graph(
 
 
 def attribute_table(
-    forest: PatternForest, patterns: np.ndarray, contributions: np.ndarray
+    source: PatternSource, patterns: np.ndarray, contributions: np.ndarray
 ) -> pd.DataFrame:
     """Return the sum of contributions per attribute, the largest (in absolute value) first."""
-    parts, cells, levels = [], forest.cells, forest.level_of(patterns).tolist()
+    forest = source if isinstance(source, PatternForest) else None
+    cells, levels = None if forest is None else forest.cells, source.level_of(patterns).tolist()
+    parts = []
     entries = zip(patterns.tolist(), levels, contributions.tolist(), strict=True)
     for pattern, level, value in entries:
         keys = [("labels", 0)]
-        if cells is not None and pattern >= forest.n_deviating:
+        if forest is not None and cells is not None and pattern >= forest.n_deviating:
             row = level - (len(forest.levels) - cells.n_levels)
             keys = cells.asked(row, pattern - int(forest.level_offsets[level]))
         parts += [(name, step, value / len(keys)) for name, step in keys]
@@ -466,7 +508,7 @@ def _pattern_frame(source: PatternSource, ids: np.ndarray, columns: dict[str, An
 
 
 def pattern_table(
-    forest: PatternForest,
+    source: PatternSource,
     histograms: PatternHistograms,
     weights: np.ndarray,
     targets: np.ndarray,
@@ -476,9 +518,9 @@ def pattern_table(
 
     With classes, a column ``frequency CLASS`` each (mean share of the nodes of a graph that carry
     the pattern), and ``class``, where that is largest; without, the mean target of the graphs that
-    have it and of the others. ``histograms`` count the last patterns of the forest.
+    have it and of the others. ``histograms`` count the last patterns of the source.
     """
-    ids = np.arange(forest.n_patterns - histograms.n_patterns, forest.n_patterns)
+    ids = np.arange(source.n_patterns - histograms.n_patterns, source.n_patterns)
     by_target: dict[str, Any]
     if classes is None:
         present = histograms.to_sparse()
@@ -497,6 +539,6 @@ def pattern_table(
         by_target = {f"frequency {c}": shares[:, k] for k, c in enumerate(classes.tolist())}
         by_target["class"] = classes[shares.argmax(axis=1)]
     columns = {"weight": weights, "support": histograms.support, **by_target}
-    table = _pattern_frame(forest, ids, columns)
+    table = _pattern_frame(source, ids, columns)
     order = ["weight", "support", "depth", "pattern"]
     return table.sort_values(order, ascending=[False, False, True, True], kind="stable")

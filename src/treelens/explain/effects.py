@@ -6,7 +6,7 @@ Every model is ``f(G) = c + sum over i of a_i k(G, G_i)`` over some training gra
 - ``S = sum_v w_v z_v``, what the graph and a basis graph share, and
 - ``A = sum_v w_v a_v``, what the graph shares with itself,
 
-and of constants of the basis graph. Scale the terms of every known pattern ``v`` in both sums by
+and of constants of the basis graph. Scale the terms of every pattern ``v`` in both sums by
 ``t_v`` between 0 and 1. The share of a pattern in ``k(1) - k(0)`` is its *Aumann-Shapley value*
 (integrated gradients): its slope, integrated while all patterns enter together,
 
@@ -14,10 +14,12 @@ and of constants of the basis graph. Scale the terms of every known pattern ``v`
             = w_v z_v * integral of dk/dS  +  w_v a_v * integral of dk/dA,
 
 so one pair of integrals serves all patterns of a pair of graphs. The shares add up to
-``k(1) - k(0)`` exactly. Patterns outside the vocabulary belong to ``A`` only and are constant in
-``t``, so their effect is in ``k(0)``. The integrals have closed forms, written so that nothing
-cancels, except that of the Tanimoto part of an exponential kernel: there Gauss-Legendre quadrature
-gives all digits for any ``gamma`` of use (up to about 100).
+``k(1) - k(0)`` exactly, and ``k(0)`` is that of a graph without any pattern. Patterns outside the
+vocabulary belong to ``A`` only; they have one share together, which the nodes that carry them
+divide. The integrals have closed forms, written so that nothing cancels, except that of the
+Tanimoto part of an exponential kernel: there Gauss-Legendre quadrature gives all digits for any
+``gamma`` of use (up to about 100). Tables of numbers are divided in
+:mod:`treelens.explain.numbers`.
 
 The largest term of the prediction of a training graph is its own. So graphs with its patterns are
 explained *without that graph*: with ``A`` the covariance of the targets and
@@ -41,6 +43,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.explain import _compiled
+from treelens.explain.numbers import NumbersEffects, effects_of_numbers, node_shares
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import Term
@@ -66,8 +69,7 @@ class KernelSums(NamedTuple):
     """The weighted sums behind kernel values of m graphs with n basis graphs."""
 
     shared: np.ndarray  # (m, n) <W, Z(G, G_i)>
-    known: np.ndarray  # (m,) <W, Z(G, G)>, the part of patterns in the vocabulary
-    unseen: np.ndarray  # (m,) the rest of it
+    own: np.ndarray  # (m,) <W, Z(G, G)>, unseen patterns included
     others: np.ndarray  # (n,) <W, Z(G_i, G_i)>
     offset: float = 0.0  # the constant b of the kernel wwl
     gamma: float = 0.0
@@ -76,10 +78,10 @@ class KernelSums(NamedTuple):
 class PathSlopes(NamedTuple):
     """Kernel values before and after the patterns enter, and mean slopes on the way: (m, n).
 
-    ``end - start == per_shared * shared + per_own * known`` up to rounding.
+    ``end - start == per_shared * shared + per_own * own`` up to rounding.
     """
 
-    start: np.ndarray  # kernel values without any known pattern
+    start: np.ndarray  # kernel values without any pattern
     end: np.ndarray  # kernel values of the graphs
     per_shared: np.ndarray  # integral of dk/dS
     per_own: np.ndarray  # integral of dk/dA
@@ -95,9 +97,7 @@ def slopes_of(
         shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
     else:
         shared = pair_sums(graphs.pairs, basis, part.weights, n_jobs=n_jobs)
-    known = graphs.pairs.diagonal(part.weights)
-    unseen = np.maximum(graphs.diagonal - known, 0.0)
-    sums = KernelSums(shared, known, unseen, basis_graphs.diagonal)
+    sums = KernelSums(shared, graphs.diagonal, basis_graphs.diagonal)
     if isinstance(kernel, Term) and isinstance(kernel.kernel, TanimotoL1):
         return mixture_slopes(sums, kernel.kernel, kernel.amplitude, n_jobs)
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
@@ -122,7 +122,7 @@ def mixture_slopes(
     nodes, weights = np.polynomial.legendre.leggauss(n)  # symmetric: the lower half is enough
     rule = 0.5 * (nodes[: n // 2] + 1.0), 0.5 * weights[: n // 2]
     found = PathSlopes(*(np.empty_like(sums.shared) for _ in range(4)))
-    given = (*sums[:4], gamma, rho, amplitude, share, *rule, *found)
+    given = (*sums[:3], gamma, rho, amplitude, share, *rule, *found)
     interleaved(lambda k, step: _compiled.mixture_path_rows(k, step, *given), n_jobs)
     return found
 
@@ -150,30 +150,29 @@ def _tanimoto(sums: KernelSums) -> PathSlopes:
     integrals are those of ``1 / (1 + r t)^2`` and ``t / (1 + r t)^2``. The latter by quadrature in
     s with ``1 + r t = exp(s log(1 + r))``, since its closed form loses digits for small r.
     """
-    known = sums.known[:, None]
-    p = sums.unseen[:, None] + sums.others
-    p = np.where(p > 0, p, 1.0)  # a training graph without patterns shares nothing
-    ratio = np.maximum((known - sums.shared) / p, 1e-100)
+    own = sums.own[:, None]
+    # A training graph without patterns shares nothing.
+    p = np.where(sums.others > 0, sums.others, 1.0)
+    ratio = np.maximum((own - sums.shared) / p, 1e-100)
     stretch, tilted = np.log1p(ratio), np.zeros_like(ratio)
     for node, weight in zip(*np.polynomial.legendre.leggauss(_FEW_NODES), strict=True):
         tilted -= 0.5 * weight * np.expm1(-0.5 * (node + 1.0) * stretch)
     tilted *= stretch / (ratio * p) ** 2
     constant = 1.0 / (p * (1.0 + ratio))
     return PathSlopes(
-        np.zeros_like(p), sums.shared * constant, constant + known * tilted, -sums.shared * tilted
+        np.zeros_like(ratio), sums.shared * constant, constant + own * tilted, -sums.shared * tilted
     )
 
 
 def _cosine(sums: KernelSums) -> PathSlopes:
     """``k = S / sqrt(A B)``: powers of ``A(t)``, which is linear in t."""
-    root = np.sqrt(sums.unseen + sums.known)[:, None]
-    both = root + np.sqrt(sums.unseen)[:, None]
+    root = np.sqrt(sums.own)[:, None]
     empty = root == 0
-    root, both = np.where(empty, 1.0, root), np.where(empty, 1.0, both)
+    root = np.where(empty, 1.0, root)
     other = np.sqrt(sums.others)
     scale = np.divide(1.0, other, out=np.zeros_like(other), where=other > 0) * ~empty
     end = sums.shared * scale / root
-    return PathSlopes(np.zeros_like(scale), end, 2.0 * scale / both, -end / both**2)
+    return PathSlopes(np.zeros_like(end), end, 2.0 * scale / root, -end / root**2)
 
 
 PATHS: dict[str, Callable[[KernelSums], PathSlopes]] = {
@@ -197,7 +196,9 @@ class PartEffects:
     basis: PairFeatures  # of the basis graphs in this view
     seen: RefinedGraphs
     rows: SparseRows  # by graph: known patterns, from the first level in use on, and their effects
-    ends: np.ndarray  # (n_graphs, 2) sums over the basis without any known pattern, and with them
+    unseen: np.ndarray  # (n_graphs,) the effect of all patterns that training never saw
+    node_offsets: np.ndarray  # of the graphs
+    ends: np.ndarray  # (n_graphs, 2) sums over the basis without any pattern, and with them
 
     @cached_property
     def node_shares(self) -> sparse.csr_array:
@@ -213,9 +214,24 @@ class PartEffects:
         return counts.values
 
     @cached_property
+    def unseen_shares(self) -> np.ndarray:
+        """How nodes share the unseen patterns of their graph, shape (n_nodes,)."""
+        sizes = np.diff(self.node_offsets)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        times = self.part.source.unseen_at_nodes(self.seen.colors).astype(float)
+        total = np.bincount(owner, times, len(sizes))
+        alike = 1.0 / np.maximum(sizes, 1)
+        return np.where(total[owner] > 0, times / np.maximum(total, 1.0)[owner], alike[owner])
+
+    @property
+    def unseen_at_nodes(self) -> np.ndarray:
+        """What unseen patterns add at each node, shape (n_nodes,)."""
+        return np.repeat(self.unseen, np.diff(self.node_offsets)) * self.unseen_shares
+
+    @cached_property
     def phi(self) -> np.ndarray:
         """What the patterns at each node add, shape (n_nodes,)."""
-        return self.rows.values @ self.node_shares
+        return self.rows.values @ self.node_shares + self.unseen_at_nodes
 
 
 def entries_at_nodes(effects: PartEffects) -> np.ndarray:
@@ -237,19 +253,27 @@ def entries_at_nodes(effects: PartEffects) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class GraphEffects:
-    """What patterns add to one output of a model, for many graphs."""
+    """What patterns and numbers add to one output of a model, for many graphs."""
 
     expansion: KernelExpansion
     graphs: GraphCollection
-    parts: list[PartEffects]  # view by view
-    base: np.ndarray  # (n_graphs,) the prediction before any known pattern is counted
-    decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction less covariates
+    parts: list[PartEffects]  # by view that counts patterns
+    numbers: list[NumbersEffects]  # by table
+    # (n_graphs,) the prediction for a graph without patterns whose numbers are at their start: one
+    # number, but for graphs that are explained without themselves.
+    base: np.ndarray
+    decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction
     copies: list[tuple[int, ...]]  # the basis graphs that each graph was explained without
+
+    @property
+    def all_parts(self) -> list[PartEffects | NumbersEffects]:
+        """What each view adds, those that count patterns first."""
+        return [*self.parts, *self.numbers]
 
     @cached_property
     def phi(self) -> np.ndarray:
-        """What the patterns of all views add at each node, shape (n_nodes,)."""
-        return np.sum([part.phi for part in self.parts], axis=0)
+        """What all views add at each node, shape (n_nodes,)."""
+        return np.sum([part.phi for part in self.all_parts], axis=0)
 
 
 def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
@@ -289,7 +313,7 @@ def effects_of_graphs(
     seen: SeenGraphs | None = None,
     inverse: np.ndarray | None = None,
 ) -> GraphEffects:
-    """Divide the predictions of many graphs among their patterns.
+    """Divide the predictions of many graphs among their patterns and numbers.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
     if at hand; with ``inverse`` (:func:`inverse_covariance`) training graphs are explained without
@@ -308,25 +332,32 @@ def effects_of_graphs(
 
     def coefficients(positions: np.ndarray) -> np.ndarray:
         """Those that explain some graphs: without their copies among the training graphs."""
-        found = np.tile(alpha, (len(positions), 1))
-        for row, position in zip(found, positions.tolist(), strict=True):
+        tiled = np.tile(alpha, (len(positions), 1))
+        for row, position in zip(tiled, positions.tolist(), strict=True):
             group = list(copies[position])
             if group:
                 columns = inverse[group]  # type: ignore[index]  # there are copies
                 row -= np.linalg.solve(columns[:, group], alpha[group]) @ columns
                 row[group] = 0.0
-        return found
+        return tiled
 
     parts = []
     for part in expansion.parts:
         refined = seen.views[part.view]
         features, basis = refined.features, expansion.basis.counted(part.view)
-        values, ends = _divided(part, basis, features, coefficients, n_jobs)
-        rows = replace(features.pairs.rows, values=values)
-        parts.append(PartEffects(part, basis.pairs, refined, rows, ends))
+        values, unseen, ends = _divided(part, basis, features, coefficients, n_jobs)
+        own, offsets = replace(features.pairs.rows, values=values), graphs.node_offsets
+        parts.append(PartEffects(part, basis.pairs, refined, own, unseen, offsets, ends))
+    numbers = []
+    for table in expansion.numbers:
+        rows, of_basis = seen.features.numbers(table.view), expansion.basis.numbers(table.view)
+        blocks = position_blocks(len(graphs), len(alpha))
+        found = effects_of_numbers(table, graphs, rows, of_basis, coefficients, blocks)
+        numbers.append(found)
     ends = np.sum([part.ends for part in parts], axis=0)
+    ends = np.sum([ends, *(part.ends for part in numbers)], axis=0)
     base, decisions = (float(expansion.intercepts[output]) + ends).T
-    return GraphEffects(expansion, graphs, parts, base, decisions, copies)
+    return GraphEffects(expansion, graphs, parts, numbers, base, decisions, copies)
 
 
 def effects_of_patterns(
@@ -343,7 +374,7 @@ def effects_of_patterns(
         )
         output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
     part, basis = expansion.parts[0], expansion.basis.patterns
-    values, _ = _divided(part, basis, graphs, lambda k: coefficients[output[k]], n_jobs)
+    values, _, _ = _divided(part, basis, graphs, lambda k: coefficients[output[k]], n_jobs)
     rows = replace(graphs.pairs.rows, values=values)
     return rows.to_sparse(graphs.pairs.n_patterns)
 
@@ -354,16 +385,21 @@ def _divided(
     graphs: Features,
     coefficients: Callable[..., np.ndarray],
     n_jobs: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Effects aligned with the graphs' rows; for each graph the sums at both ends of the path."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Effects aligned with the graphs' rows; for each graph that of its unseen patterns.
+
+    The last array has the sums over the basis at both ends of the path.
+    """
     basis, values = basis_graphs.pairs, [np.empty(0)]
-    ends = np.zeros((graphs.pairs.n_graphs, 2))
+    ends, unseen = np.zeros((graphs.pairs.n_graphs, 2)), unseen_sums(part, graphs)
     for positions, some in feature_blocks(graphs, basis.n_graphs):
         alpha, slopes = coefficients(positions), slopes_of(part, basis_graphs, some, n_jobs)
         ends[positions, 0] = np.einsum("ij,ij->i", alpha, slopes.start)
         ends[positions, 1] = np.einsum("ij,ij->i", alpha, slopes.end)
         pairs, rows = some.pairs, some.pairs.rows
-        per_own = np.einsum("ij,ij->i", alpha, slopes.per_own) * pairs.scale**2
+        per_own = np.einsum("ij,ij->i", alpha, slopes.per_own)
+        unseen[positions] *= per_own
+        per_own *= pairs.scale**2
         factors = slopes.per_shared
         factors *= alpha
         factors *= pairs.scale[:, None] * basis.scale
@@ -383,15 +419,26 @@ def _divided(
         own = rows.values if basis.minimum else rows.values**2
         matched += np.repeat(per_own, np.diff(rows.offsets)) * own
         values.append(part.weights[rows.indices] * matched)
-    return np.concatenate(values), ends
+    return np.concatenate(values), unseen, ends
+
+
+def unseen_sums(part: CountedPart, graphs: Features) -> np.ndarray:
+    """Return the part of ``<W, Z(G, G)>`` of patterns that training never saw, (n_graphs,)."""
+    return np.maximum(graphs.diagonal - graphs.pairs.diagonal(part.weights), 0.0)
+
+
+def position_blocks(n_graphs: int, n_basis: int) -> Iterator[np.ndarray]:
+    """Yield positions of graphs, as many at a time as memory allows."""
+    size = max(_LEAST_ROWS, _BLOCK // max(n_basis, 1))
+    for start in range(0, n_graphs, size):
+        yield np.arange(start, min(start + size, n_graphs))
 
 
 def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray, Features]]:
     """Positions and features of graphs, as many at a time as memory allows."""
-    n, size = graphs.pairs.n_graphs, max(_LEAST_ROWS, _BLOCK // max(n_basis, 1))
-    for start in range(0, n, size):
-        positions = np.arange(start, min(start + size, n))
-        yield positions, graphs if n <= size else graphs.select(positions)
+    n = graphs.pairs.n_graphs
+    for positions in position_blocks(n, n_basis):
+        yield positions, graphs if len(positions) == n else graphs.select(positions)
 
 
 def jackknife_errors(
@@ -429,25 +476,63 @@ def _unit_effects(
     units = np.zeros((len(regions), len(effects.expansion.basis_indices)))
     for found in effects.parts:
         shares = found.node_shares.tocsc()
-        jobs: dict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)  # by graph
+        jobs: dict[int, list[tuple[int, np.ndarray, float]]] = defaultdict(list)  # by graph
+        unseen = unseen_sums(found.part, found.seen.features)
         for k, (nodes, node_weights) in enumerate(regions):
             share = shares[:, nodes] @ node_weights  # (n_entries,)
+            lost = np.zeros(len(found.unseen_shares))  # what unseen patterns have of the region
+            lost[nodes] = node_weights * found.unseen_shares[nodes]
             for graph in owners[k].tolist():
                 here = slice(*found.rows.offsets[graph : graph + 2])
-                jobs[graph].append((k, share[here]))
+                inside = slice(*found.node_offsets[graph : graph + 2])
+                jobs[graph].append((k, share[here], unseen[graph] * lost[inside].sum()))
         _add_units(effects, found, chosen, jobs, units, n_jobs)
+    for table in effects.numbers:
+        _add_units_of_numbers(effects, table, regions, units)
     return units
+
+
+def _add_units_of_numbers(
+    effects: GraphEffects,
+    found: NumbersEffects,
+    regions: list[tuple[np.ndarray, np.ndarray]],
+    units: np.ndarray,
+) -> None:
+    """Add the part of one table of numbers."""
+    part, offsets = found.part, effects.graphs.node_offsets
+    basis = effects.expansion.basis.numbers(part.view)
+    n_numbers = len(part.start)
+    owner = [np.searchsorted(offsets, nodes, side="right") - 1 for nodes, _ in regions]
+    chosen = np.unique(np.concatenate(owner))
+    for positions in position_blocks(len(chosen), len(basis)):
+        graphs = chosen[positions]
+        some, rows = effects.graphs[graphs], found.rows[graphs]
+        shares = node_shares(part, some, rows)
+        shift = some.node_offsets[:-1] - offsets[graphs]
+        for k, (nodes, weights) in enumerate(regions):
+            place = np.searchsorted(graphs, owner[k])
+            own = np.minimum(place, len(graphs) - 1)
+            here = graphs[own] == owner[k]
+            moved = weights[here, None] * shares[nodes[here] + shift[own[here]]]
+            mine, which = np.unique(own[here], return_inverse=True)
+            directions = np.zeros((len(mine), n_numbers))
+            np.add.at(directions, which, moved)
+            added = part.kernel.kernel.path_along(part.start, rows[mine], basis, directions)
+            added *= part.kernel.amplitude
+            for row, graph in zip(added, graphs[mine].tolist(), strict=True):
+                row[list(effects.copies[graph])] = 0.0
+            units[k] += added.sum(axis=0)
 
 
 def _add_units(
     effects: GraphEffects,
     found: PartEffects,
     chosen: np.ndarray,
-    jobs: dict[int, list[tuple[int, np.ndarray]]],
+    jobs: dict[int, list[tuple[int, np.ndarray, float]]],
     units: np.ndarray,
     n_jobs: int,
 ) -> None:
-    """Add the part of one view; ``jobs`` are regions and shares of entries, graph by graph."""
+    """Add the part of one view; ``jobs`` are regions and shares of patterns, graph by graph."""
     features, basis = found.seen.features, found.basis
     rows, weights = features.pairs.rows, found.part.weights
     basis_graphs = effects.expansion.basis.counted(found.part.view)
@@ -456,9 +541,9 @@ def _add_units(
         for place, graph in enumerate(chosen[positions].tolist()):
             here = slice(rows.offsets[graph], rows.offsets[graph + 1])
             patterns, values = rows.indices[here], rows.values[here]
-            own, shares = zip(*jobs[graph], strict=True)
+            own, shares, unseen = zip(*jobs[graph], strict=True)
             weighed = np.array(shares) * weights[patterns]  # (n_regions, n_patterns)
             added = weighed @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
-            added += np.outer(weighed @ values, slopes.per_own[place])
+            added += np.outer(weighed @ values + np.array(unseen), slopes.per_own[place])
             added[:, list(effects.copies[graph])] = 0.0
             units[list(own)] += added

@@ -1,10 +1,11 @@
 """The search for fragments: patterns that move predictions, each functional group once.
 
-Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph.
-Models differ in which atom of a group they credit, so the *effect* of a pattern is the sum of
-``phi`` over all nodes of an occurrence, those within its depth of the centre, averaged first
-within a graph, then over graphs. The *conditional effect* is the effect less the mean around other
-nodes that carry the parent, the pattern that this one refines. A pattern's score is
+Every node has a number ``phi``, what the patterns centred at it add to the prediction of its graph,
+with its part of descriptors. Models differ in which atom of a group they credit, so the *effect* of
+a pattern is the sum of ``phi`` over all nodes of an occurrence, those within its depth of the
+centre, averaged first within a graph, then over graphs. The *conditional effect* is the effect less
+the mean around other nodes that carry the parent, the pattern that this one refines. A pattern's
+score is
 
     the smaller of the two, for one node
     * how consistent it is over graphs (mean over root mean square)
@@ -32,8 +33,8 @@ from scipy import sparse
 from treelens.errors import check_whole
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
-from treelens.patterns.source import PatternSource
-from treelens.patterns.vocabulary import NodeColors, arc_targets
+from treelens.patterns.source import PatternSource, balls_of
+from treelens.patterns.vocabulary import NodeColors
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
 _NEARLY = 0.9  # of a score, for a pattern with coarser labels
@@ -60,6 +61,11 @@ class Fragment(NamedTuple):
     effect: GraphMeans
     total: float  # over all occurrences in a graph, each node once
     beyond: GraphMeans  # the conditional effect, without the fragments found before
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether its effect is beyond two standard errors."""
+        return abs(self.effect.mean) > _SIGNIFICANT * self.effect.error
 
     def signed(self, sign: float, error: float) -> Fragment:
         """The same with a sign, and with an error beside that over graphs."""
@@ -307,7 +313,7 @@ class ExplainedGraphs:
     forest: PatternForest
     graphs: GraphCollection
     colors: NodeColors  # a row per level of the forest
-    phi: np.ndarray  # (n_nodes,) what the patterns centred at each node add
+    phi: np.ndarray  # (n_nodes,) what each node adds
 
     @cached_property
     def graph_of_node(self) -> np.ndarray:
@@ -339,17 +345,7 @@ class ExplainedGraphs:
     @cached_property
     def all_balls(self) -> tuple[sparse.csr_array, ...]:
         """The nodes within each depth of every node: ones, (n_nodes, n_nodes) for each depth."""
-        graphs, n = self.graphs, self.graphs.n_nodes
-        ends = arc_targets(graphs, graphs.neighbor_offsets, graphs.neighbors)
-        ones = np.ones(len(ends), dtype=np.int8)
-        arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
-        itself = sparse.csr_array(sparse.eye(n, dtype=np.int8))
-        balls, steps = [itself], (arcs + itself).tocsr()
-        for _ in range(self.forest.depth):
-            reached = (balls[-1] @ steps).tocsr()
-            reached.data[:] = 1  # the number of ways is not needed, and could overflow
-            balls.append(reached)
-        return tuple(balls)
+        return tuple(balls_of(self.graphs, self.forest.depth))
 
     def by_graph(self, values: np.ndarray) -> sparse.csr_array:
         """Values of the nodes in the columns of their graphs: (n_nodes, n_graphs)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from treelens.explain.effects import (
+    GraphEffects,
     effects_of_graphs,
     inverse_covariance,
     jackknife_errors,
@@ -30,13 +31,14 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
 from treelens.models.predictions import KernelExpansion
-from treelens.patterns.forest import PatternForest, SeenGraphs
+from treelens.patterns.forest import PatternForest, SeenGraphs, usual_trees
+from treelens.patterns.vocabulary import NodeColors
 from treelens.targets import positive_code
 
 N_FRAGMENTS = 40
+_LOOKED_AT = 80  # fragments, for as many as are asked for with a certain effect
+_SEARCHED_DEPTH = 2  # of the patterns of graphs, where the model has no Weisfeiler-Lehman patterns
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment
-_WELL_SUPPORTED_SHARE, _WELL_SUPPORTED = 0.02, 5  # of the graphs, for the strongest
-_SAME = 0.6  # of the smaller of two fragments' nodes
 _N_EXAMPLES = 3
 _BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
 _MOST_SAMPLED = 30  # graphs that the error of an effect is measured on
@@ -150,33 +152,22 @@ def fragment_table(
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
     inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
+    forest, colors = _forest_to_search(expansion, graphs, seen, n_jobs)
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+    settings = _Search(n_fragments, min_support, n_jobs)
     found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
     size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
         effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
-        explained = ExplainedGraphs(expansion.forest, graphs, seen.patterns.colors, effects.phi)
-        fragments = search_fragments(explained, n_fragments, min_support)
-        regions = [_sampled_region(explained, fragment) for fragment in fragments]
-        errors = jackknife_errors(effects, regions, inverse, output, n_jobs).tolist()
+        explained = ExplainedGraphs(forest, graphs, colors, effects.phi)
         order = np.inf
-        for fragment, error in zip(fragments, errors, strict=True):
+        for fragment in _certain_ones(explained, effects, inverse, output, sign, settings):
             # Fragments of several classes are merged by score; those of one keep their order.
             order = min(order, abs(fragment.score))
-            found.append((order, label, fragment.signed(sign, error)))
+            found.append((order, label, fragment))
         left_out = all(effects.copies)
-        # The effect of the size of a graph, whatever its nodes are: the mean contribution of a
-        # node, averaged within graphs first, and that of a graph of usual size.
-        node = mean_over_graphs(explained.phi, explained.graph_of_node)
-        n_nodes = float(graphs.sizes.mean())
-        mean = sign * node.mean
-        size[label] = {
-            "per_node": mean,
-            "error": node.error,
-            "mean_nodes": n_nodes,
-            "effect": mean * n_nodes,
-        }
+        size[label] = _effect_of_size(explained, sign)
     sizes = sizes_for_ranking(np.array([order for order, _, _ in found]))
     found = [found[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
     kept = [fragment for _, _, fragment in found]
@@ -191,10 +182,60 @@ def fragment_table(
         "size": size if len(size) > 1 else next(iter(size.values())),
         "left_out": left_out,
         "toward": None if class_label is None else str(class_label),
-        "strongest": _strongest(explained, kept),
         "none": None if kept else none,
     }
     return table
+
+
+def _effect_of_size(explained: ExplainedGraphs, sign: float) -> dict[str, float]:
+    """Return the mean contribution of a node, whatever it is, and that of a graph of usual size."""
+    node = mean_over_graphs(explained.phi, explained.graph_of_node)  # within graphs first
+    n_nodes, mean = float(explained.graphs.sizes.mean()), sign * node.mean
+    return {
+        "per_node": mean,
+        "error": node.error,
+        "mean_nodes": n_nodes,
+        "effect": mean * n_nodes,
+    }
+
+
+def _forest_to_search(
+    expansion: KernelExpansion, graphs: GraphCollection, seen: SeenGraphs, n_jobs: int
+) -> tuple[PatternForest, NodeColors]:
+    """Return the patterns that fragments are found among: the model's, or those of the graphs."""
+    source = expansion.parts[0].source
+    if isinstance(source, PatternForest):
+        return source, seen.patterns.colors
+    return PatternForest.fit(graphs, _SEARCHED_DEPTH, usual_trees(graphs), n_jobs)
+
+
+def _certain_ones(
+    explained: ExplainedGraphs,
+    effects: GraphEffects,
+    inverse: np.ndarray | None,
+    output: int,
+    sign: float,
+    settings: _Search,
+) -> list[Fragment]:
+    """Return fragments whose effects are beyond two standard errors, the most important first."""
+    n, found = settings.n_fragments, list[Fragment]()
+    most = max(_LOOKED_AT, 2 * n)
+    fragments = search_fragments(explained, most if n else 0, settings.min_support)
+    for start in range(0, len(fragments), max(n, 1)):  # errors take time: no more than are needed
+        some = fragments[start : start + n]
+        regions = [_sampled_region(explained, fragment) for fragment in some]
+        errors = jackknife_errors(effects, regions, inverse, output, settings.n_jobs).tolist()
+        signed = (f.signed(sign, error) for f, error in zip(some, errors, strict=True))
+        found += [fragment for fragment in signed if fragment.is_significant]
+        if len(found) >= n:
+            break
+    return found[:n]
+
+
+class _Search(NamedTuple):
+    n_fragments: int
+    min_support: int
+    n_jobs: int
 
 
 def _sampled_region(
@@ -221,11 +262,12 @@ def _table(
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
     writer = kind_of_facts(graphs.graph_data).fragment_writer(explained)
-    columns: dict[str, Any] = {"name": [writer.name(f) for f in fragments]}
+    texts = [_text_of(explained.forest, f) for f in fragments]
+    columns: dict[str, Any] = {"name": _told_apart([writer.name(f) for f in fragments], texts)}
     if smarts and writer.column is not None:
         columns[writer.column] = [writer.text(f) for f in fragments]
     columns |= {
-        "pattern": [_text_of(explained.forest, f) for f in fragments],
+        "pattern": texts,
         "depth": [f.depth for f in fragments],
         "effect": [f.effect.mean for f in fragments],
         "error": [f.effect.error for f in fragments],
@@ -254,6 +296,16 @@ def _table(
     return table.assign(drawing=pd.Series(pictures, index=table.index, dtype=object))
 
 
+def _told_apart(names: list[str], patterns: list[str]) -> list[str]:
+    """Return names of which none stands twice: later ones are followed by their pattern."""
+    known: set[str] = set()
+    for k, (name, pattern) in enumerate(zip(names, patterns, strict=True)):
+        tried = [name, f"{name}: {pattern}", *(f"{name}: {pattern}, {n}" for n in range(2, k + 3))]
+        names[k] = next(x for x in tried if not name or x not in known)
+        known.add(names[k])
+    return names
+
+
 def _text_of(forest: PatternForest, fragment: Fragment) -> str:
     """The text of a fragment; a single atom of any kind is told from one of a fine label."""
     texts = pattern_texts(forest, fragment.patterns)
@@ -273,20 +325,6 @@ def _small_example(explained: ExplainedGraphs, fragment: Fragment) -> tuple[Grap
     graph, row = int(explained.graph_of_node[roots[k]]), int(roots[k])
     place = occurrence_at(explained.graphs, graph, row, fragment.patterns[0], fragment.depth)
     return explained.graphs[graph], place
-
-
-def _strongest(explained: ExplainedGraphs, fragments: list[Fragment]) -> list[int]:
-    """Ranks by absolute effect, of distinct fragments with enough support (or any, if none has)."""
-    least = max(_WELL_SUPPORTED, round(_WELL_SUPPORTED_SHARE * len(explained.graphs)))
-    supported = np.array([f.effect.n_graphs >= least for f in fragments], dtype=bool)
-    candidates = np.flatnonzero(supported if supported.any() else ~supported)
-    size = sizes_for_ranking(np.array([fragments[k].effect.mean for k in candidates]))
-    taken: dict[int, set[int]] = {}  # rank, and the nodes of all occurrences
-    for k in candidates[np.argsort(-size, kind="stable")].tolist():
-        own = set(explained.covered(fragments[k].roots, fragments[k].depth).tolist())
-        if all(len(own & x) <= _SAME * min(len(own), len(x)) for x in taken.values()):
-            taken[k + 1] = own
-    return list(taken)
 
 
 # --- what else is known of the graphs that have a fragment ------------------------------------

@@ -12,7 +12,7 @@ import pandas as pd
 
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts, summed_numbers
 from treelens.normal_scores import NormalScores
 
 DESCRIPTORS = "rdkit"
@@ -91,6 +91,17 @@ class CovariateColumn:
         table = np.clip((numbers - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
         return np.where(np.isfinite(table), table, 0.0)[:, None]
 
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.classes) or 1
+
+    def slope(self, value: float) -> float:
+        """Return how fast the number of a column of numbers rises with its value."""
+        if self.scores is not None:
+            return float(self.scores.slope(np.asarray(value)))
+        return 1.0 / self.spread
+
     def decoded(self, numbers: np.ndarray) -> np.ndarray:
         """Return values (n,) that are encoded as exactly these numbers."""
         if self.classes:
@@ -129,6 +140,25 @@ class CovariateTable:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
+    @property
+    def ends(self) -> np.ndarray:
+        """Where the numbers of each column end, shape (n_columns,)."""
+        return np.cumsum([column.width for column in self.columns])
+
+    def start(self) -> np.ndarray:
+        """Return the numbers that explanations begin with, shape (n_numbers,).
+
+        Of sums over nodes those of a graph without any; else the mean (of a descriptor the
+        median), or no class.
+        """
+        summed = summed_numbers(self.names)
+        begin = np.zeros(1)
+        parts = [
+            column.encoded(begin)[0] if column.name in summed else np.zeros(column.width)
+            for column in self.columns
+        ]
+        return np.concatenate(parts)
+
     def joined(self, other: CovariateTable) -> CovariateTable:
         """Return a table with the columns of both, each once."""
         known = set(self.names)
@@ -144,7 +174,7 @@ class CovariateTable:
 
     def decode(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Return values by column that :meth:`encode` makes these numbers of."""
-        ends = np.cumsum([len(column.classes) or 1 for column in self.columns])
+        ends = self.ends
         parts = np.split(numbers, ends[:-1], axis=1)
         return {c.name: c.decoded(part) for c, part in zip(self.columns, parts, strict=True)}
 

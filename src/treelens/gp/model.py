@@ -31,6 +31,7 @@ from treelens.models.fitted import ComparedWeights, FittedModel, HeldOut, Learni
 from treelens.models.predictions import (
     CountedPart,
     KernelExpansion,
+    NumbersPart,
     Predictions,
     Threshold,
     TrainingGraphs,
@@ -254,6 +255,7 @@ class FittedGP(FittedModel):
             self.classes,
             self.refine,
             self._exact_factor,
+            tuple(NumbersPart(k, self.kernel.terms[k], table) for k, table in self.tables.items()),
         )
 
     def _exact_factor(self, n_jobs: int) -> np.ndarray | None:
@@ -291,12 +293,19 @@ class FittedGP(FittedModel):
         total = sum(found.values())
         return {name: x / total if total > 0 else 0.0 for name, x in found.items()}
 
-    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
+    def spreads_of_parts(
+        self, n_jobs: int = 1, descriptors: bool = True
+    ) -> tuple[float, float] | None:
         """Standard deviations, over training graphs, of what structure and numbers add."""
-        if not self.tables:
+        tables = [
+            k
+            for k, table in self.tables.items()
+            if descriptors or not all(name.startswith(DESCRIPTOR_PREFIX) for name in table.names)
+        ]
+        if not tables:
             return None
         parts = self.parts(n_jobs)
-        added = np.sum([parts.pop(self.view_names[k]) for k in self.tables], axis=0)
+        added = np.sum([parts.pop(self.view_names[k]) for k in tables], axis=0)
         structure = np.sum(list(parts.values()), axis=0)
         return float(structure.std(axis=0).mean()), float(added.std(axis=0).mean())
 

@@ -127,6 +127,21 @@ class GraphKind:
         """Return the names of a set of them: ``"compact"``, ``"fast"`` or ``"all"``."""
         return []
 
+    def summed_names(self) -> frozenset[str]:
+        """Return the names of the computed numbers that are sums over nodes."""
+        return frozenset()
+
+    def node_terms(self, graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return what each node adds to computed numbers that are sums, shape (n_nodes,) each.
+
+        Those that are not (:meth:`summed_names`) are left out.
+        """
+        return {}
+
+    def even_shares(self, graphs: GraphCollection) -> np.ndarray:
+        """Return how nodes share what belongs to all of them alike, one together: (n_nodes,)."""
+        return 1.0 / np.repeat(graphs.sizes, graphs.sizes)
+
     # --- pictures and words ---------------------------------------------------------------------
 
     def draw(
@@ -171,6 +186,15 @@ def kind_of_facts(facts: Iterable[str]) -> GraphKind:
     return (
         next((kind for kind in registered_kinds() if kind.holds(names)), PLAIN) if names else PLAIN
     )
+
+
+def summed_numbers(names: Iterable[str]) -> set[str]:
+    """Return those among the names of computed numbers that are sums over nodes."""
+    wanted = {name for name in names if name.startswith(DESCRIPTOR_PREFIX)}
+    if not wanted:
+        return set()
+    known = frozenset().union(*(kind.summed_names() for kind in registered_kinds()))
+    return wanted & known
 
 
 def kind_of_reader(reader: str | None) -> GraphKind:

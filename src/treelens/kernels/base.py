@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -38,10 +39,16 @@ class Parameter(NamedTuple):
         return self.coordinate(self.low), self.coordinate(self.high)
 
 
+_PATH_NODES = 32  # of quadrature, where a kernel does not know better
+
+
 class Kernel(ABC):
     """Similarity of graphs in one view: 1 of a graph with itself.
 
-    A subclass is a frozen dataclass with a float for each of ``PARAMETERS``, in their order.
+    A subclass is a frozen dataclass with a float for each of ``PARAMETERS``, in their order. One
+    that compares tables of numbers has :meth:`gradient` and :meth:`slopes_along`, from which
+    explanations follow; kernels of counted patterns have closed forms in
+    :mod:`treelens.explain.effects`.
     """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
@@ -54,6 +61,48 @@ class Kernel(ABC):
     @abstractmethod
     def matrix(self, left: Any, right: Any, n_jobs: int = 1) -> np.ndarray:
         """Return values between two sides of a view, shape (n_left, n_right)."""
+
+    def gradient(self, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return slopes of ``sum over i of coefficients[g, i] k(rows[g], right[i])``.
+
+        There is one for each number of each row: shape (n_rows, n_numbers).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no gradient: it cannot be explained.")
+
+    def slopes_along(
+        self, rows: np.ndarray, right: np.ndarray, directions: np.ndarray
+    ) -> np.ndarray:
+        """Return slopes of ``k(rows[g], right[i])`` where row g moves in its direction.
+
+        Directions are of the shape of ``rows``, slopes of shape (n_rows, n_right).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no gradient: it cannot be explained.")
+
+    def path(
+        self, start: np.ndarray, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray
+    ) -> np.ndarray:
+        """Return mean gradients on the straight lines from ``start`` to the rows, as ``gradient``.
+
+        Times ``rows - start`` they add up to what the sums change by (integrated gradients).
+        """
+        found = np.zeros_like(rows)
+        for step, weight in self.path_nodes(start, rows):
+            found += weight * self.gradient(start + step * (rows - start), right, coefficients)
+        return found
+
+    def path_along(
+        self, start: np.ndarray, rows: np.ndarray, right: np.ndarray, directions: np.ndarray
+    ) -> np.ndarray:
+        """Return mean slopes on the straight lines from ``start`` to the rows, per pair."""
+        found = np.zeros((len(rows), len(right)))
+        for step, weight in self.path_nodes(start, rows):
+            here = start + step * (rows - start)
+            found += weight * self.slopes_along(here, right, directions)
+        return found
+
+    def path_nodes(self, start: np.ndarray, rows: np.ndarray) -> Iterator[tuple[float, float]]:
+        """Yield places from 0 to 1 and weights of a quadrature rule (Gauss-Legendre)."""
+        return gauss_legendre(_PATH_NODES)
 
     @property
     def coordinates(self) -> np.ndarray:
@@ -70,6 +119,12 @@ class Kernel(ABC):
         """Return the kernel at some coordinates."""
         pairs = zip(cls.PARAMETERS, coordinates.tolist(), strict=True)
         return cls(**{each.name: each.value(x) for each, x in pairs})
+
+
+def gauss_legendre(n: int) -> Iterator[tuple[float, float]]:
+    """Yield nodes and weights of the Gauss-Legendre rule on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return zip((0.5 * (nodes + 1.0)).tolist(), (0.5 * weights).tolist(), strict=True)
 
 
 @dataclass(frozen=True)

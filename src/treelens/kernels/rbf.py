@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,11 @@ import numpy as np
 from scipy.spatial import distance
 
 from treelens.array_checks import check_positive
-from treelens.kernels.base import Kernel, Parameter
+from treelens.kernels.base import Kernel, Parameter, gauss_legendre
+
+# Nodes of quadrature for paths of length 0, for each length scale more, and at most: up to some 60
+# length scales all digits.
+_PATH_NODES, _NODES_PER_LENGTH, _MOST_NODES = 8, 2, 128
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,32 @@ class Rbf(Kernel):
 
     def matrix(self, left: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         squares = distance.cdist(left, right, "sqeuclidean")
+        return self.of_squares(squares, out=squares)
+
+    def gradient(self, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        pulls = self._values(rows, right)
+        pulls *= coefficients
+        return (pulls @ right - pulls.sum(axis=1)[:, None] * rows) / self.length**2
+
+    def slopes_along(
+        self, rows: np.ndarray, right: np.ndarray, directions: np.ndarray
+    ) -> np.ndarray:
+        ahead = directions @ right.T - np.einsum("gc,gc->g", directions, rows)[:, None]
+        ahead *= self._values(rows, right)
+        return ahead / self.length**2
+
+    def path_nodes(self, start: np.ndarray, rows: np.ndarray) -> Iterator[tuple[float, float]]:
+        longest = float(np.linalg.norm(rows - start, axis=1).max(initial=0.0)) / self.length
+        more = min(_NODES_PER_LENGTH * np.ceil(longest), _MOST_NODES - _PATH_NODES)
+        return gauss_legendre(_PATH_NODES + int(more))
+
+    def _values(self, rows: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return the matrix by a matrix product: faster, and good to some 1e-14."""
+        squares = rows @ right.T
+        squares *= -2.0
+        squares += np.einsum("gc,gc->g", rows, rows)[:, None]
+        squares += np.einsum("ic,ic->i", right, right)
+        np.maximum(squares, 0.0, out=squares)
         return self.of_squares(squares, out=squares)
 
     def of_squares(self, squares: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

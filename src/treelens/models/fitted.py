@@ -151,8 +151,13 @@ class FittedModel(ABC):
         """Return the share of each view in the variance that they explain together, by name."""
         return dict.fromkeys(self.view_names, 1.0)
 
-    def spreads_of_parts(self, n_jobs: int = 1) -> tuple[float, float] | None:
-        """Return the standard deviations of what structure and numbers add; None without any."""
+    def spreads_of_parts(
+        self, n_jobs: int = 1, descriptors: bool = True
+    ) -> tuple[float, float] | None:
+        """Return the standard deviations of what structure and numbers add; None without any.
+
+        Without ``descriptors``, views of descriptors belong to structure.
+        """
         return None
 
     # --- how it was fitted ----------------------------------------------------------------------

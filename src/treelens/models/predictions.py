@@ -30,6 +30,8 @@ from treelens.patterns.source import PatternSource
 from treelens.targets import TargetRecord
 
 if TYPE_CHECKING:
+    from treelens.gp.covariates import CovariateTable
+    from treelens.kernels.base import Term
     from treelens.models.fitted import FittedModel
 
 # Thresholds whose Matthews correlation is nearly the best are as good; the lowest finds most.
@@ -187,6 +189,20 @@ class CountedPart:
 
 
 @dataclass(frozen=True, eq=False)
+class NumbersPart:
+    """The part of a kernel that compares a table of numbers."""
+
+    view: int  # its position among the views of the model
+    kernel: Term
+    table: CovariateTable
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """The numbers that explanations begin with, shape (n_numbers,)."""
+        return self.table.start()
+
+
+@dataclass(frozen=True, eq=False)
 class KernelExpansion:
     """Outputs that are linear in kernel values: ``intercepts + coefficients @ k(graph, basis)``.
 
@@ -203,14 +219,25 @@ class KernelExpansion:
     # Of n_jobs: the upper Cholesky factor of the covariance of the targets; None where predictions
     # without a training graph have no closed form.
     factor: Callable[[int], np.ndarray | None] = lambda n_jobs: None
+    numbers: tuple[NumbersPart, ...] = ()  # terms of views that are tables
 
     @property
-    def forest(self) -> PatternForest:
-        return self.parts[0].source  # type: ignore[return-value]
+    def all_parts(self) -> tuple[CountedPart | NumbersPart, ...]:
+        return (*self.parts, *self.numbers)
+
+    @property
+    def source(self) -> PatternSource:
+        """The patterns of the first view."""
+        return self.parts[0].source
+
+    @property
+    def forest(self) -> PatternForest | None:
+        """The Weisfeiler-Lehman patterns; None where the first view has others."""
+        return self.source if isinstance(self.source, PatternForest) else None
 
     @property
     def weights(self) -> np.ndarray:
-        """One per pattern of the forest in use."""
+        """One per pattern of the first view in use."""
         return self.parts[0].weights
 
     @property
@@ -219,7 +246,7 @@ class KernelExpansion:
 
     @property
     def first_pattern(self) -> int:
-        """Id in the forest of the first pattern in use."""
+        """Id in the source of the first pattern in use."""
         return self.parts[0].first_pattern
 
 

@@ -302,6 +302,13 @@ class PatternForest(PatternSource):
             patterns, self.n_patterns, found.node_offsets, ids.ravel(), nodes.ravel()
         )
 
+    @property
+    def all_trees(self) -> tuple[str, ...]:
+        return self.trees
+
+    def unseen_at_nodes(self, found: NodeColors) -> np.ndarray:
+        return (found.colors < 0).sum(axis=0)
+
     # --- reading patterns -------------------------------------------------------------------
 
     def place(self, pattern: int) -> tuple[int, int]:

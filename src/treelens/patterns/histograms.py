@@ -394,6 +394,10 @@ class GraphViews(tuple[ViewData, ...]):
         """Return a view that counts patterns."""
         return self[view]  # type: ignore[return-value]
 
+    def numbers(self, view: int) -> np.ndarray:
+        """Return a view that is a table of numbers."""
+        return self[view]  # type: ignore[return-value]
+
     @property
     def patterns(self) -> Features:
         """The first view."""

@@ -128,13 +128,21 @@ class PathPatterns(PatternSource):
 
     def shares_of_nodes(self, found: FoundPaths, patterns: SparseRows) -> sparse.csr_array:
         """The nodes of a path share it equally, the two ends in the case of a pair."""
+        offsets = found.graphs.node_offsets
+        return shares_of_sites(patterns, self.n_patterns, offsets, *self._sites(found))
+
+    def unseen_at_nodes(self, found: FoundPaths) -> np.ndarray:
+        numbers, nodes = self._sites(found)
+        return np.bincount(nodes[numbers < 0], minlength=found.graphs.n_nodes)
+
+    def _sites(self, found: FoundPaths) -> tuple[np.ndarray, np.ndarray]:
+        """Return a pattern (or -1) and a node for each node of each path."""
         numbers, nodes = [], []
         for sites in _found_paths(found.graphs, found.codes, self.max_distance):
             own = self.numbers_of(sites.levels, sites.keys, found.codes)
             numbers.append(np.repeat(own, sites.nodes.shape[1]))
             nodes.append(sites.nodes.ravel())
-        offsets, parts = found.graphs.node_offsets, (np.concatenate(numbers), np.concatenate(nodes))
-        return shares_of_sites(patterns, self.n_patterns, offsets, *parts)
+        return np.concatenate(numbers), np.concatenate(nodes)
 
     def texts(self, patterns: Any) -> list[str]:
         """Return ``"C 3 O"`` for a carbon three bonds from an oxygen, ``"C-C-C-O"`` for a path."""

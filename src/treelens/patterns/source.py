@@ -11,7 +11,7 @@ from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.vocabulary import offsets_of
+from treelens.patterns.vocabulary import arc_targets, offsets_of
 
 
 class PatternSource(ABC):
@@ -56,6 +56,10 @@ class PatternSource(ABC):
         The entries are those of ``patterns``, known patterns by graph; ``found`` are the
         occurrences in the same graphs. The row of an entry sums to one, over nodes of its graph.
         """
+
+    @abstractmethod
+    def unseen_at_nodes(self, found: Any) -> np.ndarray:
+        """Return in how many unseen patterns each node has a part, shape (n_nodes,)."""
 
     def truncated(self, depth: int) -> PatternSource:
         """Return the source without patterns beyond a depth."""
@@ -104,6 +108,16 @@ class PatternSource(ABC):
         """So many patterns, the first, may have weights of their own."""
         return 0
 
+    @property
+    def all_trees(self) -> tuple[str, ...]:
+        """The trees in it; one, named as the view, where there are no several."""
+        return (self.name,)
+
+    @property
+    def depth(self) -> int:
+        """The largest depth of a pattern."""
+        return int(self.level_depths.max(initial=0))
+
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
         """Return the name of the view, or of the tree in it, of each pattern."""
         return np.full(len(patterns), self.name, dtype=object)
@@ -125,6 +139,21 @@ class PatternSource(ABC):
         ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
         """
         return self.count(found).unseen @ level_weights
+
+
+def balls_of(graphs: GraphCollection, depth: int) -> list[sparse.csr_array]:
+    """Return the nodes within 0 to ``depth`` steps of every node: ones, (n_nodes, n_nodes) each."""
+    n = graphs.n_nodes
+    ends = arc_targets(graphs, graphs.neighbor_offsets, graphs.neighbors)
+    ones = np.ones(len(ends), dtype=np.int8)
+    arcs = sparse.csr_array((ones, ends, graphs.neighbor_offsets), shape=(n, n))
+    itself = sparse.csr_array(sparse.eye(n, dtype=np.int8))
+    balls, steps = [itself], (arcs + itself).tocsr()
+    for _ in range(depth):
+        reached = (balls[-1] @ steps).tocsr()
+        reached.data[:] = 1  # the number of ways is not needed, and could overflow
+        balls.append(reached)
+    return balls
 
 
 def shares_of_sites(

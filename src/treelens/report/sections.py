@@ -47,6 +47,7 @@ MOST_CARDS = 12
 _OF_A_KIND = 4
 _N_NEAREST = 3
 _MOST_PATTERNS = 6
+_MOST_DESCRIPTORS = 4
 _DIGITS = 6  # of contributions: enough for sums to come out as shown
 _LONGEST_LABEL = 40
 _LONGEST_PATTERN = 90
@@ -56,7 +57,8 @@ _LEAST_SIMILARITY, _SAME = 0.3, 1.0 - 1e-9
 _SECONDS = 1  # for the largest common substructure of two molecules
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
-_MOST_SEARCHED = 600  # graphs
+_MOST_SEARCHED = 3000  # graphs
+_SAMPLED = 600  # where there are more
 _RAREST_SHARE, _FEWEST = 0.01, 3  # of the graphs must have a fragment
 MOST_PATTERNS = 40
 _MOST_GROUPS = 8
@@ -145,7 +147,13 @@ def card_section(
             "toward": None if label is None else str(label),
             "decision": _short(found.decision),
             "base": _short(found.base),
-            "covariates": _short(found.covariates),
+            "rest": [[name, _short(value)] for name, value in found.rest_in_words],
+            "descriptors": [
+                [name, _short(value)]
+                for name, value in found.descriptor_contributions[["name", "contribution"]]
+                .head(_MOST_DESCRIPTORS)
+                .itertuples(index=False)
+            ],
             "warning": found.warning,
             "structure": found.structure_note,
             "patterns": [list(pair) for pair in zip(texts, values, strict=True)],
@@ -262,12 +270,16 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 
 
 def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
-    """Return the fragments of (a sample of) the graphs of the report, or else those of training."""
+    """Return the fragments of the training graphs, ``fragments_`` of the model.
+
+    Of many graphs they are those of a sample; where the model does not know its training graphs,
+    of the graphs of the report.
+    """
     model, train = estimator.model_, estimator._train_graphs
     table, n_jobs = None, estimator._n_jobs()
-    of_given = given is not None and len(given) >= _FEWEST
+    of_given = train is None and given is not None and len(given) >= _FEWEST
     if given is not None and of_given:
-        kept = _sample(len(given), _MOST_SEARCHED)
+        kept = _sample(len(given), _SAMPLED)
         shown, truth = given.graphs[kept], None if given.truth is None else given.truth[kept]
         table = fragment_table(
             model.expansion,
@@ -278,12 +290,12 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
             seen=given.predictions.graphs.select(kept),
             n_jobs=n_jobs,
         )
-    if (table is None or not len(table)) and train is not None:
-        of_given, shown, truth = False, train, model.training.reported
+    if train is not None:
+        shown, truth = train, model.training.reported
         if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
             table = estimator.fragments_
         else:
-            kept = _sample(len(train), _MOST_SEARCHED)
+            kept = _sample(len(train), _SAMPLED)
             shown, truth = train[kept], truth[kept]
             table = fragment_table(
                 model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, n_jobs=n_jobs
@@ -302,9 +314,6 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
         "named": shown.names is not None,
         "rows": rows,
         "none": table.attrs["none"],
-        "strongest": [
-            row for rank in table.attrs["strongest"][:3] for row in rows if row["rank"] == rank
-        ],
     }
 
 
@@ -352,7 +361,7 @@ def _rows(
 
 def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
     """Return the patterns that change predictions most, of the report's or the training graphs."""
-    expansion, forest = model.expansion, model.expansion.forest
+    expansion, source = model.expansion, model.expansion.source
     graphs = model.training_graphs if given is None else given.predictions.graphs.features
     chosen = _sample(graphs.patterns.pairs.n_graphs, _MOST_EXPLAINED)
     effects = effects_of_patterns(expansion, graphs.select(chosen))  # (n, n_patterns)
@@ -363,7 +372,7 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
     order = np.lexsort((np.arange(len(size)), -size))[:MOST_PATTERNS]
     order = order[size[order] > 0]
     support, ids = model.training.histograms.support, order + expansion.first_pattern
-    texts, trees, depths = pattern_texts(forest, ids), forest.tree_names(ids), forest.pattern_depths
+    texts, trees, depths = pattern_texts(source, ids), source.tree_names(ids), source.pattern_depths
     rows = [
         {
             "id": pattern,
@@ -374,12 +383,12 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
             "support": support[k],
             "mean_absolute_effect": size[k],
             "effect": total[k] / holders[k],
-            "drawing": _tree(forest, pattern, text),
+            "drawing": _tree(expansion.forest, pattern, text),
         }
         for k, pattern, text, tree_name in zip(order, ids.tolist(), texts, trees, strict=True)
     ]
-    attributes = []
-    if forest.cells is not None:
+    attributes, forest = [], expansion.forest
+    if forest is not None and forest.cells is not None:
         table = attribute_table(forest, expansion.first_pattern + np.arange(len(size)), size)
         shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
         attributes = table.assign(share=shares).to_dict("records")
@@ -392,11 +401,11 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
     }
 
 
-def _tree(forest: PatternForest, pattern: int, text: str) -> list[dict[str, Any]]:
+def _tree(forest: PatternForest | None, pattern: int, text: str) -> list[dict[str, Any]]:
     """Return the nodes of the unfolded tree of a pattern, parents first."""
-    tree, inner = forest.place(pattern)
     nodes = [TreeNode(-1, 0, text, None, False)]
-    if tree < len(forest.trees):  # else it is a cell of attributes
+    tree, inner = (0, 0) if forest is None else forest.place(pattern)
+    if forest is not None and tree < len(forest.trees):  # else it is a cell of attributes
         nodes = unfold_within(forest.vocabularies[tree], inner, _MOST_TREE_NODES)
     return [
         node._asdict()

@@ -106,7 +106,7 @@ def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None)
 
 def _model(estimator: Any, noun: str) -> dict[str, Any]:
     """Return facts about a model of any kind."""
-    model, forest = estimator.model_, estimator.model_.expansion.forest
+    model, source = estimator.model_, estimator.model_.expansion.source
     classes, targets, recipe = model.classes, model.training.reported, model.recipe
     names, values, shares = estimator.covariates_, None, None
     if classes is None:
@@ -130,8 +130,8 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
         "n_in_all": model.training.n_in_all,
         "n_basis_graphs": len(model.expansion.basis_indices),
         "n_patterns": len(model.weights),
-        "trees": list(forest.trees),
-        "depth": forest.depth,
+        "trees": list(source.all_trees),
+        "depth": source.depth,
         "alone": compared_alone(model, noun),
         "recipe": None if recipe is None else str(recipe),
         "covariates": [name for name in names if not name.startswith(DESCRIPTOR_PREFIX)],
@@ -164,18 +164,18 @@ def _learning(model: FittedModel) -> dict[str, Any]:
 
 def _levels(model: FittedModel) -> list[Any]:
     """Return the weights of every depth of every tree, and its part of all similarity."""
-    forest, weights = model.expansion.forest, model.expansion.weights
+    source, weights = model.expansion.source, model.expansion.weights
     counts = np.asarray(model.training.histograms.to_sparse("counts").sum(axis=0)).ravel()
-    levels = forest.level_of(np.arange(len(weights)) + model.expansion.first_pattern)
+    levels = source.level_of(np.arange(len(weights)) + model.expansion.first_pattern)
     table = pd.DataFrame({"weight": weights, "part": weights * counts})
-    grouped = table.groupby(forest.level_groups[levels])
+    grouped = table.groupby(source.level_groups[levels])
     rows = grouped["weight"].agg(["mean", "min", "max"])
     rows["n_patterns"] = grouped.size()
     rows["share"] = grouped["part"].sum() / max(table["part"].sum(), np.finfo(float).tiny)
-    places = [int(np.argmax(forest.level_groups == group)) for group in rows.index]
-    names = [forest.level_names[k] for k in places]
+    places = [int(np.argmax(source.level_groups == group)) for group in rows.index]
+    names = [source.level_names[k] for k in places]
     rows["tree"] = [name.rpartition(", depth")[0] or name for name in names]
-    rows["depth"] = [forest.levels[k][1] for k in places]
+    rows["depth"] = source.level_depths[places]
     return rows.to_dict("records")
 
 
@@ -260,13 +260,13 @@ def checks_of(
 
 
 def _model_checks(model: FittedModel, noun: str) -> Iterator[tuple[str, str]]:
-    spreads = model.spreads_of_parts()
+    spreads = model.spreads_of_parts(descriptors=False)
     if spreads is not None and spreads[0] < _ALMOST_NOTHING * spreads[1]:
         yield (
             "notice",
-            "Structure carries almost nothing of the predictions: its part has a standard "
-            f"deviation of {spreads[0]:.2g}, that of covariates and descriptors {spreads[1]:.2g}. "
-            "Fragments, patterns and colours explain the former only.",
+            "Graphs themselves carry almost nothing of the predictions: their part has a standard "
+            f"deviation of {spreads[0]:.2g}, that of covariates {spreads[1]:.2g}. Fragments, "
+            "patterns and colours explain the former only.",
         )
     search = model.search_end
     if search is not None and search.converged:
