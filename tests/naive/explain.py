@@ -40,3 +40,23 @@ def _children(layer, neighbors):
     return [
         (child, part / len(neighbors[node])) for node, part in layer for child in neighbors[node]
     ]
+
+
+def column_contributions(kernel, start, row, basis, coefficients, n_steps=2000):
+    """What each number adds on the straight line from ``start`` to ``row``, in many small steps."""
+    row, start = list(row), list(start)
+    found = [0.0] * len(row)
+    for k in range(n_steps):
+        t = (k + 0.5) / n_steps
+        here = [a + t * (b - a) for a, b in zip(start, row, strict=True)]
+        for c, (a, b) in enumerate(zip(start, row, strict=True)):
+            step = 1e-5
+            ahead, behind = list(here), list(here)
+            ahead[c] += step
+            behind[c] -= step
+            slope = sum(
+                x * (kernel(ahead, other) - kernel(behind, other)) / (2 * step)
+                for x, other in zip(coefficients, basis, strict=True)
+            )
+            found[c] += slope * (b - a) / n_steps
+    return found

@@ -146,7 +146,10 @@ class Molecules(GraphKind):
 
     def even_shares(self, graphs: GraphCollection) -> np.ndarray:
         """Heavy atoms share it; hydrogens that are nodes only where there is nothing else."""
-        heavy = np.array([str(name) != "H" for name in graphs.node_alphabet])[graphs.node_codes]
+        names, codes = graphs.node_alphabet, graphs.node_codes
+        if graphs.fine_alphabet is not None and graphs.fine_codes is not None:
+            names, codes = graphs.fine_alphabet, graphs.fine_codes
+        heavy = np.array([str(name) != "H" for name in names], dtype=bool)[codes]
         owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
         counts = np.bincount(owner, heavy, len(graphs))[owner]
         every = 1.0 / graphs.sizes[owner]

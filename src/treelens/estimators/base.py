@@ -206,8 +206,16 @@ class FittedEstimator(GraphEstimator):
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         return self._collect("out_of_vocabulary", X)
 
-    def explain(self, graph: Any, class_label: Any = None, n_neighbors: int = 5) -> Explanation:
-        """Divide the prediction of one graph among its patterns, nodes and edges.
+    def explain(
+        self,
+        graph: Any,
+        class_label: Any = None,
+        n_neighbors: int = 5,
+        *,
+        covariates: Any = None,
+        tables: Any = None,
+    ) -> Explanation:
+        """Divide the prediction of one graph among its patterns, descriptors, nodes and edges.
 
         Parameters
         ----------
@@ -218,15 +226,18 @@ class FittedEstimator(GraphEstimator):
             regression.
         n_neighbors : int, default=5
             How many of the most similar training graphs to list in ``neighbors``.
+        covariates, tables : optional
+            As for ``predict``, with a row for this graph.
 
         Returns
         -------
         Explanation
-            ``base`` and ``node_contributions`` (of molecules, ``atom_contributions``) add up to
-            ``decision``, the prediction, in the units of the targets; of a ``GraphSVC`` with more
-            than two classes, the mean of the decisions of the class against each of the others.
+            ``base``, ``node_contributions`` (of molecules, ``atom_contributions``) and the
+            contributions in ``rest``, where there are any, add up to ``decision``: the prediction
+            on the scale that was learned; of a ``GraphSVC`` with more than two classes, the mean
+            of the decisions of the class against each of the others.
         """
-        single = as_single_graph(graph, self.recipe_)
+        single = self._with_numbers(as_single_graph(graph, self.recipe_), covariates, tables)
         explanation = explain(self._fitted_model, single, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
@@ -292,9 +303,9 @@ class FittedEstimator(GraphEstimator):
         """DataFrame of the fragments that move predictions most, over the training graphs.
 
         A row is a pattern whose effect goes beyond that of the pattern it refines and of the rows
-        above. Fragments in 95 % or more of the graphs are left out. Each training graph is
-        explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (a well-known
-        group that fits at least 95 % of the occurrences, else empty), for molecules ``smarts``
+        above, and beyond two standard errors. Fragments in 95 % or more of the graphs are left out. Each training graph is
+        explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (the most
+        specific well-known group that fits at least 90 % of the occurrences, else empty), for molecules ``smarts``
         (its matches are the occurrences), ``pattern``, ``depth``, ``effect`` (the sum of the
         contributions of the nodes of an occurrence, averaged over graphs) with its standard
         ``error`` (over graphs and, for an exact Gaussian process, over the sample of training
