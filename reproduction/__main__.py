@@ -65,6 +65,12 @@ EXPERIMENTS = {
         "explanations",
         "run_toxicophores",
     ),
+    "atoms": Experiment(
+        "atom contributions where the atoms that matter are known",
+        "fidelity",
+        "explanations",
+        "run_atoms",
+    ),
     "fragments": Experiment(
         "fragments against toxicophores, Crippen, refits", "fragments", "explanations"
     ),

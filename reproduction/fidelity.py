@@ -116,6 +116,56 @@ def _short(value: float | np.floating) -> float:
     return float(f"{value:.4g}")
 
 
+# --- atoms that are the cause -------------------------------------------------------------------
+
+ATOM_SETS = ("N_O", "N", "N_minus_O", "amide", "amide_class")  # of ibenchmark, parts to train on
+TRAIN_SHARE = 0.8
+
+
+def run_atoms(options: StudyOptions) -> None:
+    """ROC AUC of atom contributions where the atoms that values follow from are known."""
+    with options.rows("atom_truth", ("set",)) as rows:
+        for name in options.sets or ATOM_SETS:
+            rows.add({"set": name}, found_atoms, name, options.n_jobs)
+
+
+def found_atoms(name: str, n_jobs: int) -> dict[str, Any]:
+    """Return the ROC AUC of contributions at the defaults, molecule by molecule."""
+    import pandas as pd
+
+    table = pd.read_csv(data_folder() / "ibenchmark" / f"{name}_train.csv.gz")
+    smiles, values = table["smiles"].tolist(), table["value"].to_numpy()
+    order = np.random.default_rng(0).permutation(len(table))
+    train, test = np.split(order, [int(TRAIN_SHARE * len(order))])
+    made = tl.GraphClassifier if name.endswith("class") else tl.GraphRegressor
+    model = made(n_jobs=n_jobs, random_state=0)
+    model.fit([smiles[k] for k in train], values[train])
+    areas = []
+    for k in test.tolist():
+        truth = np.array(table["atom_truth"][k].split("."), dtype=int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that much of a molecule is unseen
+            worth = model.explain(smiles[k], n_neighbors=0).node_contributions
+        areas.append(atom_area(truth, worth))
+    known = [_short(area) for area in areas if area is not None]
+    return {"n_train": len(train), "n_explained": len(test), "areas": known}
+
+
+def atom_area(truth: np.ndarray, worth: np.ndarray) -> float | None:
+    """Return the ROC AUC for causes (1) and, of the opposite sign, counter-causes (-1).
+
+    None where a molecule has neither, or nothing else.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    found = [
+        roc_auc_score(truth == sign, sign * worth)
+        for sign in (1, -1)
+        if 0 < np.count_nonzero(truth == sign) < len(truth)
+    ]
+    return float(np.mean(found)) if found else None
+
+
 # --- toxicophores -----------------------------------------------------------------------------
 
 N_TOXIC_TRAIN, N_TOXIC = 2000, 200

@@ -41,3 +41,12 @@ def test_a_map_that_does_not_ascend_is_refused():
     arrays = {name: array[::-1].copy() for name, array in arrays.items()}
     with pytest.raises(ValueError, match="ascend"):
         from_state(tree, arrays, [NormalScores])
+
+
+def test_slopes_are_those_between_knots_and_none_beyond():
+    scores = NormalScores.fit(np.array([1.0, 2.0, 4.0, 8.0]))
+    inside = np.array([1.5, 2.0, 3.9, 7.0])
+    expected = (scores.forward(inside + 1e-6) - scores.forward(inside)) / 1e-6
+    np.testing.assert_allclose(scores.slope(inside), expected, rtol=1e-5)
+    assert scores.slope(np.array([0.0, 9.0])).tolist() == [0.0, 0.0]
+    assert NormalScores.fit(np.ones(3)).slope(np.array([1.0])).tolist() == [0.0]

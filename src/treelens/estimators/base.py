@@ -303,11 +303,12 @@ class FittedEstimator(GraphEstimator):
         """DataFrame of the fragments that move predictions most, over the training graphs.
 
         A row is a pattern whose effect goes beyond that of the pattern it refines and of the rows
-        above, and beyond two standard errors. Fragments in 95 % or more of the graphs are left out. Each training graph is
-        explained by the others alone, as in :meth:`fragments`. Columns: ``name`` (the most
-        specific well-known group that fits at least 90 % of the occurrences, else empty), for molecules ``smarts``
-        (its matches are the occurrences), ``pattern``, ``depth``, ``effect`` (the sum of the
-        contributions of the nodes of an occurrence, averaged over graphs) with its standard
+        above, and beyond two standard errors. Fragments in 95 % or more of the graphs are left
+        out. Each training graph is explained by the others alone, as in :meth:`fragments`. Columns:
+        ``name`` (the most specific well-known group that fits at least 90 % of the occurrences,
+        else empty), for molecules ``smarts`` (its matches are the occurrences), ``pattern``,
+        ``depth``, ``effect`` (the sum of the contributions of the nodes of an occurrence, those of
+        descriptors among them, averaged over graphs) with its standard
         ``error`` (over graphs and, for an exact Gaussian process, over the sample of training
         graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
         with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
