@@ -16,7 +16,7 @@ from treelens.chem.parsing import parsed_smiles
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.source import PatternSource, balls_of, shares_of_sites
+from treelens.patterns.source import PatternSource, Sites, balls_of
 
 _FOLDED_SIZE = 2048
 
@@ -120,17 +120,8 @@ class FingerprintForest(PatternSource):
     def n_deviating(self) -> int:
         return self.n_patterns
 
-    def shares_of_nodes(self, found: Environments, patterns: SparseRows) -> sparse.csr_array:
-        """The atoms within the radius of its centres share an environment."""
-        sites = self._sites(found)
-        return shares_of_sites(patterns, self.n_patterns, found.graphs.node_offsets, *sites)
-
-    def unseen_at_nodes(self, found: Environments) -> np.ndarray:
-        numbers, nodes = self._sites(found)
-        return np.bincount(nodes[numbers < 0], minlength=found.graphs.n_nodes)
-
-    def _sites(self, found: Environments) -> tuple[np.ndarray, np.ndarray]:
-        """Return an environment (or -1) and an atom for each atom of each environment."""
+    def sites(self, found: Environments) -> Sites:
+        """The atoms within the radius of the centres of an environment."""
         offsets, numbers, nodes = found.graphs.node_offsets, [], []
         centred = [
             (radius, self.columns[radius].get(bit, -1), offsets[graph] + centre)
@@ -145,7 +136,7 @@ class FingerprintForest(PatternSource):
             own = np.where(own < 0, -1, own + self.level_offsets[radius])
             numbers.append(np.repeat(own, np.diff(around.indptr)))
             nodes.append(around.indices)
-        return np.concatenate(numbers), np.concatenate(nodes)
+        return Sites(offsets, np.concatenate(numbers), np.concatenate(nodes))
 
     def texts(self, patterns: Any) -> list[str]:
         """Return the radius and the hash of environments: RDKit gives them no other name."""

@@ -215,7 +215,12 @@ class PartEffects:
 
     @cached_property
     def unseen_shares(self) -> np.ndarray:
-        """How nodes share the unseen patterns of their graph, shape (n_nodes,)."""
+        """How nodes share the unseen patterns of their graph, shape (n_nodes,).
+
+        Zeros where no graph has an effect of any.
+        """
+        if not self.unseen.any():
+            return np.zeros(int(self.node_offsets[-1]))
         sizes = np.diff(self.node_offsets)
         owner = np.repeat(np.arange(len(sizes)), sizes)
         times = self.part.source.unseen_at_nodes(self.seen.colors).astype(float)

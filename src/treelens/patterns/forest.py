@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from treelens.array_checks import check_array
 from treelens.errors import GraphDataError
@@ -23,9 +22,8 @@ from treelens.patterns.histograms import (
     GraphViews,
     PairFeatures,
     PatternHistograms,
-    SparseRows,
 )
-from treelens.patterns.source import PatternSource, shares_of_sites
+from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 # Labels that a tree uses: (which node labels, whether edge labels).
@@ -294,20 +292,15 @@ class PatternForest(PatternSource):
             sums += np.bincount(graph[~known], weights=terms, minlength=n_graphs)
         return sums
 
-    def shares_of_nodes(self, found: NodeColors, patterns: SparseRows) -> sparse.csr_array:
-        """All nodes that carry a pattern share it equally."""
+    def sites(self, found: NodeColors) -> Sites:
+        """All nodes that carry a pattern."""
         ids = np.where(found.colors < 0, -1, found.colors + self.level_offsets[:-1, None])
         nodes = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
-        return shares_of_sites(
-            patterns, self.n_patterns, found.node_offsets, ids.ravel(), nodes.ravel()
-        )
+        return Sites(found.node_offsets, ids.ravel(), nodes.ravel())
 
     @property
     def all_trees(self) -> tuple[str, ...]:
         return self.trees
-
-    def unseen_at_nodes(self, found: NodeColors) -> np.ndarray:
-        return (found.colors < 0).sum(axis=0)
 
     # --- reading patterns -------------------------------------------------------------------
 

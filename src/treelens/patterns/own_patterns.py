@@ -15,7 +15,7 @@ from scipy import sparse
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.source import PatternSource, shares_of_sites
+from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import offsets_of
 
 
@@ -139,13 +139,14 @@ class OwnPatterns(PatternSource):
         texts = list(chain.from_iterable(self.known))
         return [texts[pattern] for pattern in np.asarray(patterns).tolist()]
 
-    def shares_of_nodes(self, found: Places, patterns: SparseRows) -> sparse.csr_array:
+    def sites(self, found: Places) -> Sites:
+        """The nodes that the finder gave."""
         graphs, levels, columns, nodes = self._numbered(found)
         numbers = np.where(columns >= 0, self.level_offsets[levels] + columns, -1)
         offsets, n_nodes = offsets_of(found.sizes), [len(each) for each in nodes]
         own = np.fromiter(chain.from_iterable(nodes), np.int64, sum(n_nodes))
         own += np.repeat(offsets[:-1][graphs], n_nodes)
-        return shares_of_sites(patterns, self.n_patterns, offsets, np.repeat(numbers, n_nodes), own)
+        return Sites(offsets, np.repeat(numbers, n_nodes), own)
 
 
 def _checked(

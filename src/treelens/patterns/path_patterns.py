@@ -18,7 +18,7 @@ from treelens.patterns import _compiled
 from treelens.patterns.forest import labelled_for
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.paths import LabelCodes, read_labels
-from treelens.patterns.source import PatternSource, shares_of_sites
+from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
 MAX_DISTANCE = 8
@@ -126,23 +126,14 @@ class PathPatterns(PatternSource):
             numbers[here] = np.where(found < 0, -1, found + self.level_offsets[level])
         return numbers
 
-    def shares_of_nodes(self, found: FoundPaths, patterns: SparseRows) -> sparse.csr_array:
-        """The nodes of a path share it equally, the two ends in the case of a pair."""
-        offsets = found.graphs.node_offsets
-        return shares_of_sites(patterns, self.n_patterns, offsets, *self._sites(found))
-
-    def unseen_at_nodes(self, found: FoundPaths) -> np.ndarray:
-        numbers, nodes = self._sites(found)
-        return np.bincount(nodes[numbers < 0], minlength=found.graphs.n_nodes)
-
-    def _sites(self, found: FoundPaths) -> tuple[np.ndarray, np.ndarray]:
-        """Return a pattern (or -1) and a node for each node of each path."""
+    def sites(self, found: FoundPaths) -> Sites:
+        """The nodes of a path, the two ends in the case of a pair."""
         numbers, nodes = [], []
-        for sites in _found_paths(found.graphs, found.codes, self.max_distance):
-            own = self.numbers_of(sites.levels, sites.keys, found.codes)
-            numbers.append(np.repeat(own, sites.nodes.shape[1]))
-            nodes.append(sites.nodes.ravel())
-        return np.concatenate(numbers), np.concatenate(nodes)
+        for paths in _found_paths(found.graphs, found.codes, self.max_distance):
+            own = self.numbers_of(paths.levels, paths.keys, found.codes)
+            numbers.append(np.repeat(own, paths.nodes.shape[1]))
+            nodes.append(paths.nodes.ravel())
+        return Sites(found.graphs.node_offsets, np.concatenate(numbers), np.concatenate(nodes))
 
     def texts(self, patterns: Any) -> list[str]:
         """Return ``"C 3 O"`` for a carbon three bonds from an oxygen, ``"C-C-C-O"`` for a path."""

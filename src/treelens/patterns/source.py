@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,14 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import arc_targets, offsets_of
+
+
+class Sites(NamedTuple):
+    """Which patterns are found at which nodes, once for each time."""
+
+    node_offsets: np.ndarray  # of the graphs
+    numbers: np.ndarray  # (n_sites,) patterns, -1 where one is not known
+    nodes: np.ndarray  # (n_sites,) nodes that have a part in them, numbered in all graphs
 
 
 class PatternSource(ABC):
@@ -50,16 +58,22 @@ class PatternSource(ABC):
         """Return the text forms of patterns."""
 
     @abstractmethod
+    def sites(self, found: Any) -> Sites:
+        """Return where the patterns of some graphs are, from their occurrences."""
+
     def shares_of_nodes(self, found: Any, patterns: SparseRows) -> sparse.csr_array:
         """Return how the nodes of each graph share its patterns, shape (n_entries, n_nodes).
 
         The entries are those of ``patterns``, known patterns by graph; ``found`` are the
-        occurrences in the same graphs. The row of an entry sums to one, over nodes of its graph.
+        occurrences in the same graphs. The row of an entry sums to one, over nodes of its graph:
+        all nodes of all of its occurrences share a pattern equally.
         """
+        return shares_of_sites(patterns, self.n_patterns, self.sites(found))
 
-    @abstractmethod
     def unseen_at_nodes(self, found: Any) -> np.ndarray:
         """Return in how many unseen patterns each node has a part, shape (n_nodes,)."""
+        sites = self.sites(found)
+        return np.bincount(sites.nodes[sites.numbers < 0], minlength=int(sites.node_offsets[-1]))
 
     def truncated(self, depth: int) -> PatternSource:
         """Return the source without patterns beyond a depth."""
@@ -156,18 +170,9 @@ def balls_of(graphs: GraphCollection, depth: int) -> list[sparse.csr_array]:
     return balls
 
 
-def shares_of_sites(
-    patterns: SparseRows,
-    n_patterns: int,
-    node_offsets: np.ndarray,
-    numbers: np.ndarray,
-    nodes: np.ndarray,
-) -> sparse.csr_array:
-    """Return how nodes share patterns, from the patterns that are found at nodes.
-
-    ``numbers`` and ``nodes`` (n_sites,) are a pattern and a node that has a part in it, once for
-    each time; patterns that are not among the entries count for nothing.
-    """
+def shares_of_sites(patterns: SparseRows, n_patterns: int, sites: Sites) -> sparse.csr_array:
+    """Return how nodes share patterns; those that are not among the entries count for nothing."""
+    node_offsets, numbers, nodes = sites
     owner = np.repeat(np.arange(len(patterns)), np.diff(patterns.offsets))
     keys = owner * n_patterns + patterns.indices  # ascending
     graph = np.searchsorted(node_offsets, nodes, side="right") - 1
