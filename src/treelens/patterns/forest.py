@@ -298,6 +298,9 @@ class PatternForest(PatternSource):
         nodes = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
         return Sites(found.node_offsets, ids.ravel(), nodes.ravel())
 
+    def unseen_at_nodes(self, found: NodeColors) -> np.ndarray:
+        return (found.colors < 0).sum(axis=0)
+
     @property
     def all_trees(self) -> tuple[str, ...]:
         return self.trees
