@@ -77,7 +77,8 @@ class Explanation:
     attribute_contributions : DataFrame
         ``attribute``, ``steps`` (0: the node's own value, 1: the mean over its neighbours, ...) and
         ``contribution``. That of a cell is divided equally among the attributes that it asks for;
-        ``labels`` are all other patterns. Of the Weisfeiler-Lehman patterns only.
+        ``labels`` are all other patterns, unseen ones included. They add up to what the
+        Weisfeiler-Lehman patterns contribute.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         What patterns and descriptors add at each node. Together with ``base`` and the contributions
         in ``rest`` they add up to ``decision``.
@@ -142,7 +143,7 @@ class Explanation:
     @property
     def attribute_contributions(self) -> pd.DataFrame:
         found = self._patterns[0]
-        return attribute_table(found.source, found.ids, found.values)
+        return attribute_table(found.source, found.ids, found.values, found.unseen)
 
     @property
     def atom_contributions(self) -> np.ndarray:
@@ -280,6 +281,7 @@ class FoundPatterns:
     weights: np.ndarray
     counts: np.ndarray  # how often the graph has them
     values: np.ndarray  # contributions
+    unseen: float  # the contribution of patterns that training never saw
 
     @classmethod
     def of(cls, effects: PartEffects, sign: float) -> FoundPatterns:
@@ -289,7 +291,8 @@ class FoundPatterns:
         numbers = rows.indices[order]
         counts = effects.counts[order]
         ids = numbers + part.first_pattern
-        return cls(part.source, ids, part.weights[numbers], counts, values[order])
+        unseen = sign * float(effects.unseen.sum())
+        return cls(part.source, ids, part.weights[numbers], counts, values[order], unseen)
 
     def table(self) -> pd.DataFrame:
         """Return a row per pattern."""
@@ -475,12 +478,15 @@ def spread_over_graph(
 
 
 def attribute_table(
-    source: PatternSource, patterns: np.ndarray, contributions: np.ndarray
+    source: PatternSource, patterns: np.ndarray, contributions: np.ndarray, unseen: float = 0.0
 ) -> pd.DataFrame:
-    """Return the sum of contributions per attribute, the largest (in absolute value) first."""
+    """Return the sum of contributions per attribute, the largest (in absolute value) first.
+
+    ``unseen`` is the contribution of patterns that training never saw: no cell is among them.
+    """
     forest = source if isinstance(source, PatternForest) else None
     cells, levels = None if forest is None else forest.cells, source.level_of(patterns).tolist()
-    parts = []
+    parts: list[tuple[str, int, float]] = [("labels", 0, unseen)] if unseen else []
     entries = zip(patterns.tolist(), levels, contributions.tolist(), strict=True)
     for pattern, level, value in entries:
         keys = [("labels", 0)]
