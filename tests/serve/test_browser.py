@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -44,6 +46,10 @@ def test_paste_look_and_edit(page, models):
     assert cards.nth(0).locator(".value").inner_text() == f"{value:.2f}".replace("-", "−")
     assert cards.nth(0).locator(".neighbors figure > svg").count() == 3
     assert cards.nth(0).locator("svg").first.locator("ellipse, path").count() > 5
+    line = cards.nth(0).locator("p", has_text="(base)").inner_text().replace("−", "-")
+    *parts, total = (float(x) for x in re.findall(r"[+-]?\d+\.\d+", line))
+    assert sum(parts) == pytest.approx(total, abs=1e-9)
+    assert total == pytest.approx(value, abs=0.011)
     assert cards.nth(2).locator(".difference").count() == 0
     page.fill("#edit", "CCCCN")
     page.wait_for_selector(".difference")

@@ -184,6 +184,17 @@ function groupTable(groups, model) {
   return frame;
 }
 
+// Base, atoms and rest add up as they are written.
+function sumText(card, model) {
+  const decimals = model.decimals ?? 2, rounded = (value) => Number(value.toFixed(decimals));
+  const text = (value) => minus((rounded(value) || 0).toFixed(decimals));
+  const parts = [["base", card.base], ...card.rest];
+  const atoms = parts.reduce((left, [, value]) => left - rounded(value), rounded(card.decision));
+  const added = [["atoms", atoms], ...card.rest].map(([name, value]) => `${signed(text(value))} (${name})`);
+  const toward = card.toward === null ? "" : ` for ${card.toward}`;
+  return `${text(card.base)} (base) ${added.join(" ")} = ${text(card.decision)}${toward}`;
+}
+
 function cardElement(card) {
   const { model } = card, made = element("article", null, { class: "compound" });
   const parts = element("div", null, { class: "parts" }), left = element("div"), right = element("div");
@@ -203,6 +214,7 @@ function cardElement(card) {
   if (card.structure) left.append(element("p", card.structure, { class: "muted" }));
   if (card.svg) left.append(drawing(card.svg));
   left.append(element("p", numbers ? "Orange atoms raise the prediction, blue ones lower it." : `Orange atoms speak for ${card.toward}, blue ones against it.`, { class: "muted" }));
+  left.append(element("p", sumText(card, model), { class: "muted" }));
   parts.append(left, right);
   made.append(parts);
   if (card.neighbors.length) {
