@@ -294,7 +294,6 @@ class GaussianProcessEstimator(FittedEstimator):
                 landmarks=landmarks,
                 keys=keys,
             )
-        self._fitted_graphs, self._fragments = graphs, None
         training = TrainingGraphs(
             fitted.views, known.given, limits=known.targets.limits, record=known.record
         )
@@ -304,6 +303,8 @@ class GaussianProcessEstimator(FittedEstimator):
             training=training.with_identity(graphs),
             recipe=graphs.recipe,
         )
+        carried = graphs.with_data(model.numbers) if model.keyed_tables else graphs
+        self._fitted_graphs, self._fragments = carried, None
         return replace(fitted, model=model)
 
     def _training_views(
