@@ -24,6 +24,8 @@ from .graphs.convert import as_graph_collection as as_graph_collection
 from .graphs.datasets import load_dataset as load_dataset
 from .graphs.datasets import make_synthetic as make_synthetic
 from .graphs.tudataset import read_tudataset as read_tudataset
+from .kernels.base import Kernel as Kernel
+from .kernels.base import Parameter as Parameter
 from .pairwise.learn import PairwiseWeights as PairwiseWeights
 from .pairwise.solvers import ProjectedGradient as ProjectedGradient
 from .pairwise.solvers import QuasiNewton as QuasiNewton

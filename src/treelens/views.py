@@ -14,6 +14,8 @@ from treelens.gp.keyed_rows import KeyedRows
 from treelens.gp.terms import PRIOR_STRENGTH
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
+from treelens.kernels.base import Kernel
+from treelens.kernels.rbf import Rbf
 from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
 from treelens.patterns.own_patterns import OwnPatterns, PatternFinder
 from treelens.patterns.path_patterns import MAX_DISTANCE, PathPatterns
@@ -236,6 +238,8 @@ class Table(View):
     name : str, optional
         What the view is called in ``shares_``, ``predict(tables={name: ...})`` and reports; by
         default the name of the file, or "table".
+    kernel : subclass of Kernel, default=Rbf
+        What compares rows: see :class:`treelens.Kernel`.
 
     Examples
     --------
@@ -252,10 +256,13 @@ class Table(View):
     table: Any
     on: str = "id"
     name: str | None = None
+    kernel: type[Kernel] = Rbf
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> NumbersView:
         rows = KeyedRows.of(self.table, self.on, self.name)
-        return NumbersView.of_columns(rows.name, rows.joined(graphs), rows.columns, on=self.on)
+        return NumbersView.of_columns(
+            rows.name, rows.joined(graphs), rows.columns, self.on, checked_kernel(self.kernel)
+        )
 
 
 _DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are counted by default
@@ -267,7 +274,14 @@ def usual_views(graphs: GraphCollection) -> list[View]:
     return [WLPatterns(), Paths()] if paths else [WLPatterns()]
 
 
-def descriptors_of(graphs: GraphCollection, chosen: str) -> NumbersView:
+def checked_kernel(kernel: Any) -> type[Kernel]:
+    """Return the class of a kernel; an error says what it should be."""
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        return kernel
+    raise TypeError(f"kernel must be a subclass of tl.Kernel, such as Rbf; got {kernel!r:.60}.")
+
+
+def descriptors_of(graphs: GraphCollection, chosen: str, kernel: type[Kernel] = Rbf) -> NumbersView:
     """Return a set of descriptors, ``"compact"``, ``"fast"`` or ``"all"``, as a view."""
     names = kind_of_facts(graphs.graph_data).number_names(chosen)
     if not names:
@@ -276,7 +290,7 @@ def descriptors_of(graphs: GraphCollection, chosen: str) -> NumbersView:
             "leave them out."
         )
     graphs = graphs.with_data(columns_of(graphs, names))  # computed once, for fit and encode
-    return NumbersView.of_columns("descriptors", graphs, names)
+    return NumbersView.of_columns("descriptors", graphs, names, kernel=kernel)
 
 
 def check_views(views: Any) -> list[View]:

@@ -75,8 +75,9 @@ def test_every_public_name_is_in_the_reference_once():
     assert sorted(listed) == sorted(set(tl.__all__) - {"__version__"})
 
 
-def test_the_example_of_a_view_runs(tmp_path):
-    program = ROOT / "examples" / "own_view.py"
+@pytest.mark.parametrize("name", ["own_view", "own_kernel"])
+def test_examples_of_views_and_kernels_run(name, tmp_path):
+    program = ROOT / "examples" / f"{name}.py"
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "from its file: True" in done.stdout

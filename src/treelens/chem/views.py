@@ -9,7 +9,9 @@ from treelens.chem.ecfp import FingerprintForest
 from treelens.errors import check_choice, check_whole
 from treelens.gp.data import CountedView, NumbersView
 from treelens.graphs.collection import GraphCollection
-from treelens.views import View, ViewSettings, descriptors_of
+from treelens.kernels.base import Kernel
+from treelens.kernels.rbf import Rbf
+from treelens.views import View, ViewSettings, checked_kernel, descriptors_of
 
 _LARGEST_RADIUS = 20
 
@@ -26,6 +28,8 @@ class Descriptors(View):
     chosen : {"compact", "fast", "all"}, default="compact"
         21 cheap ones (logP, polar surface, donors, rings, charge, ...); all of RDKit's that cost
         little time; or all of them.
+    kernel : subclass of Kernel, default=Rbf
+        What compares rows: see :class:`treelens.Kernel`.
 
     Examples
     --------
@@ -35,10 +39,11 @@ class Descriptors(View):
     """
 
     chosen: str = "compact"
+    kernel: type[Kernel] = Rbf
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> NumbersView:
         check_choice("Descriptors", self.chosen, ("compact", "fast", "all"))
-        return descriptors_of(graphs, self.chosen)
+        return descriptors_of(graphs, self.chosen, checked_kernel(self.kernel))
 
 
 @dataclass(frozen=True)

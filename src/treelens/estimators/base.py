@@ -430,6 +430,7 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
     views = getattr(estimator, "views", "auto")
     listed = () if isinstance(views, str) else views
     own = [type(each) for each in listed if isinstance(each, PatternFinder)]
+    own += [each.kernel for each in listed if hasattr(each, "kernel")]
     classes = model_classes(own)
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
@@ -463,7 +464,8 @@ def load(path: str | Path, classes: Sequence[type] = ()) -> AnyModel:
         A file that is truncated, altered, of another version or no model at all raises a
         ``ModelFileError``, a ``ValueError``.
     classes : sequence of type, optional
-        Classes of your own among the views of the model (:class:`treelens.PatternView`).
+        Classes of your own among the views of the model (:class:`treelens.PatternView`) and among
+        the kernels of its tables (:class:`treelens.Kernel`).
 
     Examples
     --------

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from treelens.gp.covariates import CovariateTable
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, with_enough_digits
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
+from treelens.gp.own_kernels import OwnKernelTerm
 from treelens.gp.posterior import Conditioned, LeaveOneOut, ScaledTargets
 from treelens.gp.search import Tick
 from treelens.gp.terms import (
@@ -22,10 +22,12 @@ from treelens.gp.terms import (
     NumbersTerm,
     SearchedTerm,
     TermParameters,
+    term_at,
 )
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
 from treelens.graphs.collection import GraphCollection
-from treelens.kernels.base import SumKernel
+from treelens.kernels.base import Kernel, SumKernel, Term
+from treelens.kernels.rbf import Rbf
 from treelens.patterns.histograms import (
     Features,
     PairFeatures,
@@ -41,7 +43,9 @@ _NOISE_FACTOR = 3.0  # between noise variances that are tried
 class TrainingView(ABC):
     """One view of the training graphs."""
 
-    TERM: ClassVar[type[SearchedTerm]]
+    @abstractmethod
+    def covariance(self, parameters: TermParameters) -> Term:
+        """Return the kernel of the view, with its amplitude, at some parameters."""
 
     @abstractmethod
     def term(self, positions: np.ndarray, depth: int | None) -> tuple[SearchedTerm, np.ndarray]:
@@ -90,7 +94,8 @@ class CountedView(TrainingView):
     shared: LevelSums | None = None  # of graphs that candidates are fitted to and compared on
     added: bool = False  # whether the prior prefers another view
 
-    TERM: ClassVar = CountedTerm
+    def covariance(self, parameters: TermParameters) -> Term:
+        return term_at(CountedTerm.KERNEL, CountedTerm.AMPLITUDE, parameters)
 
     @cached_property
     def hierarchy(self) -> PatternHierarchy:
@@ -158,15 +163,23 @@ class NumbersView(TrainingView):
     numbers: np.ndarray  # (n_graphs, n_numbers), standardised
     on: str | None = None  # of what ids the rows of a table are found by
 
-    TERM: ClassVar = NumbersTerm
+    kernel: type[Kernel] = Rbf
 
     @classmethod
     def of_columns(
-        cls, name: str, graphs: GraphCollection, columns: Sequence[str], on: str | None = None
+        cls,
+        name: str,
+        graphs: GraphCollection,
+        columns: Sequence[str],
+        on: str | None = None,
+        kernel: type[Kernel] = Rbf,
     ) -> NumbersView:
         """Return columns that training graphs hold, or that are computed from them, as a view."""
         table = CovariateTable.fit(graphs, columns)
-        return cls(name, table, table.encode(graphs), on)
+        return cls(name, table, table.encode(graphs), on, kernel)
+
+    def covariance(self, parameters: TermParameters) -> Term:
+        return term_at(self.kernel, NumbersTerm.AMPLITUDE, parameters)
 
     @property
     def stored(self) -> np.ndarray:
@@ -179,8 +192,11 @@ class NumbersView(TrainingView):
     def fitted(self, parameters: TermParameters) -> NumbersTable:
         return NumbersTable(self.name, self.table, self.on)
 
-    def term(self, positions: np.ndarray, depth: int | None) -> tuple[NumbersTerm, np.ndarray]:
-        return NumbersTerm(self.numbers[positions]), np.empty(0, dtype=bool)
+    def term(self, positions: np.ndarray, depth: int | None) -> tuple[SearchedTerm, np.ndarray]:
+        numbers, none = self.numbers[positions], np.empty(0, dtype=bool)
+        if self.kernel is Rbf:
+            return NumbersTerm(numbers), none
+        return OwnKernelTerm(numbers, self.kernel), none
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +254,7 @@ class TrainingData:
     def kernel(self, parameters: EvidenceParameters) -> SumKernel:
         """Return the covariance at some parameters."""
         pairs = zip(self.views, parameters.terms, strict=True)
-        return SumKernel(tuple(view.TERM.term(own) for view, own in pairs))
+        return SumKernel(tuple(view.covariance(own) for view, own in pairs))
 
     def leave_one_out(
         self,

@@ -183,7 +183,7 @@ def fit_panel(
     of_all = _spread(found, present)
     fitted = tuple(view.fitted(own) for view, own in zip(views, of_all, strict=True))
     kernels = tuple(
-        view.TERM.KERNEL.at(own.scales[:-1]) for view, own in zip(views, found.terms, strict=True)
+        view.covariance(own).kernel for view, own in zip(views, found.terms, strict=True)
     )
     stored, cells = tuple(view.stored for view in views), Cells.of(standard)
     shown, shared = shown_by(fitted, stored), tuple(each.matrix for each in found.sharing)

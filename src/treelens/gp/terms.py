@@ -106,11 +106,9 @@ class SearchedTerm(ABC):
             self.usual_scales.copy(), np.zeros(self.n_groups), np.zeros(self.n_patterns)
         )
 
-    @classmethod
-    def term(cls, parameters: TermParameters) -> Term:
+    def term(self, parameters: TermParameters) -> Term:
         """Return the term at some parameters."""
-        kernel = cls.KERNEL.at(parameters.scales[:-1])
-        return Term(kernel, cls.AMPLITUDE.value(float(parameters.scales[-1])))
+        return term_at(self.KERNEL, self.AMPLITUDE, parameters)
 
     def prior_value(self, parameters: TermParameters) -> float:
         """Minus the log of the Gaussian priors, up to a constant."""
@@ -131,6 +129,12 @@ class SearchedTerm(ABC):
     @cached_property
     def _spreads(self) -> np.ndarray:
         return np.array([each.spread for each in self.scale_parameters])
+
+
+def term_at(kernel: type[Kernel], amplitude: Parameter, parameters: TermParameters) -> Term:
+    """Return a kernel with its amplitude at some parameters."""
+    found = kernel.at(parameters.scales[:-1])
+    return Term(found, amplitude.value(float(parameters.scales[-1])))
 
 
 class TermPairs(ABC):

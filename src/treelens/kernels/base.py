@@ -40,15 +40,36 @@ class Parameter(NamedTuple):
 
 
 _PATH_NODES = 32  # of quadrature, where a kernel does not know better
+_STEP = 1e-5  # of differences, in standard deviations of a column
 
 
 class Kernel(ABC):
     """Similarity of graphs in one view: 1 of a graph with itself.
 
-    A subclass is a frozen dataclass with a float for each of ``PARAMETERS``, in their order. One
-    that compares tables of numbers has :meth:`gradient` and :meth:`slopes_along`, from which
-    explanations follow; kernels of counted patterns have closed forms in
-    :mod:`treelens.explain.effects`.
+    A subclass is a frozen dataclass with a float for each of ``PARAMETERS``, in their order. For
+    tables of numbers (:class:`treelens.Table`, ``chem.Descriptors``) it can be one of your own: it
+    needs :meth:`usual` and :meth:`matrix`, which has to be positive definite. The search takes
+    slopes in its parameters from differences, and so do explanations in the numbers unless it has
+    :meth:`gradient` and :meth:`slopes_along`. Kernels of counted patterns have closed forms.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> import numpy as np
+    >>> import treelens as tl
+    >>> from scipy.spatial.distance import cdist
+    >>> @dataclass(frozen=True)
+    ... class Exponential(tl.Kernel):
+    ...     length: float
+    ...     PARAMETERS: ClassVar = (tl.Parameter("length", 1e-2, 1e3),)
+    ...     @classmethod
+    ...     def usual(cls, data):
+    ...         return cls(float(np.sqrt(data.shape[1])))
+    ...     def matrix(self, left, right, n_jobs=1):
+    ...         return np.exp(-cdist(left, right) / self.length)
+    >>> Exponential(2.0).matrix(np.zeros((1, 1)), np.array([[2.0]])).round(3).tolist()
+    [[0.368]]
     """
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
@@ -67,16 +88,20 @@ class Kernel(ABC):
 
         There is one for each number of each row: shape (n_rows, n_numbers).
         """
-        raise NotImplementedError(f"{type(self).__name__} has no gradient: it cannot be explained.")
+        units = np.eye(rows.shape[1])
+        slopes = [self.slopes_along(rows, right, np.tile(unit, (len(rows), 1))) for unit in units]
+        return np.stack([(slope * coefficients).sum(axis=1) for slope in slopes], axis=1)
 
     def slopes_along(
         self, rows: np.ndarray, right: np.ndarray, directions: np.ndarray
     ) -> np.ndarray:
         """Return slopes of ``k(rows[g], right[i])`` where row g moves in its direction.
 
-        Directions are of the shape of ``rows``, slopes of shape (n_rows, n_right).
+        Directions are of the shape of ``rows``, slopes of shape (n_rows, n_right). By default they
+        are central differences, good to some six digits where the kernel is smooth.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no gradient: it cannot be explained.")
+        ahead = self.matrix(rows + _STEP * directions, right)
+        return (ahead - self.matrix(rows - _STEP * directions, right)) / (2.0 * _STEP)
 
     def path(
         self, start: np.ndarray, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray
