@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,6 +109,15 @@ class TargetRecord:
         return words if self.reported is None else f"{self.transform} of {words}"
 
 
+class Endpoint(NamedTuple):
+    """One column among several targets."""
+
+    name: str
+    has_classes: bool
+    unit: str | None = None
+    transform: str | None = None  # as of Targets; of numbers
+
+
 class Targets:
     """Values or classes to learn from, with all that is known of them.
 
@@ -119,9 +128,9 @@ class Targets:
     Parameters
     ----------
     y : array-like, shape (n_graphs,) or (n_graphs, n_endpoints)
-        Numbers, in their units, or classes of any kind. With several columns, numbers of several
-        endpoints, NaN where one was not measured; these are for :class:`treelens.GraphPanel`, and
-        have no limits, noise, weights or transforms.
+        Numbers, in their units, or classes of any kind. With several columns, one for each
+        endpoint, NaN or None where it was not measured; these have no limits, noise or weights. A
+        column of texts, booleans or of pandas' categories holds classes.
     limits : array-like, shape (n_graphs,), or "auto", optional
         ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"`` (or -1) where it
         lies below, ``"="`` (or 0) where ``y`` is the value. ``"auto"``: the smallest or the largest
@@ -145,6 +154,8 @@ class Targets:
     values : ndarray, shape (n_graphs,) or (n_graphs, n_endpoints)
     endpoints : tuple of str, or None
         Names of the columns; None where there is one endpoint.
+    columns : tuple of Endpoint, or None
+        Of each column its name and unit, and whether it holds classes.
     limits : ndarray of int, shape (n_graphs,), or None
         1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact.
     noise, sample_weight : ndarray of float, shape (n_graphs,), or None
@@ -165,7 +176,7 @@ class Targets:
 
     __slots__ = (
         "_scale",
-        "endpoints",
+        "columns",
         "limits",
         "name",
         "noise",
@@ -174,6 +185,8 @@ class Targets:
         "unit",
         "values",
     )
+
+    columns: tuple[Endpoint, ...] | None
 
     def __init__(
         self,
@@ -190,17 +203,19 @@ class Targets:
             raise TypeError("y holds Targets already: index them, or make new ones of y.values.")
         if noise is not None and sample_weight is not None:
             raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
-        self.values, self.endpoints = _columns(y)
+        self.values, self.columns = _columns(y)
         n = len(self.values)
         beside = {"limits": limits, "noise": noise, "sample_weight": sample_weight}
-        beside["transform"] = transform
-        if self.endpoints and (given := [k for k, x in beside.items() if x is not None]):
-            raise ValueError(f"{given[0]} is of one endpoint, and y has {len(self.endpoints)}.")
+        if self.columns and (given := [k for k, x in beside.items() if x is not None]):
+            raise ValueError(f"{given[0]} is of one endpoint, and y has {len(self.columns)}.")
         if isinstance(limits, str) and limits == "auto":
             limits = likely_limits(self.numbers())
         self.limits = limit_signs(limits, n)
         self.noise = None if noise is None else standard_deviations(noise, n)
         self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
+        if self.columns:
+            self.columns = tuple(_with_transform(each, transform) for each in self.columns)
+            transform = None
         self.transform, self.unit = transform_named(transform), unit
         self.name = _name_in(y) if name is None else name
         self._scale: TargetMap | None = None
@@ -227,8 +242,9 @@ class Targets:
             )
         if targets.endpoints is not None and not several:
             raise GraphDataError(
-                f"y has {len(targets.endpoints)} columns ({', '.join(targets.endpoints)}): give "
-                "one, or learn them together with GraphPanel."
+                f"y has {len(targets.endpoints)} columns ({', '.join(targets.endpoints)}): "
+                "give one, or learn them together with GraphRegressor, GraphClassifier or "
+                "GraphPanel."
             )
         return targets
 
@@ -247,6 +263,17 @@ class Targets:
         found._scale = scale
         return found
 
+    @classmethod
+    def of_endpoints(
+        cls, columns: Sequence[Endpoint], cells: Sequence[dict[int, Any]], n_graphs: int
+    ) -> Targets:
+        """Return the targets of endpoints, each with its values by the positions of graphs."""
+        classes = any(each.has_classes for each in columns)
+        values = np.full((n_graphs, len(columns)), np.nan, dtype=object if classes else float)
+        for k, own in enumerate(cells):
+            values[list(own), k] = list(own.values())
+        return cls._of_columns(values, tuple(columns))
+
     # --- as scikit-learn and numpy see them ----------------------------------------------------
 
     def __len__(self) -> int:
@@ -261,8 +288,8 @@ class Targets:
         values = self.values[key]
         if np.ndim(values) < self.values.ndim:
             return values
-        if self.endpoints is not None:
-            return Targets._of_columns(values, self.endpoints)
+        if self.columns is not None:
+            return Targets._of_columns(values, self.columns)
         parts = {
             name: None if (part := getattr(self, name)) is None else part[key]
             for name in ("limits", "noise", "sample_weight")
@@ -270,10 +297,10 @@ class Targets:
         return Targets(values, **parts, transform=self.transform, name=self.name, unit=self.unit)
 
     @classmethod
-    def _of_columns(cls, values: np.ndarray, endpoints: tuple[str, ...]) -> Targets:
+    def _of_columns(cls, values: np.ndarray, columns: tuple[Endpoint, ...]) -> Targets:
         """Return targets of several endpoints."""
         targets = cls(np.zeros(len(values)))
-        targets.values, targets.endpoints = values, endpoints
+        targets.values, targets.columns = values, columns
         return targets
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -298,7 +325,7 @@ class Targets:
     def __repr__(self) -> str:
         n = len(self)
         if self.endpoints is not None:
-            n_cells = int((~np.isnan(self.values)).sum())
+            n_cells = int(self.measured.sum())
             return f"Targets({n_cells} values of {len(self.endpoints)} endpoints of {n} graphs)"
         of = "" if (words := self.record.in_words) is None else f" of {words}"
         parts = [f"{n} value{'' if n == 1 else 's'}{of}"]
@@ -309,6 +336,19 @@ class Targets:
         return f"Targets({', '.join(parts)})"
 
     # --- as models learn from them -------------------------------------------------------------
+
+    @property
+    def endpoints(self) -> tuple[str, ...] | None:
+        """Names of the columns; None where there is one endpoint."""
+        return None if self.columns is None else tuple(each.name for each in self.columns)
+
+    @property
+    def measured(self) -> np.ndarray:
+        """A mask of the cells that have a value, of the shape of the values."""
+        if self.values.dtype.kind != "O":
+            return self.values == self.values  # not NaN
+        has = [not is_nothing(value) for value in self.values.ravel().tolist()]
+        return np.array(has, dtype=bool).reshape(self.values.shape)
 
     @property
     def exact(self) -> np.ndarray:
@@ -418,27 +458,50 @@ class Targets:
 # --- checks of what is given ---------------------------------------------------------------------
 
 
-def _columns(y: Any) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Return targets as an array and, where there are several columns, their names."""
+def _columns(y: Any) -> tuple[np.ndarray, tuple[Endpoint, ...] | None]:
+    """Return targets as an array and, where there are several columns, what is known of each."""
     has_columns = hasattr(y, "columns") and hasattr(y, "iloc")
     shape: tuple[int, ...] = np.shape(y) if has_columns or isinstance(y, np.ndarray) else ()
     n_columns = shape[1] if len(shape) == 2 else 1
     if n_columns < 2:
         return _one_dimensional(y), None
     names = y.columns if has_columns else range(1, n_columns + 1)
-    endpoints = tuple(str(name) if has_columns else f"endpoint {name}" for name in names)
-    if len(set(endpoints)) < n_columns:
-        raise GraphDataError(f"y has two columns of one name ({', '.join(endpoints)}): rename one.")
-    columns = [y.iloc[:, k].to_numpy() if has_columns else y[:, k] for k in range(n_columns)]
-    pairs = zip(columns, endpoints, strict=True)
-    return np.stack([_measured(*each) for each in pairs], axis=1), endpoints
+    called = [str(name) if has_columns else f"endpoint {name}" for name in names]
+    if len(set(called)) < n_columns:
+        raise GraphDataError(f"y has two columns of one name ({', '.join(called)}): rename one.")
+    read: list[np.ndarray] = []
+    endpoints: list[Endpoint] = []
+    for k, name in enumerate(called):
+        column = y.iloc[:, k] if has_columns else y[:, k]
+        kind = getattr(column.dtype, "kind", "O")
+        cells = [np.nan if is_nothing(x) else x for x in column.tolist()]
+        classes = kind == "b" or hasattr(column.dtype, "categories") or _all_words(cells)
+        read.append(objects(cells) if classes else _measured(cells, name))
+        endpoints.append(Endpoint(name, classes))
+    return np.stack(read, axis=1), tuple(endpoints)
 
 
-def _measured(column: np.ndarray, name: str) -> np.ndarray:
+def _with_transform(column: Endpoint, transform: Any) -> Endpoint:
+    """Return a column of numbers with the transform that is asked for, of all or by name."""
+    asked = transform.get(column.name) if isinstance(transform, dict) else transform
+    return column if column.has_classes else column._replace(transform=transform_named(asked))
+
+
+def _all_words(cells: list[Any]) -> bool:
+    """Whether the cells that hold anything hold texts or booleans, none of which is a number."""
+    given = [cell for cell in cells if cell == cell]
+    words = all(
+        isinstance(cell, (bool, np.bool_))
+        or (isinstance(cell, str) and math.isnan(as_number(cell)))
+        for cell in given
+    )
+    return bool(given) and words
+
+
+def _measured(given: list[Any], name: str) -> np.ndarray:
     """Return numbers (n_graphs,), NaN where nothing was measured."""
-    given = column.tolist()
-    numbers = np.array([np.nan if is_nothing(x) else as_number(x) for x in given], dtype=float)
-    wrong = [k for k, x in enumerate(given) if not is_nothing(x) and not np.isfinite(numbers[k])]
+    numbers = np.array([as_number(cell) for cell in given], dtype=float)
+    wrong = [k for k, cell in enumerate(given) if cell == cell and not np.isfinite(numbers[k])]
     if wrong:
         raise GraphDataError(
             f"y holds {given[wrong[0]]!r:.40} in the column {name!r}, at position {wrong[0]}, "

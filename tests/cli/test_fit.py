@@ -101,7 +101,7 @@ def test_the_task_can_be_chosen(tmp_path):
             "fit",
             both,
             "--target",
-            "label,size",
+            "size",
             "--out",
             tmp_path / "two.treelens",
             *SMALL,
@@ -232,24 +232,66 @@ def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
 # --- several targets, other sources ---------------------------------------------------------------
 
 
-def test_several_targets_one_model_each(tmp_path):
-    rows = [(s, y, "NO"["O" in s], k % 5) for k, (s, y) in enumerate(NUMBERS)]
-    data = write_csv(tmp_path / "x.csv", [*rows, ("OCC", 5, "O", 1)], "smiles,logP (x),kind,k")
-    out = tmp_path / "m.treelens"
-    args = ["fit", data, "--target", "logP (x),kind", "-o", out, *SMALL]
-    done = ok(*args)
-    assert isinstance(tl.load(tmp_path / "m-logP_x.treelens"), tl.GraphRegressor)
-    assert isinstance(tl.load(tmp_path / "m-kind.treelens"), tl.GraphClassifier)
+def _several(path):
+    """Two targets with gaps, one of numbers and one of classes, and a molecule that repeats."""
+    rows = [
+        (s, y if k % 3 else "", "NO"["O" in s] if k % 4 else "", 0.31 * k)
+        for k, (s, y) in enumerate(NUMBERS)
+    ]
+    return write_csv(path, [*rows, ("OCC", 5, "O", 1)], "smiles,logP (x),kind,k")
+
+
+def test_several_targets_are_one_model(tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    done = ok("fit", data, "--target", "logP (x),kind", "-o", out, *SMALL)
+    model = tl.load(out)
+    assert isinstance(model, tl.GraphPanel)
+    assert model.endpoints_ == ["logP (x)", "kind"]
+    assert "2 targets" in done.out
+    assert "Correlations between targets" in done.out
+    found = ok("fit", data, "--target", "logP (x)", "--target", "kind", "-o", out, *SMALL, "--json")
+    first, second = found.data["endpoints"]
+    assert first["n"] == 27  # 26 of 40 rows, and OCC, which fills the gap of CCO
+    assert (first["classes"], second["classes"]) == (None, ["N", "O"])
+    assert first["new"]["r2"] <= first["gap"]["r2"] + 0.1
+    assert second["new"]["roc_auc"] > 0.5
+    found = ok("info", out, "--json").data
+    assert [each["endpoint"] for each in found["endpoints"]] == ["logP (x)", "kind"]
+    assert found["sizes"]["cells"] == first["n"] + second["n"]
+    assert "alone" in ok("info", out).out
+
+
+def test_all_columns_of_numbers(tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    found = ok("fit", data, "--targets", "all", "-o", out, *SMALL, "--json")
+    assert [each["endpoint"] for each in found.data["endpoints"]] == ["logP (x)", "k"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "kind,sort"], "no column 'sort' (target)"),
+        (["--target", ","], "names no column"),
+        (["--target", "kind,k", "--targets", "all"], "not both"),
+        (["--target", "kind,k", "--method", "svc"], "--method svc learns one --target"),
+        (["--target", "kind,k", "--noise", "k"], "--noise is for one --target"),
+        (["--target", "kind,k", "--covariates", "logP (x)"], "--covariates is for one --target"),
+        (["--target", "kind,k", "--fragments", "3"], "for one --target"),
+        (["--target", "logP (x),k", "--threshold", "0.3"], "--threshold is for classes"),
+        (["--target", "kind,k", "--variances"], "is for models of one endpoint"),
+    ],
+)
+def test_what_several_targets_do_not_take(options, words, tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    refused(run("fit", data, *options, "-o", out, *SMALL), words)
     assert not out.exists()
-    summary = done.out.split("All targets")[1]
-    assert "R2" in summary
-    assert "ROC AUC" in summary
-    assert "accuracy" not in summary
-    for target in ("logP (x)", "kind"):
-        assert f"{target}: 1 row repeats the molecule" in done.err
-    refused(run("fit", data, "--target", "kind,sort", "-o", out), "no column 'sort' (target)")
-    refused(run("fit", data, "--target", ",", "-o", out), "names no column")
-    refused(run("evaluate", data, "--target", "kind,k"), "only 'treelens fit'")
+
+
+def test_limits_among_several_targets_are_refused_with_their_place(tmp_path):
+    rows = [(s, y, f"<{y}" if k == 4 else y) for k, (s, y) in enumerate(NUMBERS)]
+    data = write_csv(tmp_path / "x.csv", rows, "smiles,a,b")
+    done = run("fit", data, "--target", "a,b", "-o", tmp_path / "m", *SMALL)
+    refused(done, "column 'b' has limits in 1 rows (row 5")
 
 
 @pytest.mark.parametrize("options", [SMALL, QUICK], ids=["gp", "svc"])

@@ -7,12 +7,14 @@ from gp.test_evidence import _parameters, _problem
 from naive import panel as naive
 from treelens.gp.panel import (
     Cells,
+    LoneEndpoint,
     PanelEvidence,
     PanelParameters,
     PanelPosterior,
     PanelProblem,
     Sharing,
     given_siblings,
+    with_lone,
 )
 from treelens.gp.search import Stage
 from treelens.gp.terms import NumbersTerm, TermParameters
@@ -107,6 +109,13 @@ def test_posterior_and_gaps_are_those_of_a_joint_process(panel, n_jobs):
         places = [t for _, t in left]
         np.testing.assert_allclose(gaps[0][k, places], mean, atol=1e-7)
         np.testing.assert_allclose(gaps[1][k][np.ix_(places, places)], covariance, atol=1e-6)
+        for cell in known:  # from the others, without its own measurement
+            others = [j for j, own in enumerate(known) if own != cell]
+            some = np.append(cells.values, values[len(cells.values) :][others])
+            pairs = _pairs(cells) + [known[j] for j in others]
+            mean, covariance = naive.predict(kernels, shared, noise, pairs, some, [cell])
+            assert gaps[0][k, cell[1]] == pytest.approx(mean[0], abs=1e-7)
+            assert gaps[1][k, cell[1], cell[1]] == pytest.approx(covariance[0, 0], abs=1e-6)
 
 
 @pytest.mark.parametrize("by_graph", [True, False])
@@ -123,6 +132,42 @@ def test_leaving_out_is_fitting_again(panel, by_graph):
         )
         assert found.mean[k, 0] == pytest.approx(mean[0], abs=1e-6)
         assert found.variance[k] == pytest.approx(left[0, 0] + posterior.noise[endpoint], rel=1e-5)
+
+
+def test_blocks_left_out_are_both_kinds_of_leave_one_out(panel):
+    problem, parameters = panel
+    kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
+    posterior = PanelPosterior.fit(kernels, parameters.shared, np.exp(parameters.log_noise), cells)
+    new, gap = posterior.leave_one_out(True), posterior.leave_one_out(False)
+    blocks = posterior.left_out_blocks(cells.graphs)
+    assert sorted(np.concatenate([own.members for own in blocks])) == list(range(len(cells.values)))
+    for own in blocks:
+        assert len(set(cells.graphs[own.members])) == 1
+        np.testing.assert_allclose(own.mean, new.mean[own.members, 0], atol=1e-8)
+        variance = np.diagonal(own.covariance)
+        np.testing.assert_allclose(variance, new.variance[own.members], rtol=1e-8)
+        mean, variance = own.each_given_others(cells.values[own.members])
+        np.testing.assert_allclose(mean, gap.mean[own.members, 0], atol=1e-7)
+        np.testing.assert_allclose(variance, gap.variance[own.members], rtol=1e-6)
+
+
+def test_a_lone_endpoint_keeps_its_correlations(panel):
+    problem, parameters = panel
+    kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
+    noise = np.exp(parameters.log_noise)
+    posterior = PanelPosterior.fit(kernels, parameters.shared, noise, cells)
+    block = max(posterior.left_out_blocks(cells.graphs), key=lambda own: len(own.members))
+    endpoints = cells.endpoints[block.members]
+    mean, variance = np.full(N, 0.25), np.full(N, 0.9)
+    found = with_lone(block, cells, noise, {int(endpoints[0]): LoneEndpoint(mean, variance, 0.3)})
+    assert found.mean[0] == 0.25
+    np.testing.assert_array_equal(found.mean[1:], block.mean[1:])
+    np.testing.assert_allclose(np.diagonal(found.covariance)[0], 0.9)
+    np.testing.assert_allclose(found.covariance[1:, 1:], block.covariance[1:, 1:])
+    before = block.covariance[0, 1] / np.sqrt(block.covariance[0, 0] - noise[endpoints[0]])
+    assert found.covariance[0, 1] / np.sqrt(0.6) == pytest.approx(before)
+    same = with_lone(block, cells, noise, {})
+    np.testing.assert_array_equal(same.covariance, block.covariance)
 
 
 def _drawn(shared, n=150, seed=0):

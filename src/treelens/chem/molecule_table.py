@@ -27,7 +27,7 @@ from treelens.graphs import target_columns as target_cells
 from treelens.graphs.cells import is_missing
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import default_target
-from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.graphs.recipe import GraphRecipe, TableRecord, noun_of
 from treelens.graphs.tables import Table, find_column
 from treelens.maps import Logarithm
 from treelens.targets import (
@@ -126,6 +126,11 @@ class MoleculeTable:
             tuple(self.ids),
             counts,
         )
+
+    @property
+    def noun(self) -> str:
+        """What the graphs are: "molecules" or "graphs"."""
+        return noun_of(self.graphs.recipe)
 
     @property
     def target(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from treelens.chem.measured_cells import panel_file_columns
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import made_smiles
 from treelens.chem.parsing import (
@@ -31,6 +32,7 @@ from treelens.chem.table_reader import (
     rows_of_table,
 )
 from treelens.chem.units import factors_to_unit
+from treelens.estimators.panel_summary import predicted_summary
 from treelens.estimators.prediction_table import (
     file_columns,
     learned_scale,
@@ -94,8 +96,13 @@ def predict_molecules(
     smiles: str | None = None,
     ids: str | None = None,
     max_atoms: int = MAX_ATOMS,
+    ignore_measured: bool = False,
 ) -> PredictedRows:
-    """Predict the rows of a table as each model reads them; equal recipes share the molecules."""
+    """Predict the rows of a table as each model reads them; equal recipes share the molecules.
+
+    Columns of the table that are endpoints of a model of several fill in the others, unless
+    ``ignore_measured``.
+    """
     beside = dict.fromkeys(n for each in models for n in covariate_names((), None, each.model))
     records = _common_records(models, smiles, table.columns)
     made: dict[MoleculeRecipe, MoleculeTable] = {}
@@ -111,8 +118,10 @@ def predict_molecules(
                     own = [None if m is None else rdkit().RemoveHs(m) for m in own]
                 made[recipe] = rows_of_table(table, own, recipe, smiles, ids, list(beside), record)
             readings.append(made[recipe])
-        frame = predict_rows(models, readings)
-    return PredictedRows(frame, [note for read in made.values() for note in read.notes])
+        notes: list[str] = []
+        frame = predict_rows(models, readings, ignore_measured, notes)
+    notes = [note for read in made.values() for note in read.notes] + notes
+    return PredictedRows(frame, notes)
 
 
 def _common_records(
@@ -137,14 +146,23 @@ def _common_records(
     ]
 
 
-def predict_rows(models: Sequence[NamedModel], tables: Sequence[MoleculeTable]) -> pd.DataFrame:
+def predict_rows(
+    models: Sequence[NamedModel],
+    tables: Sequence[MoleculeTable],
+    ignore_measured: bool = False,
+    notes: list[str] | None = None,
+) -> pd.DataFrame:
     """Return predictions of all rows, as each model reads them; empty with a ``problem``."""
-    first = tables[0]
+    first, notes = tables[0], [] if notes is None else notes
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
     blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
     for each, table in zip(models, tables, strict=True):
         own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
-        own.append(_by_row(_columns_in_files(each.model, table.graphs), table))
+        if each.model.model_.endpoint_names:
+            columns = panel_file_columns(each.model, table, ignore_measured, notes)
+        else:
+            columns = _columns_in_files(each.model, table.graphs)
+        own.append(_by_row(columns, table))
         blocks.append(pd.concat(own, axis=1).add_prefix(each.prefix))
     body = pd.concat(blocks, axis=1)
     start = 1 if first.table is None else 1 + first.table.first_row
@@ -184,6 +202,8 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
+    if model.model_.endpoint_names:
+        return predicted_summary(model, rows)
     # Numbers are scored on the learned scale; recall and so on are of the positive class.
     readable = rows["out_of_vocabulary"].notna().to_numpy()
     found = rows[readable].copy()

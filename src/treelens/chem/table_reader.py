@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from treelens.chem.atoms import AtomAttributes, AtomLabel
+from treelens.chem.endpoint_table import ALL, endpoint_columns, with_endpoints
 from treelens.chem.identity import same_molecules
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import Molecules, leave_out, smiles_by_recipe
@@ -160,7 +161,7 @@ def read_table(
     path: str | Path | Table,
     *,
     smiles: str | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     qualifier: str | None = None,
     limits: str | None = None,
     names: str | Sequence[str] | None = None,
@@ -192,9 +193,11 @@ def read_table(
         A file as in :func:`read_smiles`, or a table that was read already.
     smiles : str, optional
         The column with the SMILES; by default the one that is called so.
-    target : str or None
+    target : str, sequence of str, or None
         The column with the class or the number to learn; ``"auto"`` finds the first that is called
-        label, value, target, y, class or activity. None: ``y`` is None. Numbers may have a
+        label, value, target, y, class or activity. None: ``y`` is None. Several columns, or
+        ``"all"`` (every column of numbers), are endpoints of one model, with gaps: a molecule is
+        kept that has a value in any of them. Numbers may have a
         qualifier (``>10`` and ``<0.5`` are limits, ``~3`` counts as 3), a unit and an error: ``> 30
         uM``, ``7,2 %``, ``12 ± 3``. What else stands between them counts as missing, and is named.
     limits : "auto", optional
@@ -257,61 +260,73 @@ def read_table(
     >>> table.rows.tolist(), list(table.names)
     ([0, 2], ['a', 'c'])
     """
-    check_names(smiles=smiles, target=target, qualifier=qualifier, noise=noise)
+    check_names(smiles=smiles, qualifier=qualifier, noise=noise)
     check_names(unit=unit, unit_column=unit_column, sheet=sheet)
-    check_names(several=True, names=names, covariates=covariates)
+    check_names(several=True, target=target, names=names, covariates=covariates)
+    check_whole("max_atoms", max_atoms, 1)
+    beside = {"qualifier": qualifier, "noise": noise, "limits": limits, "covariates": covariates}
+    target, several = _one_or_several(target, beside)
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
     path = path if isinstance(path, Table) else Path(path).expanduser()
-    from_sdf = isinstance(path, Path) and is_sdf(path)
-    own = recipe_for(
-        "sdf" if from_sdf else "smiles",
-        recipe,
-        atom_label,
-        hydrogens,
-        bond_label,
-        standardize,
-        atom_attributes,
-    )
-    check_whole("max_atoms", max_atoms, 1)
-    own = replace(own, max_atoms=max_atoms)
-    if from_sdf and smiles is not None:
-        raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
-    if isinstance(path, Table):
-        check_sheet(Path(path.source), sheet)
-        table, molecules = path, None
-    else:
-        table, molecules = _table_in(path, own, sheet)
-    if not table.rows:
-        raise GraphDataError(f"{table.source} has column names but no rows to read.")
+    reader = "sdf" if _is_sdf_without(smiles, path) else "smiles"
+    labels = atom_label, hydrogens, bond_label, standardize, atom_attributes
+    own = replace(recipe_for(reader, recipe, *labels), max_atoms=max_atoms)
+    table, molecules = _table_in(path, own, sheet, empty=False)
     known = None if recipe is None else recipe.table
-    read = rows_of_table(table, molecules, own, smiles, names, wanted, known, target)
+    column = target if isinstance(target, str) and not several else None
+    read = rows_of_table(table, molecules, own, smiles, names, wanted, known, column)
     read.notes.extend(about_molecules(read.graphs, chosen=model is not None))
     check_unreadable(read, on_invalid, max_invalid)
     read.notes.extend(about_shared_names(read))
     if target is None:
         return read
-    return read.with_target(
-        None if target == "auto" else target,
-        task=task,
-        transform=transform,
-        unit=unit,
-        unit_column=unit_column,
-        duplicates=duplicates,
-        on_missing=on_missing,
-        qualifier=qualifier,
-        noise=noise,
-        limits=limits,
-    )
+    reading: dict[str, Any] = {"task": task, "transform": transform, "unit": unit}
+    reading |= {"unit_column": unit_column, "duplicates": duplicates}
+    if several:
+        return with_endpoints(read, endpoint_columns(read, target), **reading)
+    reading |= {"on_missing": on_missing, "qualifier": qualifier, "noise": noise}
+    reading["limits"] = limits
+    return read.with_target(None if target == "auto" else str(target), **reading)
+
+
+def _is_sdf_without(smiles: str | None, path: Path | Table) -> bool:
+    """Whether a path is an SDF, of which nobody may name a column of SMILES."""
+    from_sdf = isinstance(path, Path) and is_sdf(path)
+    if from_sdf and smiles is not None:
+        raise GraphDataError(f"smiles={smiles}: an SDF has the molecules themselves. Leave it out.")
+    return from_sdf
+
+
+def _one_or_several(
+    target: str | Sequence[str] | None, beside: dict[str, Any]
+) -> tuple[str | Sequence[str] | None, bool]:
+    """Return the target, and whether it is several, which do not have what one has ``beside``."""
+    if target is None or (isinstance(target, str) and target != ALL):
+        return target, False
+    if not isinstance(target, str) and len(target) == 1:
+        return target[0], False
+    for name, value in beside.items():
+        if value is not None:
+            raise GraphDataError(f"{name}={value!r} is for one target: leave it out.")
+    return target, True
 
 
 def _table_in(
-    path: Path, recipe: MoleculeRecipe, sheet: str | None
+    path: Path | Table, recipe: MoleculeRecipe, sheet: str | None, empty: bool = True
 ) -> tuple[Table, Sequence[Any] | None]:
-    if not is_sdf(path):
-        return read_text_table(path, sheet), None
-    check_sheet(path, sheet)
-    molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    """Return a table, and the molecules of an SDF; ``empty``: it may have no rows."""
+    molecules = None
+    if isinstance(path, Table):
+        check_sheet(Path(path.source), sheet)
+        table = path
+    elif is_sdf(path):
+        check_sheet(path, sheet)
+        molecules, table = read_sdf(path, keep_hydrogens=bool(recipe.hydrogens))
+    else:
+        table = read_text_table(path, sheet)
+    if not (table.rows or empty):
+        raise GraphDataError(f"{table.source} has column names but no rows to read.")
     return table, molecules
 
 

@@ -41,7 +41,7 @@ def table_splits(
             f"There are {len(y)} graphs: with {n_folds} folds some would have less than two. "
             f"Use {max(2, len(y) // 2)} folds, or more graphs."
         )
-    if table.task != "regression" and split == "random":
+    if table.task == "classification" and split == "random":
         classes, counts = np.unique(y, return_counts=True)
         if (rarest := int(counts.min())) < n_folds:
             raise GraphDataError(
@@ -57,13 +57,13 @@ def table_splits(
         made = []
         for k in range(n_repeats):
             folds = _FOLDS[split](n_folds, random_state=seed + k)
-            made += list(folds.split(table.graphs, None if table.task == "regression" else y))
+            made += list(folds.split(table.graphs, y if table.task == "classification" else None))
     codes = np.unique(copy_keys(table.graphs), return_inverse=True)[1]
     kept = [(train, test[~np.isin(codes[test], codes[train])]) for train, test in made]
     if n := sum(len(test) for _, test in made) - sum(len(test) for _, test in kept):
         notes.append(f"{n} test molecules have a copy in their training part; they were left out.")
     for number, (train, test) in enumerate(kept, start=1):
-        n_classes = 2 if table.task == "regression" else len(np.unique(y[train]))
+        n_classes = len(np.unique(y[train])) if table.task == "classification" else 2
         if not len(test) or len(train) < 2 or n_classes < 2:
             raise GraphDataError(
                 f"split {split}: split {number} has {len(train)} training graphs, {len(test)} test "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text
+from treelens.cli.endpoints import evaluate_endpoints, show_evaluated
 from treelens.errors import check_choice
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ SVC_KERNELS = {
 }
 BASELINE_NAMES = ("ecfp_gp", "ecfp_forest", "boosting")
 WITH_COVARIATES = "+covariates"  # after the name of a model that takes them
+_MODELS = "gp,gp_uniform"
 _SAME = 1e-9  # differences below this are rounding
 
 
@@ -51,7 +53,7 @@ def evaluate_cli(
             "svc, wl_subtree, wl_oa, wwl, wl_tanimoto, each also as learned_NAME; of molecules "
             "also ecfp_gp, ecfp_forest, boosting.",
         ),
-    ] = "gp,gp_uniform",
+    ] = _MODELS,
     baselines: Annotated[
         bool,
         options.option(
@@ -82,6 +84,7 @@ def evaluate_cli(
     All settings and thresholds are chosen within the training part of each outer fold, and copies
     of a molecule are never on both sides. Models with learned weights are tested against uniform
     weights, models with covariates against the same without them, the others against the first.
+    Several --target: scores of each when they are learned together, and by itself.
     """
     from treelens.chem.table_splits import check_split, table_splits
 
@@ -91,17 +94,24 @@ def evaluate_cli(
     known = (*GP, "svc", *SVC_KERNELS, *(f"learned_{x}" for x in SVC_KERNELS), *BASELINE_NAMES)
     for name in names:
         check_choice("--models", name, known)
-    tables = training.read(output, data)
-    if len(tables) > 1:
-        raise ValueError(f"--target {training.target}: only 'treelens fit' takes several columns.")
-    table = tables[0]
+    table = training.read(output, data)
+    if table.task == "several":
+        one = {"--models": models if models != _MODELS else None, "--baselines": baselines or None}
+        options.check_one_target({**one, "--score": score, "--positive": positive})
+        notes = list[str]()
+        splits = table_splits(table, split, folds, repeats, training.seed, notes)
+        output.note(*notes)
+        found = evaluate_endpoints(output, table, training.gp_settings(), splits)
+        found |= {"split": split, "n_folds": folds, "n_repeats": repeats}
+        output.finish(found, show_evaluated)
+        return
     if baselines and not {"smiles", "mol"} & set(table.graphs.graph_data):
         output.note("the baselines are left out: these graphs were not read from molecules.")
         names = [name for name in names if name not in BASELINE_NAMES]
     chosen = {name: _model(name, table.task, training) for name in names}
     if table.covariates:
         chosen = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP} | chosen
-    notes: list[str] = []
+    notes = list[str]()
     parts = table_splits(table, split, folds, repeats, training.seed, notes)
     if table.targets is not None and table.targets.limits is not None:
         exact = table.targets.exact
@@ -168,7 +178,6 @@ def _evaluated(
 
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import compare_models, cross_validate, mean_scores
-    from treelens.graphs.recipe import noun_of
     from treelens.targets import positive_code
 
     graphs, y = table.graphs, table.targets
@@ -204,7 +213,7 @@ def _evaluated(
         "source": table.source,
         "target": table.target,
         "task": table.task,
-        "noun": noun_of(graphs.recipe),
+        "noun": table.noun,
         "n_graphs": len(graphs),
         "n_splits": len(splits),
         "n_tested": int(np.mean([len(test) for _, test in splits])),

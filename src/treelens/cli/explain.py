@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, shortened
+from treelens.cli.endpoints import show_endpoint_facts
 
 _LOCAL = "127.0.0.1"
 _SHOWN = 24  # rows of a long table
@@ -194,9 +195,9 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
     output.facts(
         {
             "kind": result["kind"],
-            "predicts": result["target_in_words"] or result["task"],
-            "learned as": result["target"]["scale"],
-            "classes": result["classes"],
+            "predicts": result.get("target_in_words") or result["task"],
+            "learned as": (result.get("target") or {}).get("scale"),
+            "classes": result.get("classes"),
         },
         f"{result['model']} ({result['bytes']:,} bytes)",
     )
@@ -212,8 +213,10 @@ def _show_info(output: Output, result: dict[str, Any]) -> None:
         "Fitted to",
     )
     for title, key in (("Kernel", "kernel"), ("Sizes", "sizes"), ("Weight of levels", "levels")):
-        output.facts(result[key], title)
-    if result["learning"]:
+        output.facts(result.get(key) or {}, title)
+    if "endpoints" in result:
+        show_endpoint_facts(output, result)
+    if result.get("learning"):
         output.line(result["learning"])
     if len(views := result.get("views") or {}) > 1:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in views.items())

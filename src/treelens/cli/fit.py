@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import treelens as tl
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, shortened
+from treelens.cli.endpoints import show_endpoints
 from treelens.cli.explain import covariate_list, explain_fragments, show_patterns
 from treelens.kernels.table import KERNELS
 
@@ -84,13 +84,13 @@ def fit_cli(
         ),
     ] = False,
 ) -> None:
-    """Learn from DATA to predict a number or a class.
+    """Learn from DATA to predict a number or a class, or several.
 
     Fits a Gaussian process on subtree patterns of the graphs. Prints leave-one-out scores and the
     fragments with the largest effects, and notes what was done about rows (repeated, unreadable,
-    without a target). With --method svc, settings left at auto are chosen by cross-validation.
+    without a target). Several --target are learned together into one MODEL, which fills gaps. With
+    --method svc, settings left at auto are chosen by cross-validation.
     """
-    from treelens.graphs.recipe import noun_of
     from treelens.storage.files import checked_target
 
     svc = method == "svc"
@@ -111,26 +111,14 @@ def fit_cli(
     if svc and training.task == "regression":
         raise ValueError("--method svc learns classes only. Leave it out to predict numbers.")
     settings = training.svc_settings(*own.values()) if svc else training.gp_settings(weights)
-    reads = list(options.files_behind(data))
-    checked_target(out, reads=reads)  # before the work rather than after it
-    tables, paths = training.read(output, data, ids, svc), [out]
-    if len(tables) > 1:  # model-logP.treelens
-        names = [re.sub(r"[^\w.+-]+", "_", table.target_name).strip("_") for table in tables]
-        paths = [out.with_name(f"{out.stem}-{name or 'target'}{out.suffix}") for name in names]
-    for path in paths:
-        checked_target(path, reads=reads)
-    models, results = [], []
-    for table, path in zip(tables, paths, strict=True):
-        named = f" ({table.target})" if table.target else ""
-        size = f"{len(table.graphs)} {noun_of(table.graphs.recipe)}"
-        output.progress(f"Fitting {size} of {table.source}{named} ...")
-        model, result = fit_model(table, method, settings, training.threshold, top, fragments)
-        models.append(model)
-        results.append({**result, "model": str(path)})
-    for model, path in zip(models, paths, strict=True):  # all of them, or none
-        model.save(path, training_data, variances)
-    one = len(results) == 1
-    output.finish(results[0] if one else {"models": results}, show_fit if one else _show_each)
+    checked_target(out, reads=list(options.files_behind(data)))  # before the work, not after it
+    table = training.read(output, data, ids, svc)
+    named = f" ({table.target})" if table.target else ""
+    size = f"{len(table.graphs)} {table.noun}"
+    output.progress(f"Fitting {size} of {table.source}{named} ...")
+    model, result = fit_model(table, method, settings, training.threshold, top, fragments)
+    model.save(out, training_data, variances)
+    output.finish({**result, "model": str(out)}, show_fit)
 
 
 def fit_model(
@@ -142,9 +130,15 @@ def fit_model(
     fragments: int | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model, and return it with a summary as plain data."""
-    from treelens.estimators import fit_summary
+    from treelens.estimators import fit_summary, panel_summary
 
     start = time.perf_counter()
+    if data.targets is not None and data.targets.endpoints is not None:
+        if top or fragments:
+            raise ValueError("--top and --fragments are for one --target.")
+        panel = tl.GraphPanel(**settings, threshold=threshold).fit(data.graphs, data.targets)
+        result = panel_summary.fitted_summary(panel, data)
+        return panel, {**result, "seconds": time.perf_counter() - start}
     beside = {} if method == "svc" else {"covariates": data.covariates or None}
     if method == "svc":
         model: Any = tl.GraphSVC(**settings)
@@ -167,6 +161,9 @@ def fit_model(
 
 def show_fit(output: Output, result: dict[str, Any]) -> None:
     """Print a fit for people, of any model."""
+    if result["task"] == "several":
+        show_endpoints(output, result)
+        return
     data, noun = result["data"], result["noun"]
     if "classes" in data:
         what = "classes " + ", ".join(f"{name} ({n})" for name, n in data["classes"].items())
@@ -322,22 +319,3 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
 def _fragment_text(row: dict[str, Any]) -> str:
     """The name of a fragment, else its pattern, as in the table and in reports."""
     return str(row["name"] or row["pattern"])
-
-
-def _show_each(output: Output, result: dict[str, Any]) -> None:
-    """Print all models one after the other, and then side by side."""
-    rows = []
-    for each in result["models"]:
-        show_fit(output, each)
-        output.line()
-        if each["method"] == "svc":
-            score = f"cross-validated {each['scoring']} {each['choice']['score']:.3f}"
-        else:
-            name = "r2" if each["task"] == "regression" else "roc_auc"
-            value = each["leave_one_out"]["model"][name]
-            score = f"leave-one-out {score_title(name)} {value:.3f}"
-        rows.append(
-            [each["data"]["target"], each["task"], each["data"]["n_graphs"], score, each["model"]]
-        )
-    columns = ["target", "task", result["models"][0]["noun"], "score", "model"]
-    output.table(columns, rows, "All targets")

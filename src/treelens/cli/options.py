@@ -92,11 +92,16 @@ class Training:
     """Options of ``fit`` and ``evaluate``: the training table and the learner."""
 
     target: Annotated[
-        Text,
+        list[str] | None,
         column(
-            "Column (SDF: property) to learn. 'fit' takes several (a,b): one model each.",
+            "Column (SDF: property) to learn; several (a,b, or the option again) are learned "
+            "together, with gaps.",
             default="label, else value, target, y, class or activity",
         ),
+    ] = None
+    targets: Annotated[
+        Literal["all"] | None,
+        option("all: learn every column of numbers together.", default="none"),
     ] = None
     smiles: Smiles = None
     sheet: Sheet = None
@@ -227,14 +232,17 @@ class Training:
 
     def read(
         self, output: Output, source: str, names: str | None = None, svc: bool = False
-    ) -> list[MoleculeTable]:
-        """Return one table to learn from for each target; molecules are read once."""
-        from treelens.graphs.columns import several_columns
+    ) -> MoleculeTable:
+        """Return the table to learn from, with one target or several."""
+        from treelens.chem.endpoint_table import endpoint_columns, with_endpoints
 
+        if self.target and self.targets:
+            raise ValueError("Give --target or --targets, not both.")
+        given = ",".join(self.target) if self.target else None
         steps = split_columns(self.standardize_steps, "--standardize-steps")
         base = read_data(
             source,
-            target=self.target,
+            target=given,
             smiles=self.smiles,
             sheet=self.sheet,
             names=names,
@@ -247,32 +255,42 @@ class Training:
             standardize=steps or self.standardize or None,
         )
         output.note(*base.notes)
-        targets: list[str | None] = [None]
-        if self.target is not None and base.table is not None:
-            targets = [*several_columns(base.table.columns, self.target, "target", base.source)]
-        if len(targets) > 1 and self.qualifier is not None:
-            raise ValueError("--qualifier is for one --target: fit the others by themselves.")
-        tables = []
-        for name in targets:
-            table = base.with_target(
-                name,
-                task=None if svc and self.task == "auto" else self.task,
-                transform=self.transform,
-                unit=self.unit,
-                unit_column=self.unit_column,
-                duplicates=self.duplicates,
-                qualifier=self.qualifier,
-                limits=self.limits,
-                on_missing="raise" if self.missing == "error" else "skip",
-                noise=self.noise,
-            )
-            for note in table.notes[len(base.notes) :]:
-                output.note(f"{name}: {note}" if len(targets) > 1 else note)
-            if self.threshold != "auto" and table.task == "regression":
-                named = repr(table.target_name)
-                raise ValueError(f"--threshold is for classes, and {named} has numbers.")
-            tables.append(table)
-        return tables
+        columns = endpoint_columns(base, self.targets or given)
+        reading: dict[str, Any] = {
+            "task": None if svc and self.task == "auto" else self.task,
+            "transform": self.transform,
+            "unit": self.unit,
+            "unit_column": self.unit_column,
+            "duplicates": self.duplicates,
+        }
+        if len(columns) > 1 or self.targets:
+            self._check_one_target(svc)
+            table = with_endpoints(base, columns, **reading)
+        else:
+            name = columns[0] if columns else None
+            reading["on_missing"] = "raise" if self.missing == "error" else "skip"
+            reading |= {"qualifier": self.qualifier, "noise": self.noise, "limits": self.limits}
+            table = base.with_target(name, **reading)
+        output.note(*table.notes[len(base.notes) :])
+        known = () if table.targets is None else table.targets.columns or ()
+        numbers = table.task == "regression" or (known and not any(x.has_classes for x in known))
+        if self.threshold != "auto" and numbers:
+            raise ValueError(f"--threshold is for classes, and {table.target_name!r} has numbers.")
+        return table
+
+    def _check_one_target(self, svc: bool) -> None:
+        """Raise where an option is given that several targets do not have."""
+        if svc:
+            raise ValueError("--method svc learns one --target: fit the others by themselves.")
+        check_one_target(
+            {
+                "--qualifier": self.qualifier,
+                "--limits": self.limits,
+                "--noise": self.noise,
+                "--covariates": self.covariates,
+                "--missing": None if self.missing == "skip" else self.missing,
+            }
+        )
 
     def gp_settings(self, weights: str = "auto") -> dict[str, Any]:
         """Return parameters of ``GraphRegressor`` and ``GraphClassifier``."""
@@ -302,6 +320,13 @@ class Training:
             "random_state": self.seed,
             "n_jobs": self.jobs,
         }
+
+
+def check_one_target(given: dict[str, Any]) -> None:
+    """Raise where an option has a value that several targets do not take."""
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"{option} is for one --target: leave it out.")
 
 
 def split_columns(text: str | None, option: str) -> list[str]:

@@ -17,6 +17,7 @@ import typer
 from treelens import __version__
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, score_text, score_title, visible
+from treelens.cli.endpoints import show_predicted
 from treelens.errors import first_few
 from treelens.parallel import in_processes
 from treelens.storage.partial import PartialOutput
@@ -79,6 +80,14 @@ def predict_cli(
             "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
         ),
     ] = "posterior",
+    ignore_measured: Annotated[
+        bool,
+        options.option(
+            "Of a MODEL of several targets: predict them from structure alone, though DATA has "
+            "columns with some of them.",
+            "--ignore-measured",
+        ),
+    ] = False,
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
@@ -89,7 +98,9 @@ def predict_cli(
     Both: whether the molecule is in the domain of applicability, the expected error, the similarity
     to the nearest training graph, and the share of patterns that no training graph has. Columns of
     several models begin with their targets. Rows that cannot be read stay, with the reason in the
-    last column. Text that a spreadsheet would run as a formula gets a quote in front. The same
+    last column. A MODEL of several targets takes those that DATA has columns of to fill in the
+    others; of a measured cell it shows the value and the prediction made without it. Text that a
+    spreadsheet would run as a formula gets a quote in front. The same
     command continues one that was stopped.
     """
     from treelens.storage.files import checked_target, csv_text
@@ -99,7 +110,7 @@ def predict_cli(
     kind, place = options.kind_of(data), None
     if out is not None:
         place = checked_target(out, reads=chain(models, options.files_behind(data)))
-    job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms, sheet)
+    job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms, sheet, ignore_measured)
     loaded = job.load(jobs)
     if kind in ("tu", "name"):
         whole, truths = _predict_graphs(output, loaded, job, target)
@@ -129,10 +140,16 @@ class _Job(NamedTuple):
     intervals: str
     max_atoms: int
     sheet: str | None
+    ignore_measured: bool
 
     def load(self, jobs: int) -> list[NamedModel]:
         models = options.load_models(self.models, jobs)
         for each in models:
+            if each.model.model_.endpoint_names and self.intervals != "posterior":
+                raise ValueError(
+                    f"--intervals {self.intervals} is for models of one target, and {each.path} "
+                    "has several."
+                )
             each.model._intervals = self.intervals
         return models
 
@@ -188,6 +205,7 @@ def _predict_table(
             "intervals": job.intervals,
             "max_atoms": job.max_atoms,
             "sheet": job.sheet,
+            "ignore_measured": job.ignore_measured,
             "chunk": CHUNK_ROWS,
             "version": __version__,
         }
@@ -243,6 +261,12 @@ def _with_progress(
 
 def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str | None]:
     """Return the column with the truth for each model: by the names of targets, else in order."""
+    several = [each for each in models if each.model.model_.endpoint_names]
+    if target is not None and several:
+        raise ValueError(
+            f"--target: {several[0].path} has several targets, and is scored on the columns of "
+            "their names. Leave it out."
+        )
     if target is None or len(models) == 1:
         return [target] * len(models)
     columns: list[str | None] = [*options.split_columns(target, "--target")]
@@ -263,7 +287,8 @@ def _predict_chunk(
     from treelens.chem.predicted_rows import predict_molecules
 
     models = models or _loaded(job)
-    return predict_molecules(models, table, molecules, job.smiles, job.ids, job.max_atoms)
+    given = job.smiles, job.ids, job.max_atoms, job.ignore_measured
+    return predict_molecules(models, table, molecules, *given)
 
 
 @lru_cache(maxsize=1)
@@ -343,6 +368,9 @@ def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
     output.progress(f"{n} row{'s' if n != 1 else ''}; {result['n_unreadable']} not readable.")
     for each in result.get("models", [result]):
+        if "endpoints" in each:
+            show_predicted(output, each["endpoints"])
+            continue
         output.progress(f"{each['target']}: {_in_words(each)}")
 
 

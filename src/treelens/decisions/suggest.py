@@ -35,9 +35,11 @@ from treelens.errors import (
     check_whole,
 )
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
+from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
+from treelens.models.fitted import check_one_endpoint
 from treelens.models.predictions import known_graphs, smiles_of
 from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code
@@ -218,6 +220,8 @@ def _likely_values(model: Any) -> np.ndarray:
 def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int, float]:
     """The code of the class that is looked for; the column that is about it, and its sign."""
     check_truth("maximize", maximize)
+    if isinstance(model, PanelEstimator):
+        check_one_endpoint(model._fitted_model, "Choosing what to measure, or to change,")
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
     if is_regressor(model):

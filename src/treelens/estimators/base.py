@@ -31,7 +31,12 @@ from treelens.graphs.convert import (
 )
 from treelens.graphs.recipe import GraphRecipe
 from treelens.maps import TargetMap
-from treelens.models.fitted import FittedModel, reported_values
+from treelens.models.fitted import (
+    FittedModel,
+    check_one_endpoint,
+    not_of_panels,
+    reported_values,
+)
 from treelens.models.predictions import Predictions
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
@@ -40,11 +45,12 @@ from treelens.targets import Targets, check_class_labels
 
 if TYPE_CHECKING:
     from treelens.estimators.evidence import GraphClassifier, GraphRegressor
+    from treelens.estimators.panel import GraphPanel
     from treelens.estimators.svc import GraphSVC
     from treelens.explain.fragments import FragmentTable
     from treelens.storage.files import Contents
 
-    AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphRegressor
+    AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphPanel | GraphRegressor
 
 _MAX_THREADS = 4096  # that the file of a model may ask for
 
@@ -95,10 +101,28 @@ class GraphEstimator(BaseEstimator):
         return tags
 
 
-def view(path: str, doc: str) -> Any:
-    """Return a property that reads a part of the fitted model, such as ``record.evidence``."""
+class _View(property):
+    """A property that reads a part of the fitted model; it knows by which name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+def view(path: str, doc: str, several: bool = False) -> Any:
+    """Return a property that reads a part of the fitted model, such as ``record.evidence``.
+
+    ``several``: models of several endpoints have it, too.
+    """
     read = attrgetter(path)
-    return property(lambda estimator: read(estimator._fitted_model), doc=doc)
+
+    def get(estimator: FittedEstimator) -> Any:
+        model = estimator._fitted_model
+        if model.endpoint_names and not several:
+            raise AttributeError(str(not_of_panels(found.name, model.endpoint_names)))
+        return read(model)
+
+    found = _View(get, doc=doc)
+    return found
 
 
 class FittedEstimator(GraphEstimator):
@@ -109,9 +133,13 @@ class FittedEstimator(GraphEstimator):
     _fitted_graphs: GraphCollection | None = None
     _fragments: FragmentTable | None = None
 
-    recipe_: GraphRecipe | None = view("recipe", "How the training graphs were read, if known.")
+    recipe_: GraphRecipe | None = view(
+        "recipe", "How the training graphs were read, if known.", True
+    )
     weights_: np.ndarray = view(
-        "weights", "One weight per pattern in use, (n_patterns,); without learning, 1 on average."
+        "weights",
+        "One weight per pattern in use, (n_patterns,); without learning, 1 on average.",
+        True,
     )
 
     @property
@@ -120,7 +148,8 @@ class FittedEstimator(GraphEstimator):
 
         That is its relative frequency in each class, or the mean value with and without it.
         """
-        model, training = self._fitted_model, self._fitted_model.training
+        model = self._of_one_endpoint("patterns_")
+        training = model.training
         return pattern_table(
             model.expansion.source,
             training.histograms,
@@ -138,6 +167,11 @@ class FittedEstimator(GraphEstimator):
     def _fitted_model(self) -> Any:
         check_is_fitted(self)
         return self.model_
+
+    def _of_one_endpoint(self, what: str) -> Any:
+        """Return the fitted model, or raise where it has several endpoints."""
+        check_one_endpoint(self._fitted_model, what)
+        return self._fitted_model
 
     @property
     def _train_graphs(self) -> GraphCollection | None:
@@ -237,8 +271,9 @@ class FittedEstimator(GraphEstimator):
             on the scale that was learned; of a ``GraphSVC`` with more than two classes, the mean
             of the decisions of the class against each of the others.
         """
+        model = self._of_one_endpoint("explain")
         single = self._with_numbers(as_single_graph(graph, self.recipe_), covariates, tables)
-        explanation = explain(self._fitted_model, single, class_label, n_neighbors)
+        explanation = explain(model, single, class_label, n_neighbors)
         if explanation.warning:
             warnings.warn(explanation.warning, UserWarning, stacklevel=2)
         return explanation
@@ -280,9 +315,10 @@ class FittedEstimator(GraphEstimator):
         >>> model.fragments(graphs, y)["pattern"].iloc[0]
         '0(0,1,2)'
         """
+        model = self._of_one_endpoint("fragments")
         graphs = self._new_graphs(X)
         known = None if y is None else Targets.of(y, len(graphs))
-        targets = None if known is None else reported_values(self._fitted_model, known)
+        targets = None if known is None else reported_values(model, known)
         return self._fragment_table(
             graphs,
             targets,
@@ -315,6 +351,7 @@ class FittedEstimator(GraphEstimator):
         ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``,
         ``drawing`` (the fragment in a small graph, which goes with its row wherever that goes).
         """
+        self._of_one_endpoint("fragments_")
         if self._train_graphs is None:
             raise AttributeError(
                 "The file of this model does not have its training graphs: call "
@@ -379,7 +416,7 @@ class FittedEstimator(GraphEstimator):
 class FittedClassifier(ClassifierMixin, FittedEstimator):
     """Base of the estimators that predict classes."""
 
-    classes_: np.ndarray = view("classes", "The classes, ascending.")
+    classes_: Any = view("classes", "The classes, ascending.")
     train_codes_: np.ndarray = view(
         "training.targets", "Classes of the training graphs, as positions in ``classes_``."
     )
@@ -494,20 +531,25 @@ def estimator_of(contents: Contents, place: str, classes: Sequence[type] = ()) -
     from treelens.storage.state import StateError, from_state, model_classes
     from treelens.svm.model import FittedSVM
 
-    models: dict[Any, Any] = {
-        GraphClassifier: FittedGP,
-        GraphPanel: FittedPanel,
-        GraphRegressor: FittedGP,
-        GraphSVC: FittedSVM,
+    models: dict[Any, tuple[type, ...]] = {
+        GraphClassifier: (FittedGP, FittedPanel),
+        GraphPanel: (FittedPanel,),
+        GraphRegressor: (FittedGP, FittedPanel),
+        GraphSVC: (FittedSVM,),
     }
     kinds, known = {kind.__name__: kind for kind in models}, model_classes(classes)
     try:
         record = from_state(*contents, known)
         name, model = record.get("estimator"), record.get("model")
         kind = kinds.get(str(name))
-        has_classes = getattr(model, "classes", None) is not None
-        fits = kind is not None and type(model) is models[kind]
-        if not fits or has_classes != (kind in (GraphClassifier, GraphSVC)):
+        fits = type(model) in models.get(kind, ())
+        has_classes = kind in (GraphClassifier, GraphSVC)
+        if type(model) is FittedPanel:
+            own = {each.classes is not None for each in model.endpoints}
+            fits = fits and (kind is GraphPanel or own == {has_classes})
+        elif fits:
+            fits = (model.classes is not None) == has_classes
+        if not fits:
             raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
         try:
             return _made(kind, record.get("parameters"), model)

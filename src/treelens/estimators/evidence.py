@@ -56,8 +56,6 @@ from treelens.targets import (
 )
 from treelens.views import ViewSettings
 
-_LEFT_OUT = "Predictions of each training graph from all the others, with their scores."
-
 
 class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     """Gaussian process regression on graphs, with weights of patterns that are learned.
@@ -136,12 +134,16 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     """
 
     _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
+    _endpoint_kind = "numbers"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of the variance of y that predictions explain (R2).
 
-        Limits are left out: only values that were measured can be compared with.
+        Limits are left out: only values that were measured can be compared with. Of several
+        endpoints it is the mean of theirs; :meth:`scores` has each.
         """
+        if self._is_panel:
+            return self._panel_score(X, y)
         predicted = self.predict(X)
         targets = Targets.of(y, len(predicted), sample_weight=sample_weight)
         measured = targets[targets.exact]
@@ -209,12 +211,15 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     def loo_(self) -> LeftOutNumbers:
         """Predictions of each training graph from all the others, with their scores.
 
-        In the units of y; of targets with ``transform="log10"`` or ``"ln"``, on that scale.
+        In the units of y; of targets with ``transform="log10"`` or ``"ln"``, on that scale. Of
+        several endpoints a DataFrame of scores, as :class:`treelens.GraphPanel` has it.
         """
+        if self._is_panel:
+            return self._panel_left_out()  # type: ignore[return-value]
         found, training = self._fitted_model.record.left_out, self._fitted_model.training
         scale = training.record.hidden
         if scale is None:
-            return found
+            return found  # type: ignore[no-any-return]
         return in_units_of_targets(found, scale, training.targets, training.exact)
 
     train_values_: np.ndarray = view(
@@ -238,13 +243,14 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
+        measured: Any = None,
     ) -> np.ndarray: ...
     @overload
     def predict(
         self,
         X: Any,
         return_std: bool = False,
-        return_cov: bool = False,
+        return_cov: bool | str = False,
         include_noise: bool = True,
         *,
         covariates: Any = None,
@@ -252,12 +258,13 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
+        measured: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(
         self,
         X: Any,
         return_std: bool = False,
-        return_cov: bool = False,
+        return_cov: bool | str = False,
         include_noise: bool = True,
         *,
         covariates: Any = None,
@@ -265,6 +272,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
+        measured: Any = None,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return values and, if asked for, their standard deviations or their covariance.
 
@@ -274,8 +282,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         return_std : bool, default=False
-        return_cov : bool, default=False
-            Instead of standard deviations, the covariance of all graphs; not with blocks.
+        return_cov : bool or "endpoints", default=False
+            Instead of standard deviations, the covariance of all graphs; not with blocks. With
+            several endpoints ``"endpoints"``: that of the endpoints of each graph, on the scales
+            that were learned.
         include_noise : bool, default=True
             Whether deviations are those of new measurements, or of values without noise.
         covariates : table or array of one row per graph, optional
@@ -293,16 +303,28 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             Of a model that learned on another scale, which the two are the same on: the mean has
             the smallest squared error in the units of y, the median the smallest absolute error.
 
+        measured : DataFrame or array, shape (n_graphs, n_endpoints), optional
+            Of several endpoints, known cells of these graphs, NaN where nothing was measured: the
+            others are predicted with them. A measured cell shows the prediction made without it.
+
         Returns
         -------
-        mean : ndarray, shape (n_graphs,)
+        mean : ndarray, shape (n_graphs,) or (n_graphs, n_endpoints)
         std : ndarray, shape (n_graphs,), or cov : ndarray, shape (n_graphs, n_graphs)
             If asked for, of the predictive distribution in the units of y. Where the model learned
-            on another scale this is no normal distribution: see :meth:`predict_interval`.
+            on another scale this is no normal distribution: see :meth:`predict_interval`. Of
+            several endpoints (n_graphs, n_endpoints), and (n_graphs, n_endpoints, n_endpoints) on
+            the scales that were learned.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both.")
         check_choice("point", point, ("mean", "median"))
+        if self._is_panel:
+            _check_of_panel(covariates, learned_scale, intervals)
+            return self._predict_panel(
+                X, return_std, return_cov, include_noise, measured, tables, point
+            )
+        _check_of_one_endpoint(return_cov, measured)
         graphs = self._with_numbers(X, covariates, tables)
         scale = None if learned_scale else self._scale
         if return_cov:
@@ -345,6 +367,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Returns
         -------
         ndarray, shape (n_graphs, 2)
+            Of several endpoints (n_graphs, n_endpoints, 2).
 
         Examples
         --------
@@ -356,6 +379,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         """
         if not (isinstance(level, Real) and 0.0 < level < 1.0):
             raise ValueError(f"level must be a probability between 0 and 1, got {level!r}.")
+        if self._is_panel:
+            _check_of_panel(covariates, False, intervals)
+            return self._panel_intervals(X, level, None, tables)
         graphs, scale = self._with_numbers(X, covariates, tables), self._scale
         mean, std = self._means_and_deviations(graphs, True, intervals)
         width = special.ndtri(0.5 + 0.5 * float(level)) * std
@@ -381,7 +407,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Computed when first used, from the training molecules, which a file must have kept.
         Molecules without a ring have no scaffold: they do not count in its scores.
         """
-        model, kept = self._fitted_model, self._left_out_scaffolds
+        model, kept = self._of_one_endpoint("left_out_scaffolds_"), self._left_out_scaffolds
         if kept is None or kept[0] is not model:
             graphs = self._train_graphs
             families = None if graphs is None else kind_of_facts(graphs.graph_data).families(graphs)
@@ -403,7 +429,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         """Return means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
         if holds_blocks(X):
             raise TypeError("A covariance is one of all graphs at once: give graphs, no blocks.")
-        mean, cov = self._fitted_model.joint(self._new_graphs(X), self._n_jobs())
+        mean, cov = self._of_one_endpoint("A joint posterior of graphs").joint(
+            self._new_graphs(X), self._n_jobs()
+        )
         if include_noise:
             cov[np.diag_indices_from(cov)] += self.noise_
         return mean[:, 0], cov
@@ -457,6 +485,27 @@ def _point(scale: TargetMap, mean: np.ndarray, std: np.ndarray, point: str) -> n
     return scale.inverse_mean(mean, std) if point == "mean" else scale.inverse(mean)
 
 
+def _check_of_panel(
+    covariates: Any, learned_scale: bool = False, intervals: str = "posterior"
+) -> None:
+    """Raise where predictions of several endpoints are asked for what they do not have."""
+    asked = {
+        "covariates": covariates is not None,
+        "learned_scale=True": learned_scale,
+        f"intervals={intervals!r}": intervals != "posterior",
+    }
+    for name, given in asked.items():
+        if given:
+            raise ValueError(f"{name} is not supported with several endpoints: leave it out.")
+
+
+def _check_of_one_endpoint(return_cov: Any, measured: Any) -> None:
+    """Raise where predictions of one endpoint are asked for what several have."""
+    if measured is not None or isinstance(return_cov, str):
+        name = "measured" if measured is not None else f"return_cov={return_cov!r}"
+        raise ValueError(f"{name} is for models of several endpoints, and this one has one.")
+
+
 class GraphClassifier(FittedClassifier, GaussianProcessEstimator):
     """Gaussian process classification of graphs, with weights of patterns that are learned.
 
@@ -497,6 +546,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "threshold": [Interval(Real, 0, 1, closed="neither"), str],
     }
+    _endpoint_kind = "classes"
 
     def __init__(
         self,
@@ -588,21 +638,63 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         warn_if_one_class(np.searchsorted(classes, scores.predictions), classes)
         return scores, slope
 
-    loo_: LeftOutClasses = view("record.left_out", _LEFT_OUT)
+    @property
+    def loo_(self) -> LeftOutClasses:
+        """Predictions of each training graph from all the others, with their scores.
+
+        Of several endpoints a DataFrame of scores, as :class:`treelens.GraphPanel` has it.
+        """
+        if self._is_panel:
+            return self._panel_left_out()  # type: ignore[return-value]
+        return self._fitted_model.record.left_out  # type: ignore[no-any-return]
+
     threshold_: Threshold | None = view(
         "threshold", "What a rare class is named by; None: the most probable class is named."
     )
 
-    def predict(self, X: Any, *, covariates: Any = None, tables: Any = None) -> np.ndarray:
+    @property
+    def classes_(self) -> Any:
+        """The classes, ascending; of several endpoints a list with those of each."""
+        if self._is_panel:
+            return [each.classes for each in self._panel.endpoints]
+        return self._fitted_model.classes
+
+    def predict(
+        self, X: Any, *, covariates: Any = None, tables: Any = None, measured: Any = None
+    ) -> np.ndarray:
         """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold.
 
-        ``X``, ``covariates`` and ``tables`` are as in :meth:`GraphRegressor.predict`.
+        Of several endpoints (n_graphs, n_endpoints). ``X``, ``covariates``, ``tables`` and
+        ``measured`` are as in :meth:`GraphRegressor.predict`.
         """
+        if self._is_panel:
+            _check_of_panel(covariates)
+            return self._predict_panel(X, False, False, True, measured, tables)
+        _check_of_one_endpoint(False, measured)
         return super().predict(self._with_numbers(X, covariates, tables))
 
-    def predict_proba(self, X: Any, *, covariates: Any = None, tables: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, *, covariates: Any = None, tables: Any = None, measured: Any = None
+    ) -> Any:
         """Class probabilities, shape (n_graphs, n_classes); the parameters are those of `predict`.
 
-        A logistic function of decision values that is calibrated on left-out training graphs.
+        A logistic function of decision values that is calibrated on left-out training graphs. Of
+        several endpoints a list with an array for each, as scikit-learn has it.
         """
+        if self._is_panel:
+            _check_of_panel(covariates)
+            return list(self._panel_probabilities(X, measured, tables).values())
+        _check_of_one_endpoint(False, measured)
         return super().predict_proba(self._with_numbers(X, covariates, tables))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes or endpoints)."""
+        if self._is_panel:
+            return self._decide_panel(X, False).mean
+        return super().decision_function(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of graphs whose class is predicted; the mean of several endpoints."""
+        if self._is_panel:
+            return self._panel_score(X, y)
+        return super().score(X, y, sample_weight)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
+from treelens.estimators.panel_summary import endpoint_facts
 from treelens.evaluation.metrics import (
     CLASS_SCORES,
     NUMBER_SCORES,
@@ -206,6 +207,21 @@ def model_facts(model: Any) -> dict[str, Any]:
         kept = "pattern counts and values kept"
         if noun_of(recipe) == "molecules":
             kept = f"SMILES and names left out; {kept}"
+    if model.model_.endpoint_names:
+        return {
+            "kind": type(model).__name__,
+            "task": "several",
+            "recipe": None if recipe is None else recipe.to_plain(),
+            "recipe_in_words": "not known" if recipe is None else str(recipe),
+            "training_data": kept,
+            "views": model.model_.shares(),
+            "sizes": {
+                "graphs": len(training.targets),
+                "cells": int((~np.isnan(training.targets)).sum()),
+                "patterns": len(model.weights_),
+            },
+            **endpoint_facts(model),
+        }
     return {
         "kind": type(model).__name__,
         "task": "regression" if is_regressor(model) else "classification",

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
 from treelens.errors import check_whole
-from treelens.estimators.base import FittedEstimator, view
+from treelens.estimators.base import view
+from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
@@ -31,7 +32,7 @@ from treelens.gp.fitting import (
     landmarks_for,
     learning_gain,
 )
-from treelens.gp.model import EvidenceRecord, FittedGP
+from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
@@ -63,10 +64,10 @@ class TrainingTargets(NamedTuple):
     record: TargetRecord = TargetRecord()
 
 
-class GaussianProcessEstimator(FittedEstimator):
+class GaussianProcessEstimator(PanelEstimator):
     """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
-    model_: FittedGP
+    model_: Any  # FittedGP, or FittedPanel of several endpoints
     _intervals = "posterior"
 
     # For the subclasses to say: targets checked and standardised; those of a sample of blocks and
@@ -145,8 +146,10 @@ class GaussianProcessEstimator(FittedEstimator):
             :class:`treelens.graphs.blocks.SmilesBlocks`, with their targets in them and nothing
             but an executor beside them. They are read twice: for a sample of ``exact_size`` graphs,
             which all but the posterior comes from, and for the posterior, that of all graphs.
-        y : Targets or array-like, shape (n_graphs,)
-            Numbers for a regressor, classes of any kind for a classifier. :class:`treelens.Targets`
+        y : Targets or array-like, shape (n_graphs,) or (n_graphs, n_endpoints)
+            Numbers for a regressor, classes of any kind for a classifier. Several columns (an
+            array or a DataFrame, NaN where nothing was measured) are learned together, as
+            :class:`treelens.GraphPanel` does. :class:`treelens.Targets`
             (``table.targets`` of :func:`treelens.read_table`) hold limits, noise, weights and a
             transform as well; for an array, give them by the parameters below.
         sample_weight : array-like, shape (n_graphs,), optional
@@ -194,8 +197,12 @@ class GaussianProcessEstimator(FittedEstimator):
         if len(graphs) < 2:
             raise ValueError("There is 1 graph: a Gaussian process needs at least 2 to learn from.")
         targets = Targets.of(
-            y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight
+            y, len(graphs), limits=limits, noise=noise, sample_weight=sample_weight, several=True
         )
+        if targets.endpoints is not None:
+            self._check_beside_panel(covariates)
+            self._fit_panel(graphs, targets)
+            return self
         names: list[str] = []
         if covariates is not None:
             graphs, names = with_covariates(graphs, covariates)
@@ -211,6 +218,20 @@ class GaussianProcessEstimator(FittedEstimator):
             fitted, scaled = with_known_noise(fitted, known.noise, known.targets, n_jobs)
             known = known._replace(targets=scaled)
         return self._keep(fitted, fitted.left_out, known)
+
+    def _check_beside_panel(self, covariates: Any) -> None:
+        """Raise where something is asked for that several endpoints do not have."""
+        if covariates is not None:
+            raise ValueError(
+                "covariates is not supported with several endpoints: give them as a view, "
+                "views=[tl.WLPatterns(), tl.Paths(), tl.Table(...)]."
+            )
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight is not supported with several endpoints: leave it out.")
+        if self.device != "cpu":
+            raise ValueError(
+                f"Several endpoints are not supported with device={self.device!r}: use 'cpu'."
+            )
 
     def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
@@ -350,15 +371,18 @@ class GaussianProcessEstimator(FittedEstimator):
     @property
     def views_(self) -> list[str]:
         """The views in use, by name."""
-        return [each.name for each in self._fitted_model.views]
+        return list(self._fitted_model.view_names)
 
     @property
-    def shares_(self) -> pd.Series:
+    def shares_(self) -> pd.Series | pd.DataFrame:
         """How much each view explains: the variance, over training graphs, of its part of the mean.
 
         As shares of the sum of these variances; parts that go together or against each other make
-        that sum differ from the variance of the mean.
+        that sum differ from the variance of the mean. Of several endpoints a table of shares of
+        their prior variances, with a column for each.
         """
+        if self._is_panel:
+            return self._panel_shares()
         return pd.Series(self._fitted_model.shares(self._n_jobs()), name="share")
 
     best_depth_: int = view("patterns.source.depth", "The depth of the patterns in use.")
@@ -371,22 +395,31 @@ class GaussianProcessEstimator(FittedEstimator):
         "Log of the marginal likelihood times the priors, up to a constant of the patterns.",
     )
     history_: pd.DataFrame = view(
-        "record.history", "``stage``, ``evidence`` and more after every iteration of the search."
+        "record.history",
+        "``stage``, ``evidence`` and more after every iteration of the search.",
+        True,
     )
-    converged_: bool = view("record.converged", "Whether the search for the weights converged.")
+    converged_: bool = view(
+        "record.converged", "Whether the search for the weights converged.", True
+    )
     learning_gain_: LearningGain = view(
         "record.learning_gain", "Learned against uniform weights, on held-out training graphs."
     )
 
     @property
-    def noise_(self) -> float:
-        """The variance of the noise of a measurement of weight one, in units of the kernel."""
+    def noise_(self) -> Any:
+        """The variance of the noise of a measurement of weight one, in units of the kernel.
+
+        Of several endpoints a Series of standard deviations, on the scales that are learned.
+        """
+        if self._is_panel:
+            return self._panel_noise()
         return self._fitted_model.noise * self._fitted_model.target_scale**2
 
     @property
     def domain_(self) -> Domain:
         """The domain of applicability, computed when it is first used."""
-        return self._fitted_model.domain(self._n_jobs())  # type: ignore[no-any-return]
+        return self._of_one_endpoint("domain_").domain(self._n_jobs())  # type: ignore[no-any-return]
 
     def _html_repr(self) -> str:
         """Return the HTML that a notebook shows: facts and scores of a fitted model."""
@@ -417,8 +450,11 @@ class GaussianProcessEstimator(FittedEstimator):
             prediction or decision. Then the columns of :meth:`domain`. Of a model that learned on
             another scale there is a ``median`` next to the prediction, which is a mean; both are in
             the units of y. Where logarithms were asked for, ``std_log10`` and other columns that
-            end in ``_log10`` are on that scale.
+            end in ``_log10`` are on that scale. Of several endpoints the columns are those of
+            :meth:`GraphPanel.predict_table`.
         """
+        if self._is_panel:
+            return self._panel_predictions(X, None, tables)
         graphs = self._new_graphs(self._with_numbers(X, covariates, tables))
         return prediction_table(self, graphs, intervals)
 
@@ -438,6 +474,7 @@ class GaussianProcessEstimator(FittedEstimator):
             same patterns, which at depth 0 are labels alone);
             ``out_of_vocabulary``: the fraction of patterns that training never saw.
         """
+        self._of_one_endpoint("domain")
         table = self.predict_table(X)
         return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
 
@@ -456,6 +493,7 @@ class GaussianProcessEstimator(FittedEstimator):
         >>> model.kernel_matrix(graphs[:3], graphs).shape
         (3, 40)
         """
+        self._of_one_endpoint("kernel_matrix")
         graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
         kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
         return self.model_.target_scale**2 * kernel
@@ -485,8 +523,8 @@ class GaussianProcessEstimator(FittedEstimator):
             training values are limits, ``limit``: ``">"``, ``"<"`` or empty.
         """
         check_whole("n_neighbors", n_neighbors, 1)
-        graphs, n_jobs = self._new_graphs(X), self._n_jobs()
-        model, training = self.model_, self._fitted_model.training
+        model = self._of_one_endpoint("kneighbors")
+        graphs, n_jobs, training = self._new_graphs(X), self._n_jobs(), model.training
         trained = model.training_graphs.patterns
         parts = [
             nearest_graphs(block.patterns, trained, n_neighbors, n_jobs=n_jobs)
@@ -540,7 +578,7 @@ class GaussianProcessEstimator(FittedEstimator):
         >>> len(model.condition(graphs[1::2], y[1::2]).train_codes_)
         40
         """
-        model, train = self._fitted_model, self._fitted_graphs
+        model, train = self._of_one_endpoint("condition"), self._fitted_graphs
         if holds_blocks(X):
             raise TypeError("condition takes graphs, no blocks: they are added all at once.")
         graphs = self._new_graphs(self._with_numbers(X, covariates, tables))

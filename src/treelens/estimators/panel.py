@@ -2,57 +2,55 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from treelens._sklearn_compat import Interval, StrOptions
-from treelens.errors import GraphDataError
-from treelens.estimators.base import GraphEstimator, write_model
-from treelens.evaluation.metrics import number_scores
-from treelens.gp.data import TrainingView
-from treelens.gp.panel_model import FittedPanel, PanelPredictions, check_panel, fit_panel
-from treelens.graphs.collection import GraphCollection
+from treelens.errors import GraphDataError, check_choice
+from treelens.estimators.panel_fitting import PanelEstimator
+from treelens.gp.panel_model import FittedPanel
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.kinds import PLAIN, kind_of_facts
-from treelens.parallel import progress_ticks
+from treelens.models.predictions import parse_threshold
 from treelens.targets import Targets
-from treelens.views import ViewSettings, check_views, descriptors_of, usual_views
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class GraphPanel(GraphEstimator):
+class GraphPanel(PanelEstimator):
     """One Gaussian process of several endpoints, of which most cells may be empty.
 
-    Every endpoint has its own noise; what a view of the graphs explains, endpoints share as far as
-    the marginal likelihood says. A molecule of which some endpoints are measured helps to predict
-    the others, in training (gaps) and for new molecules (``measured=``).
+    Endpoints may be numbers, two classes, or some of each: a column of texts, booleans or
+    categories holds classes. Every endpoint has its own noise; what a view of the graphs explains,
+    endpoints share as far as the marginal likelihood says. A molecule of which some endpoints are
+    measured helps to predict the others, in training (gaps) and for new molecules (``measured=``).
 
     Parameters
     ----------
     depth : int, default=3
         The number of Weisfeiler-Lehman iterations.
-    weights : {"uniform", "depths"}, default="depths"
-        Whether all patterns of a view weigh the same, or each level (depth, distance) has a weight.
+    weights : {"auto", "uniform", "depths"}, default="auto"
+        Whether all patterns of a view weigh the same, or each level (depth, distance) has a weight;
+        ``"auto"`` is the latter.
     views : "auto" or list of views, default="auto"
         What is seen of graphs, such as ``[tl.WLPatterns(), tl.Paths()]``, which are the usual ones
         (of large graphs without paths).
-    descriptors : bool or "auto", default="auto"
-        Whether 21 descriptors of molecules are a view as well; ``"auto"``: where there are any
-        molecules.
-    learning_size : int, default=2000
+    descriptors : {"auto", "compact", "fast", "all"} or bool, default="auto"
+        Which descriptors of molecules are a view as well; ``"auto"``: 21 (``"compact"``), where
+        there are molecules and ``views`` is ``"auto"``, too.
+    threshold : float or str, default="auto"
+        From which probability on the rarer of two classes is predicted, as in
+        :class:`GraphClassifier`.
+    learning_size : int, default=3000
         Kernels, and what endpoints share, are learned on at most so many cells, small endpoints
         whole.
     exact_size : int, default=12000
         The largest number of cells, as predictions are exact.
-    max_steps : int, default=60
-        Iterations of the search.
+    max_steps : int, default=100
+        Iterations of each stage of the search.
     n_jobs : int, optional
         Threads; -1 means all processors.
     random_state : int, RandomState or None, default=0
@@ -63,6 +61,9 @@ class GraphPanel(GraphEstimator):
     Attributes
     ----------
     endpoints_ : list of str
+    alone_ : list of str
+        Endpoints that sharing would hurt, by leave-one-out: a process of their own predicts them.
+        They still tell of their siblings, and these of them (``measured=``).
     correlations_ : DataFrame, shape (n_endpoints, n_endpoints)
         Correlations of the endpoints, without their noise, over all views.
     shares_ : DataFrame, shape (n_views, n_endpoints)
@@ -71,7 +72,10 @@ class GraphPanel(GraphEstimator):
         Standard deviation of the measurements of each endpoint.
     loo_ : DataFrame
         Scores of each endpoint by leave-one-out: ``kind`` is ``"new"`` where all cells of the
-        molecule are left out, ``"gap"`` where only the cell is.
+        molecule are left out, ``"gap"`` where only the cell is, and ``"single"`` for a process of
+        the endpoint by itself.
+    converged_ : bool
+        Whether the search converged.
 
     Examples
     --------
@@ -91,9 +95,10 @@ class GraphPanel(GraphEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [Interval(Integral, 0, 20, closed="both")],
-        "weights": [StrOptions({"uniform", "depths"})],
+        "weights": [StrOptions({"auto", "uniform", "depths"})],
         "views": [StrOptions({"auto"}), list, tuple],
-        "descriptors": [StrOptions({"auto"}), "boolean"],
+        "descriptors": [StrOptions({"auto", "compact", "fast", "all"}), "boolean"],
+        "threshold": [Real, str],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
         "exact_size": [Interval(Integral, 2, None, closed="left")],
         "max_steps": [Interval(Integral, 1, None, closed="left")],
@@ -107,13 +112,14 @@ class GraphPanel(GraphEstimator):
     def __init__(
         self,
         depth: int = 3,
-        weights: str = "depths",
+        weights: str = "auto",
         *,
         views: Any = "auto",
         descriptors: bool | str = "auto",
-        learning_size: int = 2000,
+        threshold: float | str = "auto",
+        learning_size: int = 3000,
         exact_size: int = 12_000,
-        max_steps: int = 60,
+        max_steps: int = 100,
         n_jobs: int | None = None,
         random_state: Any = 0,
         progress: bool | None = None,
@@ -122,12 +128,17 @@ class GraphPanel(GraphEstimator):
         self.weights = weights
         self.views = views
         self.descriptors = descriptors
+        self.threshold = threshold
         self.learning_size = learning_size
         self.exact_size = exact_size
         self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        parse_threshold(self.threshold)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn all endpoints together.
@@ -136,46 +147,16 @@ class GraphPanel(GraphEstimator):
         ----------
         X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
         y : DataFrame, array or Targets, shape (n_graphs, n_endpoints)
-            Numbers, NaN where an endpoint was not measured.
+            Numbers, NaN where an endpoint was not measured; texts, booleans and categories are
+            classes, of which there must be two.
         """
         self._validate_params()
         graphs = check_graphs(X)
         targets = Targets.of(y, len(graphs), several=True)
         if targets.endpoints is None:
             raise GraphDataError("y has one column: learn it with GraphRegressor.")
-        check_panel(targets.values, targets.endpoints)
-        n_cells = int((~np.isnan(targets.values)).sum())
-        if n_cells > self.exact_size:
-            raise GraphDataError(
-                f"There are {n_cells:,} measured cells, more than exact_size={self.exact_size:,}: "
-                "raise it (memory grows with its square), or give fewer molecules."
-            )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with progress_ticks(self.progress, "Learning the panel") as tick:
-            self.model_ = fit_panel(
-                self._fit_views(graphs),
-                targets.values,
-                targets.endpoints,
-                learning_size=self.learning_size,
-                seed=seed,
-                recipe=graphs.recipe,
-                weights=self.weights,
-                max_steps=self.max_steps,
-                n_jobs=self._n_jobs(),
-                tick=tick,
-            )
+        self._fit_panel(graphs, targets)
         return self
-
-    def _fit_views(self, graphs: GraphCollection) -> tuple[TrainingView, ...]:
-        settings = ViewSettings(self.depth, n_jobs=self._n_jobs())
-        chosen = usual_views(graphs) if isinstance(self.views, str) else check_views(self.views)
-        views: list[TrainingView] = [view.fit(graphs, settings) for view in chosen]
-        molecules = kind_of_facts(graphs.graph_data) is not PLAIN
-        if self.descriptors is True and not molecules:
-            raise ValueError("descriptors=True needs molecules: use descriptors='auto'.")
-        if molecules and self.descriptors is not False:
-            views.append(descriptors_of(graphs, "compact"))
-        return tuple(views)
 
     # --- predictions ----------------------------------------------------------------------------
 
@@ -187,6 +168,8 @@ class GraphPanel(GraphEstimator):
         include_noise: bool = True,
         *,
         measured: Any = None,
+        tables: Any = None,
+        point: str = "mean",
     ) -> Any:
         """Return values of all endpoints.
 
@@ -195,123 +178,98 @@ class GraphPanel(GraphEstimator):
         X : graphs
         return_std : bool, default=False
         return_cov : {"endpoints"} or False, default=False
-            Instead of standard deviations, the covariance between the endpoints of each graph.
+            Instead of standard deviations, the covariance between the endpoints of each graph, on
+            the scales that were learned.
         include_noise : bool, default=True
             Whether deviations are those of new measurements, or of values without noise.
         measured : DataFrame or array, shape (n_graphs, n_endpoints), optional
             Known cells of these graphs, NaN where nothing was measured: the other cells are
             predicted with them. A measured cell shows the prediction made without it.
+        tables : DataFrame, path of a file, or dict of these by name, optional
+            Rows for the ids of ``X``, where a :class:`treelens.Table` is among the views.
+        point : {"mean", "median"}, default="mean"
+            Of endpoints that are learned on another scale, which the two are the same on.
 
         Returns
         -------
         mean : ndarray, shape (n_graphs, n_endpoints)
+            Numbers and, where endpoints have classes, these: the array then holds objects.
         std : ndarray, shape (n_graphs, n_endpoints)
-            Or the covariance, shape (n_graphs, n_endpoints, n_endpoints).
+            Of classes that of the decision value; or the covariance, shape (n_graphs, n_endpoints,
+            n_endpoints).
         """
-        if return_cov not in (False, "endpoints"):
-            raise ValueError(f"return_cov must be False or 'endpoints', got {return_cov!r}.")
-        if return_std and return_cov:
-            raise ValueError("Ask for return_std or return_cov, not for both.")
-        found = self._decide(X, bool(return_std or return_cov), measured)
-        if found.covariance is None or not (return_std or return_cov):
-            return found.mean
-        covariance, own = found.covariance, np.arange(found.mean.shape[1])
-        if include_noise:
-            covariance[:, own, own] += self.noise_.to_numpy() ** 2
-        if return_cov:
-            return found.mean, covariance
-        return found.mean, np.sqrt(covariance[:, own, own])
-
-    def _decide(self, X: Any, covariance: bool, measured: Any = None) -> PanelPredictions:
-        check_is_fitted(self)
-        graphs = check_graphs(X, self.model_.recipe)
-        known = None
-        if measured is not None:
-            known = self._columns_of(measured, len(graphs))
-        return self.model_.decide(
-            graphs, covariance=covariance, measured=known, n_jobs=self._n_jobs()
+        check_choice("point", point, ("mean", "median"))
+        return self._predict_panel(
+            X, return_std, return_cov, include_noise, measured, tables, point
         )
 
-    def _columns_of(self, y: Any, n_graphs: int) -> np.ndarray:
-        """Return values by endpoint, in the order of the model; missing columns are NaN."""
-        endpoints = self.model_.endpoints
-        if hasattr(y, "columns"):
-            unknown = [str(name) for name in y.columns if str(name) not in endpoints]
-            if unknown:
-                raise GraphDataError(
-                    f"{unknown[0]!r} is none of the endpoints of this model, "
-                    f"{', '.join(endpoints)}: leave the column out."
-                )
-            y = y.rename(columns=str).reindex(columns=list(endpoints))
-        targets = Targets.of(y, n_graphs, several=True)
-        if targets.endpoints is None or len(targets.endpoints) != len(endpoints):
-            raise GraphDataError(f"Give one column for each endpoint: {', '.join(endpoints)}.")
-        return targets.values
+    def predict_interval(
+        self, X: Any, level: float = 0.9, *, measured: Any = None, tables: Any = None
+    ) -> np.ndarray:
+        """Return the bounds between which measurements lie with a probability.
+
+        They are quantiles: where an endpoint is learned on another scale, they are not symmetric
+        about the mean. Of classes they are those of the decision value.
+
+        Returns
+        -------
+        ndarray, shape (n_graphs, n_endpoints, 2)
+        """
+        return self._panel_intervals(X, level, measured, tables)
+
+    def predict_proba(
+        self, X: Any, *, measured: Any = None, tables: Any = None
+    ) -> dict[str, np.ndarray]:
+        """Return probabilities of both classes, (n_graphs, 2), for each endpoint of classes.
+
+        They are calibrated on training molecules, each left out; a dict by names of endpoints.
+        """
+        return self._panel_probabilities(X, measured, tables)
+
+    def predict_table(self, X: Any, *, measured: Any = None, tables: Any = None) -> pd.DataFrame:
+        """Return predictions of all endpoints, their uncertainty and the domain, a row per graph.
+
+        The parameters are those of :meth:`predict`.
+
+        Returns
+        -------
+        DataFrame
+            For each endpoint, with its name and ``_`` in front: of numbers ``prediction``, ``std``,
+            ``lower_90`` and ``upper_90``; of classes ``class``, ``probability`` (of it),
+            ``decision`` and ``probability CLASS`` for each; of both ``in_domain``,
+            ``expected_error`` and, where ``measured`` is given, ``measured``. Then ``similarity``
+            to the nearest training graph, ``nearest``, its position, and ``out_of_vocabulary``.
+        """
+        return self._panel_predictions(X, measured, tables)
+
+    @property
+    def classes_by_endpoint_(self) -> dict[str, np.ndarray]:
+        """The two classes of each endpoint that has classes."""
+        ends = self._panel.endpoints
+        return {each.name: each.classes for each in ends if each.classes is not None}
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the mean over endpoints of R2; :meth:`scores` has each."""
-        return float(self.scores(X, y)["r2"].mean())
-
-    def scores(self, X: Any, y: Any) -> pd.DataFrame:
-        """Return scores of each endpoint: number of cells, RMSE, MAE, R2, coverage of intervals."""
-        mean, std = self.predict(X, return_std=True)
-        return _score_table(self._columns_of(y, len(mean)), mean, std, self.model_.endpoints)
-
-    def save(self, path: Any) -> None:
-        """Write the model to a file that :func:`treelens.load` reads; no pickle is involved."""
-        check_is_fitted(self)
-        write_model(self, self.model_, path)
+        """Return the mean over endpoints of R2 (of classes the accuracy); `scores` has each."""
+        return self._panel_score(X, y)
 
     # --- what was learned -----------------------------------------------------------------------
 
     @property
-    def endpoints_(self) -> list[str]:
-        """The endpoints, in the order of the columns."""
-        check_is_fitted(self)
-        return list(self.model_.endpoints)
-
-    @property
-    def correlations_(self) -> pd.DataFrame:
-        """Correlations of the endpoints without noise, a priori, over all views."""
-        total, names = np.sum(self.model_.shared, axis=0), self.endpoints_
-        size = np.sqrt(np.diagonal(total))
-        return pd.DataFrame(total / np.outer(size, size), index=names, columns=names)
-
-    @property
     def shares_(self) -> pd.DataFrame:
         """The share of each view in the variance of each endpoint, a priori."""
-        parts = np.array([np.diagonal(each) for each in self.model_.shared])
-        names = [view.name for view in self.model_.views]
-        return pd.DataFrame(parts / parts.sum(axis=0), index=names, columns=self.endpoints_)
+        return self._panel_shares()
 
     @property
     def noise_(self) -> pd.Series:
-        """Standard deviation of a measurement of each endpoint, in its units."""
-        values = self.model_.scale * np.sqrt(self.model_.noise)
-        return pd.Series(values, index=self.endpoints_, name="noise")
+        """Standard deviation of a measurement of each endpoint, on the scale that is learned."""
+        return self._panel_noise()
 
     @property
     def loo_(self) -> pd.DataFrame:
-        """Scores by leave-one-out, of new molecules and of gaps."""
-        left_out, endpoints = self.model_.left_out, self.model_.endpoints
-        table = self.model_.values
-        found = {
-            "new": _score_table(table, left_out.new, left_out.new_std, endpoints),
-            "gap": _score_table(table, left_out.gap, left_out.gap_std, endpoints),
-        }
-        return pd.concat(found, names=["kind", "endpoint"])
+        """Scores by leave-one-out, of new molecules, of gaps and of single processes."""
+        return self._panel_left_out()
 
-
-def _score_table(
-    truth: np.ndarray, mean: np.ndarray, std: np.ndarray, endpoints: tuple[str, ...]
-) -> pd.DataFrame:
-    rows = []
-    for k in range(len(endpoints)):
-        known = ~np.isnan(truth[:, k])
-        scores = (
-            number_scores(truth[known, k], mean[known, k], std[known, k]) if known.any() else {}
-        )
-        names = ("rmse", "mae", "r2", "coverage")
-        rows.append({"n": int(known.sum()), **{name: scores.get(name) for name in names}})
-    index = pd.Index(endpoints, name="endpoint")
-    return pd.DataFrame(rows, index=index).astype({"n": int})
+    @property
+    def converged_(self) -> bool:
+        """Whether the search converged."""
+        return self._panel.record.converged

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens.errors import check_choice
-from treelens.evaluation.metrics import NINETY
+from treelens.estimators.panel_table import number_columns, panel_file_names
 from treelens.graphs.collection import GraphCollection
 from treelens.maps import TargetMap
 from treelens.models.domain import expected_error
@@ -42,7 +42,7 @@ def prediction_table(
     else:
         factor = 1.0 if intervals == "posterior" else model._widening(intervals)
         mean, std = found.mean[:, 0], factor * np.sqrt(found.variance)
-        columns |= _numbers(mean, std, scale)
+        columns |= number_columns(mean, std, scale)
         columns["std" + suffix] = std if suffix or scale is None else scale.inverse_std(mean, std)
     if found.from_covariates is not None and found.from_covariates.shape[1] == 1:
         columns["from_covariates" + suffix] = found.from_covariates[:, 0]
@@ -61,15 +61,6 @@ def prediction_table(
         }
     index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
     return pd.DataFrame(columns, index=index)[table_columns(model)]
-
-
-def _numbers(mean: np.ndarray, std: np.ndarray, scale: TargetMap | None) -> dict[str, np.ndarray]:
-    """Return predictions and 90 % intervals in the units of the targets."""
-    bounds = {"lower_90": mean - NINETY * std, "upper_90": mean + NINETY * std}
-    if scale is None:
-        return {"prediction": mean, **bounds}
-    back = {name: scale.inverse(bound) for name, bound in bounds.items()}
-    return {"prediction": scale.inverse_mean(mean, std), "median": scale.inverse(mean), **back}
 
 
 def table_columns(model: Any) -> list[str]:
@@ -91,6 +82,8 @@ def table_columns(model: Any) -> list[str]:
 
 def file_columns(model: Any) -> list[str]:
     """Return the columns of files: of the nearest training graph its name and value, if known."""
+    if model.model_.endpoint_names:
+        return panel_file_names(model.model_)
     columns, training = table_columns(model), model.model_.training
     if "nearest" in columns:
         has_identity = training.names is not None or training.smiles is not None

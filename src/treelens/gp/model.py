@@ -130,7 +130,7 @@ class FittedGP(FittedModel):
         else:
             check_array(self.sample_weights, "weights", np.float64, (n_graphs,), _LEAST, LARGEST)
         if self.classes is None:
-            check_array(targets, "targets", np.float64, (n_graphs,))
+            check_array(targets, "targets", np.float64, (n_graphs,), -LARGEST, LARGEST)
             if self.training.limits is not None:
                 check_array(self.training.limits, "limits", np.int64, (n_graphs,), -1, 2)
             check_array(left_out.predictions, "predictions", np.float64, (n_graphs,))

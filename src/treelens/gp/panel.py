@@ -11,7 +11,7 @@ cells. With one endpoint this is the process of :mod:`treelens.gp.evidence`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -35,10 +35,10 @@ from treelens.parallel import in_threads
 
 RANK = 2  # columns of L
 _SHARED = 0.5  # of the usual variance of an endpoint, where a search begins
-# Standard deviations of the priors, on the entries of L relative to their usual size and on log
-# kappa. They are wide: an endpoint that a view explains well needs an amplitude far above the usual
-# one.
-_LOADING_SPREAD = 4.0
+# Standard deviations of the priors, on the entries of L relative to the size that is usual for the
+# endpoint, and on log kappa. They are wide: an endpoint that a view explains well needs an
+# amplitude far above the usual one.
+_LOADING_SPREAD = 3.0
 _OWN_SPREAD = 2.5
 
 
@@ -108,6 +108,7 @@ class PanelProblem:
     views: tuple[SearchedTerm, ...]
     cells: Cells
     n_jobs: int = 1
+    usual: PanelParameters | None = None  # where a search begins, and the middle of the priors
 
     @property
     def n_graphs(self) -> int:
@@ -116,7 +117,9 @@ class PanelProblem:
 
     @cached_property
     def start(self) -> PanelParameters:
-        """Usual kernels with uniform weights; endpoints share half of what a view explains."""
+        """Usual parameters: by default endpoints share half of what a view explains."""
+        if self.usual is not None:
+            return self.usual
         n, sharing = self.cells.n_endpoints, []
         for view in self.views:
             loadings = np.zeros((n, min(RANK, n)))
@@ -182,13 +185,14 @@ class PanelProblem:
         for view in self.views:
             spreads += [each.spread for each in view.KERNEL.PARAMETERS]
             middle += view.usual_scales[:-1].tolist()
-        for view, usual in zip(self.views, self.start.sharing, strict=True):
-            size = np.sqrt(view.USUAL_AMPLITUDE)
-            spreads += [_LOADING_SPREAD * size] * usual.loadings.size
+        total = np.sum([np.diagonal(each) for each in self.start.shared], axis=0)
+        for usual in self.start.sharing:
+            size = np.repeat(np.sqrt(total), usual.loadings.shape[1])
+            spreads += (_LOADING_SPREAD * size).tolist()
             spreads += [_OWN_SPREAD] * len(usual.log_own)
             middle += [0.0] * usual.loadings.size + usual.log_own.tolist()
         spreads += [NOISE.spread] * self.cells.n_endpoints
-        middle += [NOISE.coordinate(USUAL_NOISE)] * self.cells.n_endpoints
+        middle += self.start.log_noise.tolist()
         vector = self.vector(parameters, learned)
         n_logits = len(vector) - len(middle)
         spreads += [LOGIT_SPREAD] * n_logits
@@ -375,6 +379,62 @@ class PanelPosterior:
         given = self.cells.values[:, None], self.coefficients[:, None]
         return left_out_given(*given, np.diagonal(inverse).copy(), block, together)
 
+    def left_out_blocks(self, groups: np.ndarray, n_jobs: int = 1) -> list[LeftOutBlock]:
+        """Return the cells of each group given all others; ``groups`` (n_cells,) are numbers."""
+        inverse = inverse_in_place(self.factor.copy(), n_jobs)
+        order = np.argsort(groups, kind="stable")
+        found = []
+        for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            covariance = np.linalg.inv(mirrored(inverse[np.ix_(members, members)]))
+            mean = self.cells.values[members] - covariance @ self.coefficients[members]
+            found.append(LeftOutBlock(members, mean, covariance))
+        return found
+
+
+class LeftOutBlock(NamedTuple):
+    """Cells of one graph, predicted without any of them."""
+
+    members: np.ndarray  # (n,) positions of the cells
+    mean: np.ndarray  # (n,)
+    covariance: np.ndarray  # (n, n) of measurements, noise included
+
+    def each_given_others(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of each cell, given the values of the others in the block."""
+        precision = np.linalg.inv(self.covariance)
+        own = np.diagonal(precision)
+        return values - precision @ (values - self.mean) / own, 1.0 / own
+
+
+class LoneEndpoint(NamedTuple):
+    """What the process of an endpoint by itself predicts of its cells, each left out."""
+
+    mean: np.ndarray  # (n_graphs,)
+    variance: np.ndarray  # (n_graphs,) of measurements
+    noise: float
+
+
+def with_lone(
+    block: LeftOutBlock, cells: Cells, noise: np.ndarray, lone: Mapping[int, LoneEndpoint]
+) -> LeftOutBlock:
+    """Return a block in which lone endpoints have means and deviations of their own process.
+
+    Correlations between the endpoints stay those of the joint process, whose noise variances are
+    ``noise`` (n_endpoints,).
+    """
+    endpoints, graphs = cells.endpoints[block.members], cells.graphs[block.members]
+    if not set(endpoints.tolist()) & set(lone):
+        return block
+    mean, added = block.mean.copy(), noise[endpoints]
+    ratio = np.ones(len(mean))
+    quiet = block.covariance - np.diag(added)
+    for k, own in lone.items():
+        here = endpoints == k
+        before = np.maximum(np.diagonal(quiet)[here], np.finfo(float).tiny)
+        mean[here] = own.mean[graphs[here]]
+        after = np.maximum(own.variance[graphs[here]] - own.noise, 0.0)
+        ratio[here], added[here] = np.sqrt(after / before), own.noise
+    return LeftOutBlock(block.members, mean, quiet * np.outer(ratio, ratio) + np.diag(added))
+
 
 def given_siblings(
     mean: np.ndarray, covariance: np.ndarray, noise: np.ndarray, measured: np.ndarray
@@ -382,16 +442,20 @@ def given_siblings(
     """Return predictions of graphs of which some endpoints are measured.
 
     ``mean`` (n, n_endpoints) and ``covariance`` (n, n_endpoints, n_endpoints) are those without,
-    ``measured`` (n, n_endpoints) is NaN where nothing is known. Measured cells keep their
-    predictions, which do not know the measurement.
+    ``measured`` (n, n_endpoints) is NaN where nothing is known. A measured cell is predicted from
+    the others of its graph, without its own measurement, and covaries with no other.
     """
     mean, covariance = mean.copy(), covariance.copy()
     for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
         known = ~np.isnan(measured[k])
-        own, before = covariance[k], mean[k].copy()
-        total = own[np.ix_(known, known)] + np.diag(noise[known])
-        gain = np.linalg.solve(total, own[known][:, ~known])  # (n_known, n_gaps)
-        mean[k, ~known] += (measured[k, known] - before[known]) @ gain
+        own, off = covariance[k].copy(), (measured[k] - mean[k])[known]
+        precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[known]))
+        gain = precision @ own[known][:, ~known]  # (n_known, n_gaps)
+        mean[k, ~known] += off @ gain
         left = own[np.ix_(~known, ~known)] - own[np.ix_(~known, known)] @ gain
+        covariance[k] = 0.0
         covariance[k][np.ix_(~known, ~known)] = left
+        spread = 1.0 / np.diagonal(precision)  # of each measurement, given the others
+        mean[k, known] = measured[k, known] - spread * (precision @ off)
+        covariance[k][known, known] = np.maximum(spread - noise[known], 0.0)
     return mean, covariance

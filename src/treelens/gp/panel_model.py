@@ -1,147 +1,144 @@
-"""A fitted panel, and its fit: a search on a sample of the cells, then all of them."""
+"""A fitted panel: one Gaussian process of several endpoints, and single ones beside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from treelens.array_checks import LARGEST, check_array
-from treelens.gp.data import TrainingView
-from treelens.gp.panel import (
-    Cells,
-    PanelEvidence,
-    PanelParameters,
-    PanelPosterior,
-    PanelProblem,
-    cell_covariance,
-    given_siblings,
+from treelens.array_checks import (
+    LARGEST,
+    check_array,
+    check_classes_ascend,
+    check_positions,
+    check_positive,
 )
+from treelens.gp.panel import Cells, PanelPosterior, cell_covariance, given_siblings
 from treelens.gp.posterior import cholesky_in_place
-from treelens.gp.search import EvidenceFit, Stage, Tick
-from treelens.gp.views import FittedView, StoredView, shown_by
+from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import Kernel
-from treelens.patterns.forest import SeenGraphs
-from treelens.patterns.histograms import GraphViews
+from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd, not_of_panels
+from treelens.models.predictions import (
+    KernelExpansion,
+    Predictions,
+    Threshold,
+    TrainingGraphs,
+    calibrated,
+)
+from treelens.patterns.forest import PatternForest, RefinedGraphs, SeenGraphs
+from treelens.patterns.histograms import GraphViews, ViewData
+from treelens.targets import TargetRecord
 
-_FINAL_STEPS = 60
-
-
-class PanelPredictions(NamedTuple):
-    """Predictions of new graphs, in the units of the endpoints."""
-
-    mean: np.ndarray  # (n_graphs, n_endpoints)
-    covariance: np.ndarray | None  # (n_graphs, n_endpoints, n_endpoints), without noise
-    out_of_vocabulary: np.ndarray  # (n_graphs,)
+_LEAST = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPanel:
-    """One Gaussian process of several endpoints after training."""
+class PanelEndpoint:
+    """One endpoint of a panel: numbers, or two classes.
+
+    Numbers are learned on the scale of their record, classes as -1 and 1.
+    """
+
+    record: TargetRecord
+    offset: float  # learned values are offset + scale * f
+    scale: float
+    classes: np.ndarray | None = None  # (2,) ascending; None where numbers are predicted
+    slope: float | None = None  # of the logistic map from decision values to probabilities
+    threshold: Threshold | None = None  # what a rare class is predicted by
+
+    def validate(self) -> None:
+        """Raise ``ValueError`` where a stored endpoint makes no sense."""
+        check_positive(self.scale, "scale")
+        if self.record.name is None:
+            raise ValueError("an endpoint must have a name")
+        if self.classes is not None:
+            check_classes_ascend(self.classes)
+            check_positive(self.slope or 0.0, "slope")
+            if len(self.classes) != 2:
+                raise ValueError("an endpoint of classes has two of them")
+
+    @property
+    def name(self) -> str:
+        return str(self.record.name)
+
+    def probabilities(self, decisions: np.ndarray) -> np.ndarray:
+        """Return probabilities of both classes, (n, 2), from decision values (n,)."""
+        return calibrated(decisions[:, None], float(self.slope or 1.0))
+
+    def codes(self, decisions: np.ndarray) -> np.ndarray:
+        """Return the predicted classes as 0 and 1, (n,), from decision values (n,)."""
+        if self.threshold is None:
+            return (decisions > 0).astype(int)
+        return self.threshold.name(self.probabilities(decisions))
+
+
+@dataclass(frozen=True, eq=False)
+class PanelProcess:
+    """A Gaussian process of some of the endpoints, given their cells."""
 
     __derived__ = ("factor",)
 
-    endpoints: tuple[str, ...]
+    columns: np.ndarray  # (n_own,) positions of its endpoints in the panel
     views: tuple[FittedView, ...]
     kernels: tuple[Kernel, ...]  # one for each view
-    shared: tuple[np.ndarray, ...]  # (n_endpoints, n_endpoints) B, one for each view
-    noise: np.ndarray  # (n_endpoints,) variances, on the scale of the standardised values
-    offset: np.ndarray  # (n_endpoints,) values are offset + scale * f
-    scale: np.ndarray  # (n_endpoints,)
+    shared: tuple[np.ndarray, ...]  # (n_own, n_own) B, one for each view
+    noise: np.ndarray  # (n_own,) variances, on the scale of the standardised values
     coefficients: np.ndarray  # (n_cells,)
-    stored: tuple[StoredView, ...]  # what each view keeps of the training graphs
-    values: np.ndarray = field(metadata={"nan": True})  # (n_graphs, n_endpoints), NaN in gaps
-    recipe: GraphRecipe | None
-    left_out: LeftOutPanel
-    factor: list[np.ndarray] = field(default_factory=list)  # of the cells, made when it is needed
+    factor: np.ndarray | None = None  # of the cells; None where it must be computed
 
-    def validate(self) -> None:
-        """Raise ``ValueError`` where the parts of a stored panel do not fit together."""
-        n, n_graphs = len(self.endpoints), len(self.values)
-        if n < 2 or len(set(self.endpoints)) < n:
-            raise ValueError("a panel has two endpoints or more, of different names")
-        parts = self.views, self.kernels, self.shared, self.stored
-        if len({len(part) for part in parts}) > 1 or not self.views:
-            raise ValueError("each view must have a kernel, what is shared, and training graphs")
-        for view, own, between in zip(self.views, self.stored, self.shared, strict=True):
-            view.check_stored(own, n_graphs)
+    def check(self, n_endpoints: int, n_cells: int) -> None:
+        """Raise ``ValueError`` where the parts of a stored process do not fit together."""
+        check_positions(self.columns, "columns", n_endpoints)
+        if not len(self.views) == len(self.kernels) == len(self.shared) > 0:
+            raise ValueError("each view must have a kernel, and what endpoints share of it")
+        n = len(self.columns)
+        for between in self.shared:
             check_array(between, "shared", np.float64, (n, n), -LARGEST, LARGEST)
             if not np.allclose(between, between.T) or np.linalg.eigvalsh(between).min() < -1e-6:
                 raise ValueError("what endpoints share must be a covariance")
-        for name in ("noise", "scale"):
-            check_array(getattr(self, name), name, np.float64, (n,), np.finfo(float).tiny)
-        check_array(self.offset, "offset", np.float64, (n,))
-        check_array(self.values, "values", np.float64, (n_graphs, n))
-        for name in ("new", "new_std", "gap", "gap_std"):
-            check_array(getattr(self.left_out, name), name, np.float64, (n_graphs, n))
-        n_cells = int((~np.isnan(self.values)).sum())
+        check_array(self.noise, "noise", np.float64, (n,), _LEAST)
         check_array(self.coefficients, "coefficients", np.float64, (n_cells,))
 
-    def from_stored(self) -> FittedPanel:
-        """Return the panel that a file keeps; the factor is made when variances need it."""
-        return replace(self, factor=[])
+    def covariance_of(self, cells: Cells, graphs: GraphViews, n_jobs: int) -> np.ndarray:
+        """Return the covariance of the measured cells, with their noise."""
+        pairs = zip(self.kernels, graphs, strict=True)
+        among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+        return cell_covariance(among, self.shared, self.noise, cells, n_jobs)
 
-    @cached_property
-    def cells(self) -> Cells:
-        """The measured cells, on the scale that is learned."""
-        return Cells.of((self.values - self.offset) / self.scale)
+    def posterior(self, cells: Cells) -> PanelPosterior:
+        """Return the posterior; without a factor it is good for means."""
+        factor = np.empty((0, 0)) if self.factor is None else self.factor
+        return PanelPosterior(cells, np.array(self.shared), self.noise, self.coefficients, factor)
 
-    @cached_property
-    def training_graphs(self) -> GraphViews:
-        """All training graphs, in all views."""
-        return shown_by(self.views, self.stored)
+    def rows(self, new: GraphViews, old: GraphViews, n_jobs: int) -> list[np.ndarray]:
+        """Return kernel values of new graphs with the training graphs, view by view."""
+        triples = zip(self.kernels, new, old, strict=True)
+        return [kernel.matrix(ours, theirs, n_jobs) for kernel, ours, theirs in triples]
 
-    def posterior(self, n_jobs: int = 1) -> PanelPosterior:
-        """Return the posterior with all that variances need."""
-        if not self.factor:
-            graphs = zip(self.kernels, self.training_graphs, strict=True)
-            among = [kernel.matrix(own, own, n_jobs) for kernel, own in graphs]
-            matrix = cell_covariance(among, self.shared, self.noise, self.cells, n_jobs)
-            self.factor.append(cholesky_in_place(matrix, n_jobs))
-        return self._posterior(self.factor[0])
+    def seen(self, shown: SeenGraphs) -> GraphViews:
+        """Return new graphs as this process compares them; ``shown`` as another one does."""
+        found: list[ViewData] = []
+        for view, own in zip(self.views, shown.views, strict=True):
+            if isinstance(own, RefinedGraphs) and isinstance(view, WeightedPatterns):
+                found.append(view.weighed(own))
+            else:
+                found.append(own)
+        return GraphViews(found)
 
-    def _posterior(self, factor: np.ndarray) -> PanelPosterior:
-        shared = np.array(self.shared)
-        return PanelPosterior(self.cells, shared, self.noise, self.coefficients, factor)
-
-    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
-        """Return graphs as the views of the panel show them."""
-        return SeenGraphs(tuple(view.refine(graphs, n_jobs) for view in self.views))
-
-    def decide(
-        self,
-        graphs: GraphCollection,
-        *,
-        covariance: bool = False,
-        measured: np.ndarray | None = None,
-        n_jobs: int = 1,
-    ) -> PanelPredictions:
-        """Return means and, if asked for, covariances between the endpoints of each graph.
-
-        ``measured`` (n_graphs, n_endpoints), in the units of the endpoints, are known cells.
-        """
-        seen = self.refine(graphs, n_jobs)
-        triples = zip(self.kernels, seen.features, self.training_graphs, strict=True)
-        rows = [kernel.matrix(new, old, n_jobs) for kernel, new, old in triples]
-        mean, between = self._posterior(np.empty((0, 0))).mean(rows), None
-        if covariance or measured is not None:
-            between = self.posterior(n_jobs).covariance(rows, n_jobs)
-        if measured is not None and between is not None:
-            known = (measured - self.offset) / self.scale
-            mean, between = given_siblings(mean, between, self.noise, known)
-        if between is not None:
-            between = between * np.outer(self.scale, self.scale)
-        unseen = seen.patterns.histograms.out_of_vocabulary()
-        return PanelPredictions(self.offset + self.scale * mean, between, unseen)
+    @property
+    def variances(self) -> np.ndarray:
+        """What each view explains of each endpoint a priori, (n_views, n_own)."""
+        return np.array([np.diagonal(each) for each in self.shared])
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutPanel:
-    """Predictions of each measured cell without it, in the units of the endpoints.
+    """Predictions of each measured cell without it, on the scales that are learned.
 
     They answer two questions: ``new`` is for a molecule of which nothing was measured (all its
     cells are left out), ``gap`` for a gap beside other measurements of the same molecule.
@@ -152,124 +149,261 @@ class LeftOutPanel:
     new_std: np.ndarray = field(metadata={"nan": True})
     gap: np.ndarray = field(metadata={"nan": True})
     gap_std: np.ndarray = field(metadata={"nan": True})
+    # What a single process of the endpoint, with weights of its own, predicts without the molecule.
+    single: np.ndarray = field(metadata={"nan": True})
 
 
-def fit_panel(
-    views: tuple[TrainingView, ...],
-    table: np.ndarray,
-    endpoints: tuple[str, ...],
-    *,
-    learning_size: int,
-    seed: int,
-    recipe: GraphRecipe | None,
-    weights: str = "depths",
-    max_steps: int = _FINAL_STEPS,
-    n_jobs: int = 1,
-    tick: Tick = lambda what: None,
-) -> FittedPanel:
-    """Fit all endpoints of a table (n_graphs, n_endpoints) together.
+@dataclass(frozen=True, eq=False)
+class PanelRecord:
+    """How a panel was fitted, and its predictions of its own training cells."""
 
-    Kernels and what endpoints share are searched on a sample that has small endpoints whole; the
-    posterior is that of all cells.
+    weights: str  # "uniform" or "depths"
+    history: pd.DataFrame  # stage, objective, gradient_norm and n_evaluations after every step
+    converged: bool
+    n_learning: int  # cells that kernels and sharing were learned from
+    left_out: LeftOutPanel
+
+
+@dataclass(frozen=True, eq=False)
+class PanelPredictions(Predictions):
+    """Predictions of all endpoints, on the scales that are learned: (n_graphs, n_endpoints) each.
+
+    ``variance`` is that of new measurements.
     """
-    offset, scale = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    standard = (table - offset) / scale
-    sample = sampled_cells(standard, learning_size, seed)
-    problem, present = _problem(views, sample, n_jobs)
-    found: PanelParameters = _searched(problem, problem.start, max_steps, tick).parameters
-    if weights == "depths":
-        found = _searched(problem, found, max_steps, tick, "depths").parameters
-    of_all = _spread(found, present)
-    fitted = tuple(view.fitted(own) for view, own in zip(views, of_all, strict=True))
-    kernels = tuple(
-        view.covariance(own).kernel for view, own in zip(views, found.terms, strict=True)
-    )
-    stored, cells = tuple(view.stored for view in views), Cells.of(standard)
-    shown, shared = shown_by(fitted, stored), tuple(each.matrix for each in found.sharing)
-    among = [kernel.matrix(own, own, n_jobs) for kernel, own in zip(kernels, shown, strict=True)]
-    posterior = PanelPosterior.fit(among, shared, np.exp(found.log_noise), cells, n_jobs)
-    return FittedPanel(
-        endpoints,
-        fitted,
-        kernels,
-        shared,
-        posterior.noise,
-        offset,
-        scale,
-        posterior.coefficients,
-        stored,
-        table,
-        recipe,
-        _left_out(posterior, table.shape, offset, scale, n_jobs),
-        [posterior.factor],
-    )
+
+    covariance: np.ndarray | None = None  # (n_graphs, n_endpoints, n_endpoints), without noise
 
 
-def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Return the table with NaN in all but so many cells; small endpoints stay whole."""
-    known = ~np.isnan(table)
-    counts = known.sum(axis=0)
-    if counts.sum() <= size:
-        return table
-    low, high = 1, int(counts.max())
-    while low < high:  # the largest number of cells of one endpoint for which all fit
-        middle = (low + high + 1) // 2
-        fits = np.minimum(counts, middle).sum() <= size
-        low, high = (middle, high) if fits else (low, middle - 1)
-    order = np.random.default_rng(seed).permutation(len(table))
-    rank = np.cumsum(known[order], axis=0)
-    kept = np.zeros_like(known)
-    kept[order] = known[order] & (rank <= low)  # molecules in one order: cells of a few are kept
-    return np.where(kept, table, np.nan)
+@dataclass(frozen=True, eq=False)
+class FittedPanel(FittedModel):
+    """Several endpoints after training: what they share, and those that stand alone."""
 
+    method: ClassVar = "gp"
+    has_variance: ClassVar = True
 
-def _problem(
-    views: tuple[TrainingView, ...], table: np.ndarray, n_jobs: int
-) -> tuple[PanelProblem, list[np.ndarray]]:
-    """Return the problem of the measured graphs of a table, and masks of their patterns."""
-    positions = np.flatnonzero((~np.isnan(table)).any(axis=1))
-    found = [view.term(positions, None) for view in views]
-    problem = PanelProblem(tuple(term for term, _ in found), Cells.of(table[positions]), n_jobs)
-    return problem, [present for _, present in found]
+    endpoints: tuple[PanelEndpoint, ...]
+    joint: PanelProcess  # of all endpoints
+    alone: tuple[PanelProcess, ...]  # of single endpoints that sharing would hurt
+    training: TrainingGraphs
+    record: PanelRecord
+    recipe: GraphRecipe | None = None
+    classes: np.ndarray | None = None  # each endpoint has its own
 
+    def validate(self) -> None:
+        """Raise ``ValueError`` where the parts of a stored panel do not fit together."""
+        n, values, stored = len(self.endpoints), self.training.targets, self.training.views
+        if n < 2 or len(set(self.endpoint_names)) < n:
+            raise ValueError("a panel has two endpoints or more, of different names")
+        check_array(values, "targets", np.float64, (len(values), n))
+        counts = (~np.isnan(values)).sum(axis=0)
+        self.joint.check(n, int(counts.sum()))
+        if len(self.joint.columns) < n:
+            raise ValueError("the joint process is one of all endpoints")
+        for each in self.alone:
+            each.check(n, int(counts[each.columns].sum()))
+        if len({int(k) for each in self.alone for k in each.columns}) < len(self.alone):
+            raise ValueError("an endpoint stands alone once")
+        for process in (self.joint, *self.alone):
+            if len(process.views) != len(stored):
+                raise ValueError("each view must have training graphs")
+            for view, own in zip(process.views, stored, strict=True):
+                view.check_stored(own, len(values))
+        for name in ("new", "new_std", "gap", "gap_std", "single"):
+            own = getattr(self.record.left_out, name)
+            check_array(own, name, np.float64, (len(values), n))
 
-def _searched(
-    problem: PanelProblem,
-    start: PanelParameters,
-    max_steps: int,
-    tick: Tick,
-    stage: str = "uniform",
-) -> EvidenceFit:
-    return Stage(problem, stage, start, PanelEvidence(problem), tick).run(max_steps)
+    # --- what it is about -----------------------------------------------------------------------
 
+    @property
+    def endpoint_names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.endpoints)
 
-def _spread(parameters: PanelParameters, present: list[np.ndarray]) -> list[Any]:
-    return [own.widened(mask) for own, mask in zip(parameters.terms, present, strict=True)]
+    @property
+    def offset(self) -> np.ndarray:
+        """Of all endpoints, (n_endpoints,)."""
+        return np.array([each.offset for each in self.endpoints])
 
+    @property
+    def scale(self) -> np.ndarray:
+        return np.array([each.scale for each in self.endpoints])
 
-def _left_out(
-    posterior: PanelPosterior,
-    shape: tuple[int, ...],
-    offset: np.ndarray,
-    scale: np.ndarray,
-    n_jobs: int,
-) -> LeftOutPanel:
-    cells, tables = posterior.cells, []
-    for by_graph in (True, False):
-        found = posterior.leave_one_out(by_graph, n_jobs)
-        mean, std = np.full(shape, np.nan), np.full(shape, np.nan)
-        mean[cells.graphs, cells.endpoints] = found.mean[:, 0]
-        std[cells.graphs, cells.endpoints] = np.sqrt(found.variance)
-        tables += [offset + scale * mean, scale * std]
-    return LeftOutPanel(*tables)
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Variances of measurements, on the scales that are learned: (n_endpoints,)."""
+        noise = self.joint.noise.copy()
+        for each in self.alone:
+            noise[each.columns] = each.noise
+        return noise * self.scale**2
 
+    @property
+    def variances(self) -> np.ndarray:
+        """What each view explains of each standardised endpoint a priori, (n_views, n)."""
+        found = self.joint.variances
+        for each in self.alone:
+            found[:, each.columns] = each.variances
+        return found
 
-def check_panel(table: np.ndarray, endpoints: tuple[str, ...]) -> None:
-    """Raise unless every endpoint has values to learn from."""
-    counts = (~np.isnan(table)).sum(axis=0)
-    few = [k for k, n in enumerate(counts.tolist()) if n < 2]
-    if few:
-        raise ValueError(
-            f"The endpoint {endpoints[few[0]]!r} has {counts[few[0]]} values; 2 are needed."
-        )
+    @property
+    def correlations(self) -> np.ndarray:
+        """Of the endpoints without noise, a priori, over all views: (n_endpoints, n_endpoints)."""
+        total = np.sum(self.joint.shared, axis=0)
+        size = np.sqrt(np.diagonal(total))
+        return total / np.outer(size, size)
+
+    def standardised(self, values: np.ndarray) -> np.ndarray:
+        """Return values on the scales that are learned, (n, n_endpoints), with unit size."""
+        return (values - self.offset) / self.scale
+
+    def cells(self, process: PanelProcess) -> Cells:
+        """Return the measured cells of a process, standardised."""
+        return Cells.of(self.standardised(self.training.targets)[:, process.columns])
+
+    @cached_property
+    def _shown(self) -> tuple[GraphViews, ...]:
+        """All training graphs as each process compares them, the joint one first."""
+        stored: tuple[StoredView, ...] = self.training.views
+        return tuple(shown_by(each.views, stored) for each in (self.joint, *self.alone))
+
+    # --- predictions ----------------------------------------------------------------------------
+
+    def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
+        """Return graphs as the views of the joint process show them."""
+        return SeenGraphs(tuple(view.refine(graphs, n_jobs) for view in self.joint.views))
+
+    def completed(self, n_jobs: int = 1) -> FittedPanel:
+        """Return the panel with all that variances need, which a file does not keep."""
+        if self.joint.factor is not None:
+            return self
+        done = []
+        for process, graphs in zip((self.joint, *self.alone), self._shown, strict=True):
+            matrix = process.covariance_of(self.cells(process), graphs, n_jobs)
+            done.append(replace(process, factor=cholesky_in_place(matrix, n_jobs)))
+        return replace(self, joint=done[0], alone=tuple(done[1:]))
+
+    def decide(
+        self,
+        graphs: GraphCollection,
+        *,
+        variance: bool = False,
+        n_jobs: int = 1,
+        device: str = "cpu",
+        measured: np.ndarray | None = None,
+    ) -> PanelPredictions:
+        """Return means and, if asked for, variances and covariances between the endpoints.
+
+        ``measured`` (n_graphs, n_endpoints), on the scales that are learned, are known cells.
+        """
+        model = self.completed(n_jobs) if variance or measured is not None else self
+        seen = model.refine(graphs, n_jobs)
+        mean, between = model._joined(seen, variance or measured is not None, n_jobs)
+        if measured is not None and between is not None:
+            noise = self.noise / self.scale**2
+            mean, between = given_siblings(mean, between, noise, self.standardised(measured))
+        spread = None
+        if between is not None:
+            between = between * np.outer(self.scale, self.scale)
+            spread = np.diagonal(between, axis1=1, axis2=2) + self.noise
+        mean = self.offset + self.scale * mean
+        unseen = seen.patterns.histograms.out_of_vocabulary()
+        found = PanelPredictions(
+            mean, unseen, seen, mean, variance=spread, covariance=between
+        ).checked()
+        assert isinstance(found, PanelPredictions)
+        return found
+
+    def _joined(
+        self, seen: SeenGraphs, variance: bool, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return standardised means and covariances, those of lone endpoints from their process.
+
+        A lone endpoint keeps the correlations that the joint process says, so that its siblings
+        and it still tell of each other.
+        """
+        mean, between = self._of_process(0, self.joint, seen.features, variance, n_jobs)
+        for k, process in enumerate(self.alone, start=1):
+            own = self._of_process(k, process, process.seen(seen), variance, n_jobs)
+            (column,) = process.columns.tolist()
+            mean[:, column] = own[0][:, 0]
+            if between is not None and own[1] is not None:
+                before = np.sqrt(np.maximum(between[:, column, column], _LEAST))
+                ratio = np.sqrt(own[1][:, 0, 0]) / before
+                between[:, column] *= ratio[:, None]
+                between[:, :, column] *= ratio[:, None]
+        return mean, between
+
+    def _of_process(
+        self, k: int, process: PanelProcess, new: GraphViews, variance: bool, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        rows = process.rows(new, self._shown[k], n_jobs)
+        posterior = process.posterior(self.cells(process))
+        between = posterior.covariance(rows, n_jobs) if variance else None
+        return posterior.mean(rows), between
+
+    # --- as a fitted model ----------------------------------------------------------------------
+
+    @property
+    def training_graphs(self) -> GraphViews:
+        return self._shown[0]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """One weight per pattern of the joint process."""
+        first = self.joint.views[0]
+        assert isinstance(first, WeightedPatterns)
+        return first.weights
+
+    @property
+    def forest(self) -> PatternForest | None:
+        first = self.joint.views[0]
+        source = first.source if isinstance(first, WeightedPatterns) else None
+        return source if isinstance(source, PatternForest) else None
+
+    @property
+    def expansion(self) -> KernelExpansion:
+        raise not_of_panels("Dividing predictions among patterns", self.endpoint_names)
+
+    @property
+    def view_names(self) -> list[str]:
+        return [view.name for view in self.joint.views]
+
+    @property
+    def covariate_names(self) -> list[str]:
+        tables = [view.table for view in self.joint.views if isinstance(view, NumbersTable)]
+        return [name for table in tables for name in table.names]
+
+    @property
+    def keyed_tables(self) -> list[tuple[str, str]]:
+        views = [view for view in self.joint.views if isinstance(view, NumbersTable)]
+        return [(view.title, view.on) for view in views if view.on]
+
+    def shares(self, n_jobs: int = 1) -> dict[str, float]:
+        """Return the share of each view in the prior variance, the mean over endpoints."""
+        parts = self.variances
+        means = (parts / parts.sum(axis=0)).mean(axis=1)
+        return dict(zip(self.view_names, means.tolist(), strict=True))
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Predictions of new molecules; arrays are (n_graphs, n_endpoints), NaN in gaps."""
+        found = self.record.left_out
+        known = ~np.isnan(self.training.targets)
+        return HeldOut("leave-one-out", known, found.new, found.new_std)
+
+    @property
+    def learning(self) -> Learning:
+        sentence = {
+            "uniform": "All patterns of a view weigh the same.",
+            "depths": "Each level of patterns has a weight, the same for all that is shared.",
+        }[self.record.weights]
+        return Learning(self.record.weights, sentence, "squared error left out", (), {})
+
+    @property
+    def search_end(self) -> SearchEnd:
+        return SearchEnd(self.record.converged, len(self.record.history), True, "max_steps")
+
+    def settings(self) -> dict[str, Any]:
+        lone = [self.endpoint_names[int(k)] for each in self.alone for k in each.columns]
+        return {"weights": self.record.weights, "endpoints_alone": lone}
+
+    def with_rounded_factor(self, n_jobs: int = 1) -> FittedPanel:
+        raise not_of_panels("save(variances=True)", self.endpoint_names)

@@ -97,9 +97,13 @@ class WeightedPatterns(FittedView):
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> RefinedGraphs:
         """Refine graphs, count their patterns and make what the kernel needs of them."""
         found = self.source.transform(graphs, n_jobs)
-        histograms = self.source.count(found)
-        unseen = self.source.unseen_sums(found, self.log_weights, self.level_weights)
-        return RefinedGraphs(found, histograms, self.data(histograms, unseen))
+        refined = RefinedGraphs(found, self.source.count(found), None)  # type: ignore[arg-type]
+        return refined._replace(features=self.weighed(refined))
+
+    def weighed(self, seen: RefinedGraphs) -> Features:
+        """Return graphs that a view of the same patterns refined, under the weights of this one."""
+        unseen = self.source.unseen_sums(seen.colors, self.log_weights, self.level_weights)
+        return self.data(seen.histograms, unseen)
 
     def data(self, stored: PatternHistograms, unseen_sums: np.ndarray | float = 0.0) -> Features:
         return Features.of(PairFeatures.of_counts(stored), self.weights, unseen_sums)

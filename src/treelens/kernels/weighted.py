@@ -103,22 +103,40 @@ def nearest_graphs(
     n_jobs: int = 1,
 ) -> Nearest:
     """Return the ``k`` most similar of ``others``, or all of them where there are fewer."""
-    # Of others that are as similar the first comes first. `left_out` (n_graphs,) is the position of
-    # each graph among the others, if it is one of them: it is not its own neighbour.
-    similarity = pair_sums(graphs.pairs, others.pairs, others.weights, n_jobs=n_jobs)
-    k = min(k, similarity.shape[1] - (left_out is not None))
-    found = Nearest(np.empty((len(similarity), k), np.int64), np.empty((len(similarity), k)))
+    # `left_out` (n_graphs,) is the position of each graph among the others, if it is one of them:
+    # it is not its own neighbour.
+    similarity = similarities(graphs, others, n_jobs)
+    if left_out is not None:
+        similarity[np.arange(len(similarity)), left_out] = -1.0
+    return nearest_of(similarity, min(k, similarity.shape[1] - (left_out is not None)), n_jobs)
 
-    def search(rows: slice) -> None:
+
+def similarities(graphs: Features, others: Features, n_jobs: int = 1) -> np.ndarray:
+    """Return the Tanimoto similarity of graphs to others, (n_graphs, n_others)."""
+    similarity = pair_sums(graphs.pairs, others.pairs, others.weights, n_jobs=n_jobs)
+
+    def divide(rows: slice) -> None:
         block = similarity[rows]
         union = graphs.diagonal[rows, None] + others.diagonal - block
         empty = union <= 0.0
         union[empty] = block[empty] = 1.0  # two graphs without any pattern are alike
         np.divide(block, union, out=block)
         np.minimum(block, 1.0, out=block)
+
+    in_threads(divide, row_blocks(*similarity.shape), n_jobs)
+    return similarity
+
+
+def nearest_of(similarity: np.ndarray, k: int, n_jobs: int = 1) -> Nearest:
+    """Return the ``k`` largest entries of each row of ``similarity``, which is overwritten.
+
+    Of others that are as similar the first comes first.
+    """
+    found = Nearest(np.empty((len(similarity), k), np.int64), np.empty((len(similarity), k)))
+
+    def search(rows: slice) -> None:
+        block = similarity[rows]
         own = np.arange(len(block))
-        if left_out is not None:
-            block[own, left_out[rows]] = -1.0
         if k > _FEW_NEIGHBORS:
             best = np.argsort(-block, axis=1, kind="stable")[:, :k]
             found.positions[rows] = best

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treelens.kernels.weighted import nearest_graphs
+from treelens.kernels.weighted import Nearest, nearest_graphs
 from treelens.patterns.histograms import Features, GraphViews
 
 N_NEIGHBORS = 20
@@ -36,6 +36,16 @@ class Neighbourhood(NamedTuple):
 def expected_error(std: np.ndarray, around: Neighbourhood) -> np.ndarray:
     """Standard deviations corrected by how hard the neighbours were, shape (n_graphs,)."""
     return std * np.sqrt(around.surprise)
+
+
+def neighbourhood(found: Nearest, surprise: np.ndarray) -> Neighbourhood:
+    """Return how hard the nearest training graphs were, of which ``surprise`` is known."""
+    near, alike = found
+    weight = alike**2
+    hard = PRIOR_NEIGHBOR_WEIGHT + (weight * surprise[near]).sum(axis=1)
+    return Neighbourhood(
+        near[:, 0], alike[:, 0], hard / (PRIOR_NEIGHBOR_WEIGHT + weight.sum(axis=1))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +70,8 @@ class Domain:
 
         ``left_out``: the training graph that each one is, which is not its own neighbour.
         """
-        near, alike = nearest_graphs(some, self.train.patterns, N_NEIGHBORS, left_out, n_jobs)
-        weight = alike**2
-        hard = PRIOR_NEIGHBOR_WEIGHT + (weight * self.surprise[near]).sum(axis=1)
-        return Neighbourhood(
-            near[:, 0], alike[:, 0], hard / (PRIOR_NEIGHBOR_WEIGHT + weight.sum(axis=1))
-        )
+        found = nearest_graphs(some, self.train.patterns, N_NEIGHBORS, left_out, n_jobs)
+        return neighbourhood(found, self.surprise)
 
     def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
         """Which graphs are inside, shape (n_graphs,)."""

@@ -1,16 +1,19 @@
 """The fitted model: all that explanations, reports, files and commands know of one.
 
-``FittedGP`` and ``FittedSVM`` implement :class:`FittedModel`. What one kind of model lacks, such as
-variances or a domain of applicability, is declared by the base and not found out by its class.
+``FittedGP``, ``FittedPanel`` and ``FittedSVM`` implement :class:`FittedModel`. What one kind of
+model lacks, such as variances or a domain of applicability, is declared by the base and not found
+out by its class.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from treelens.errors import first_few
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.models.domain import Domain
@@ -20,7 +23,7 @@ from treelens.models.predictions import (
     Threshold,
     TrainingGraphs,
 )
-from treelens.patterns.forest import SeenGraphs
+from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews
 from treelens.targets import Targets
 
@@ -84,6 +87,11 @@ class FittedModel(ABC):
     recipe: GraphRecipe | None  # how the training graphs were made
     training: TrainingGraphs  # counts and targets of the training graphs
 
+    @property
+    def endpoint_names(self) -> tuple[str, ...]:
+        """Names of the endpoints, where the model has several."""
+        return ()
+
     # --- predictions ----------------------------------------------------------------------------
 
     @abstractmethod
@@ -126,6 +134,11 @@ class FittedModel(ABC):
     @abstractmethod
     def expansion(self) -> KernelExpansion:
         """The outputs as sums over training graphs, which explanations divide among patterns."""
+
+    @property
+    def forest(self) -> PatternForest | None:
+        """The Weisfeiler-Lehman patterns that are compared, if any."""
+        return self.expansion.forest
 
     @property
     def covariate_names(self) -> list[str]:
@@ -186,6 +199,21 @@ class FittedModel(ABC):
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedModel:
         """Return the model with what variances need, rounded, for its file."""
         return self
+
+
+def not_of_panels(what: str, names: Sequence[str]) -> ValueError:
+    """Return the error about something that models of several endpoints do not have."""
+    return ValueError(
+        f"{what} is for models of one endpoint, and this one has {len(names)} "
+        f"({first_few(names)}): fit one by itself, such as GraphRegressor().fit(graphs, "
+        f"Y[{names[0]!r}])."
+    )
+
+
+def check_one_endpoint(model: FittedModel, what: str) -> None:
+    """Raise where a model has several endpoints, and ``what`` is only there for one."""
+    if model.endpoint_names:
+        raise not_of_panels(what, model.endpoint_names)
 
 
 def reported_values(model: FittedModel, y: Targets) -> np.ndarray:

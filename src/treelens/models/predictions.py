@@ -45,7 +45,8 @@ class TrainingGraphs:
 
     # What each view keeps of them: counts of patterns of the depths in use, or numbers.
     views: tuple[PatternHistograms | np.ndarray, ...]
-    targets: np.ndarray  # (n_graphs,) class codes, or values
+    # (n_graphs,) class codes, or values; of several endpoints (n_graphs, n_endpoints), NaN in gaps
+    targets: np.ndarray = field(metadata={"nan": True})
     n_in_all: int | None = None  # that the model was fitted to, where these are a sample
     # Empty where a graph has none; None where none has any, or where they were left out on purpose.
     names: tuple[str, ...] | None = None

@@ -42,7 +42,7 @@ def compared_alone(model: Any, noun: str) -> str | None:
 
     None where the model sees what is joined to what.
     """
-    forest = model.expansion.forest
+    forest = model.forest
     if forest is None or forest.depth > 0 or forest.cells is not None:
         return None
     return "atoms" if noun == "molecule" else "labels"

@@ -15,7 +15,7 @@ from treelens.explain.contributions import usual_spread
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.fitted import FittedModel
+from treelens.models.fitted import FittedModel, check_one_endpoint
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys
 from treelens.report.predicted import (
@@ -57,7 +57,9 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     targets), ``patterns``, and, None without graphs, ``data``, ``domain``,
     ``cards`` and ``predictions``.
     """
-    model, given = estimator.model_, predict_graphs(estimator, X, y)
+    model = estimator.model_
+    check_one_endpoint(model, "A report")
+    given = predict_graphs(estimator, X, y)
     noun = noun_of(model.recipe).removesuffix("s")
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):

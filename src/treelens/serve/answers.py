@@ -23,6 +23,7 @@ from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
+from treelens.models.fitted import check_one_endpoint
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence
 from treelens.targets import positive_code
@@ -129,6 +130,7 @@ class Workbench:
 
     def __init__(self, models: Sequence[NamedModel], limits: Limits | None = None) -> None:
         for each in models:
+            check_one_endpoint(each.model.model_, "The page of 'treelens serve'")
             recipe = each.model.recipe_
             if noun_of(recipe) != "molecules":
                 raise ValueError(

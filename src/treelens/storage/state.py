@@ -36,7 +36,13 @@ from treelens.gp.covariates import CovariateColumn, CovariateTable
 from treelens.gp.fitting import LearningGain
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.model import EvidenceRecord, FittedGP
-from treelens.gp.panel_model import FittedPanel, LeftOutPanel
+from treelens.gp.panel_model import (
+    FittedPanel,
+    LeftOutPanel,
+    PanelEndpoint,
+    PanelProcess,
+    PanelRecord,
+)
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.gp.views import NumbersTable, WeightedPatterns
 from treelens.graphs.kinds import registered_kinds
@@ -374,6 +380,9 @@ _CLASSES: tuple[type, ...] = (
     OwnPatterns,
     SmoothScores,
     NumbersTable,
+    PanelEndpoint,
+    PanelProcess,
+    PanelRecord,
     Rbf,
     PathPatterns,
     Paths,

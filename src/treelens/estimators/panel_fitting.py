@@ -1,0 +1,260 @@
+"""Estimators of several endpoints: how they are fitted, and what they predict."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from treelens.errors import GraphDataError
+from treelens.estimators.base import FittedEstimator
+from treelens.estimators.panel_answers import (
+    cells_for,
+    correlation_table,
+    covariance_of,
+    deviations_of,
+    endpoints_to_learn,
+    intervals_of,
+    learned_deviations,
+    left_out_table,
+    mean_score,
+    noise_series,
+    probabilities_of,
+    score_table,
+    share_table,
+    values_of,
+    warn_of_slopes,
+)
+from treelens.estimators.panel_table import panel_table
+from treelens.gp.data import TrainingView
+from treelens.gp.panel_domain import PanelDomain
+from treelens.gp.panel_fit import PanelSettings, fit_panel
+from treelens.gp.panel_model import FittedPanel, PanelPredictions, PanelRecord
+from treelens.gp.scales import DEPTH as SCALE_DEPTH
+from treelens.gp.scales import choose_scale
+from treelens.graphs.collection import GraphCollection
+from treelens.graphs.content import draw_keys
+from treelens.graphs.kinds import PLAIN, kind_of_facts
+from treelens.maps import TargetMap
+from treelens.models.predictions import TrainingGraphs
+from treelens.parallel import progress_ticks
+from treelens.targets import Targets
+from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of, usual_views
+
+_DEPTH = 3  # of patterns, where it is not given
+
+
+class PanelEstimator(FittedEstimator):
+    """What estimators do with several endpoints."""
+
+    _domain: tuple[PanelRecord, PanelDomain] | None = None
+    _endpoint_kind: ClassVar[str | None] = None  # "numbers", "classes", or None for both
+
+    depth: Any
+    weights: str
+    views: Any
+    descriptors: Any
+    learning_size: int
+    exact_size: int
+    max_steps: int
+    random_state: Any
+    progress: bool | None
+
+    def _fit_panel(self, graphs: GraphCollection, y: Targets) -> None:
+        """Learn all endpoints together."""
+        if self.weights == "branches":
+            raise ValueError(
+                "weights='branches' is for one endpoint: use 'auto', 'depths' or 'uniform'."
+            )
+        if (n_cells := int(y.measured.sum())) > self.exact_size:
+            raise GraphDataError(
+                f"There are {n_cells:,} measured cells, more than exact_size={self.exact_size:,}: "
+                "raise it (memory grows with its square), or give fewer molecules."
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        endpoints, values = endpoints_to_learn(
+            y, self._endpoint_kind, lambda own, some: self._scale_of(graphs[some], own, seed)
+        )
+        views = self._panel_views(graphs)
+        training = TrainingGraphs(tuple(view.stored for view in views), values)
+        with progress_ticks(self.progress, "Learning the panel") as tick:
+            settings = PanelSettings(
+                "uniform" if self.weights == "uniform" else "depths",
+                self.learning_size,
+                self.max_steps,
+                seed,
+                getattr(self, "threshold", "auto"),
+                self._n_jobs(),
+                tick,
+            )
+            training = training.with_identity(graphs)
+            found = fit_panel(views, training, endpoints, settings, graphs.recipe)
+        if not found.record.converged:
+            warnings.warn(
+                f"The search for what endpoints share did not converge in {self.max_steps} steps: "
+                "raise max_steps.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        warn_of_slopes(found)
+        self.model_: Any = found
+        self._fitted_graphs, self._fragments = graphs, None
+
+    def _scale_of(self, graphs: GraphCollection, y: Targets, seed: int) -> TargetMap | None:
+        """Return the scale of one endpoint, by what patterns say of its values left out."""
+        settings = ViewSettings(SCALE_DEPTH, n_jobs=self._n_jobs())
+        return choose_scale(
+            y,
+            draw_keys(graphs, y.numbers(), seed, True),
+            lambda some: (WLPatterns().fit(graphs[some], settings),),
+        )
+
+    def _panel_views(self, graphs: GraphCollection) -> tuple[TrainingView, ...]:
+        depth = _DEPTH if isinstance(self.depth, str) else self.depth
+        settings = ViewSettings(depth, n_jobs=self._n_jobs())
+        usual, chosen = isinstance(self.views, str), self.descriptors
+        listed = usual_views(graphs) if usual else check_views(self.views)
+        views: list[TrainingView] = [view.fit(graphs, settings) for view in listed]
+        if chosen == "auto":
+            chosen = usual and kind_of_facts(graphs.graph_data) is not PLAIN
+        if chosen is not False:
+            views.append(descriptors_of(graphs, "compact" if chosen is True else str(chosen)))
+        return tuple(views)
+
+    # --- predictions ----------------------------------------------------------------------------
+
+    @property
+    def _panel(self) -> FittedPanel:
+        check_is_fitted(self)
+        return self.model_
+
+    @property
+    def _is_panel(self) -> bool:
+        """Whether the model has several endpoints."""
+        return bool(self._fitted_model.endpoint_names)
+
+    def _decide_panel(
+        self, X: Any, variance: bool, measured: Any = None, tables: Any = None
+    ) -> PanelPredictions:
+        graphs = self._new_graphs(self._with_numbers(X, None, tables))
+        n_jobs = self._n_jobs()
+        known = None if measured is None else cells_for(self._panel, measured, len(graphs))
+        if variance or known is not None:  # kept, so that the next call need not compute it again
+            self.model_ = self._panel.completed(n_jobs)
+        return self._panel.decide(graphs, variance=variance, measured=known, n_jobs=n_jobs)
+
+    def _predict_panel(
+        self,
+        X: Any,
+        return_std: bool,
+        return_cov: str | bool,
+        include_noise: bool,
+        measured: Any,
+        tables: Any,
+        point: str = "mean",
+    ) -> Any:
+        if return_cov not in (False, "endpoints"):
+            raise ValueError(
+                "return_cov must be False or 'endpoints' with several endpoints, got "
+                f"{return_cov!r}."
+            )
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or return_cov, not for both.")
+        model = self._panel
+        mapped = point == "mean" and any(each.record.scale for each in model.endpoints)
+        found = self._decide_panel(X, bool(return_std or return_cov or mapped), measured, tables)
+        std = learned_deviations(found, include_noise) if mapped else None
+        values = values_of(model, found.mean, std)
+        if return_cov:
+            return values, covariance_of(model, found, include_noise)
+        return (values, deviations_of(model, found, include_noise)) if return_std else values
+
+    def _panel_predictions(self, X: Any, measured: Any = None, tables: Any = None) -> pd.DataFrame:
+        """Return predictions of all endpoints, their uncertainty and the domain as a table."""
+        graphs, n_jobs = self._new_graphs(self._with_numbers(X, None, tables)), self._n_jobs()
+        known = None if measured is None else cells_for(self._panel, measured, len(graphs))
+        found = self._decide_panel(graphs, True, measured)
+        model = self._panel
+        if self._domain is None or self._domain[0] is not model.record:
+            self._domain = model.record, PanelDomain.of(model, n_jobs)
+        table = panel_table(model, found, self._domain[1], known, n_jobs)
+        if graphs.names is not None:
+            table.index = pd.Index(list(graphs.names), name="name")
+        return table
+
+    def _panel_intervals(
+        self, X: Any, level: float, measured: Any = None, tables: Any = None
+    ) -> np.ndarray:
+        if not (isinstance(level, Real) and 0.0 < level < 1.0):
+            raise ValueError(f"level must be a probability between 0 and 1, got {level!r}.")
+        found = self._decide_panel(X, True, measured, tables)
+        return intervals_of(self._panel, found, float(level))
+
+    def _panel_probabilities(self, X: Any, measured: Any, tables: Any) -> dict[str, np.ndarray]:
+        found = self._decide_panel(X, False, measured, tables)
+        return probabilities_of(self._panel, found.mean)
+
+    def scores(self, X: Any, y: Any, *, measured: Any = None) -> pd.DataFrame:
+        """Return scores of each endpoint where it was measured; for several endpoints only.
+
+        Parameters
+        ----------
+        X, y : graphs and their values, NaN in gaps, as in ``fit``
+        measured : DataFrame or array, optional
+            Known cells, as in ``predict``: ``measured=y`` scores gaps, each cell given the others
+            of its molecule.
+
+        Returns
+        -------
+        DataFrame
+            A row for each endpoint: ``n`` cells; of numbers ``rmse``, ``mae``, ``r2`` and
+            ``coverage`` of 90 % intervals, on the scale that was learned; of classes ``roc_auc``,
+            ``pr_auc``, ``mcc`` and ``accuracy``.
+        """
+        if not self._is_panel:
+            raise ValueError("scores is for several endpoints: use score for one.")
+        found = self._decide_panel(X, True, measured)
+        assert found.variance is not None
+        truth = cells_for(self._panel, y, len(found.mean))
+        return score_table(self._panel, truth, found.mean, np.sqrt(found.variance))
+
+    def _panel_score(self, X: Any, y: Any) -> float:
+        return mean_score(self._panel, self.scores(X, y))
+
+    # --- what was learned -----------------------------------------------------------------------
+
+    @property
+    def endpoints_(self) -> list[str]:
+        """The endpoints, in the order of the columns; of one endpoint its name, if known."""
+        name = self._fitted_model.training.record.name
+        return list(self._fitted_model.endpoint_names) or ([] if name is None else [name])
+
+    @property
+    def correlations_(self) -> pd.DataFrame:
+        """Correlations of the endpoints without noise, a priori, over all views."""
+        if not self._is_panel:
+            raise AttributeError("correlations_ is for several endpoints, and the model has one.")
+        return correlation_table(self._panel)
+
+    @property
+    def alone_(self) -> list[str]:
+        """The endpoints that are predicted by a process of their own, as sharing would hurt."""
+        model = self._panel
+        if not self._is_panel:
+            raise AttributeError("alone_ is for several endpoints, and the model has one.")
+        return [model.endpoint_names[int(k)] for each in model.alone for k in each.columns]
+
+    def _panel_shares(self) -> pd.DataFrame:
+        return share_table(self._panel)
+
+    def _panel_noise(self) -> pd.Series:
+        return noise_series(self._panel)
+
+    def _panel_left_out(self) -> pd.DataFrame:
+        return left_out_table(self._panel)

@@ -1,0 +1,333 @@
+"""The fit of a panel: single processes, a joint search that begins with them, and who stands alone.
+
+Kernels, and what endpoints share, are searched on a sample that has small endpoints whole; the
+posterior is that of all cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from treelens.gp.data import TrainingView
+from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
+from treelens.gp.panel import (
+    RANK,
+    Cells,
+    LoneEndpoint,
+    PanelEvidence,
+    PanelParameters,
+    PanelPosterior,
+    PanelProblem,
+    Sharing,
+    with_lone,
+)
+from treelens.gp.panel_model import (
+    FittedPanel,
+    LeftOutPanel,
+    PanelEndpoint,
+    PanelProcess,
+    PanelRecord,
+)
+from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
+from treelens.gp.terms import TermParameters
+from treelens.gp.views import shown_by
+from treelens.graphs.recipe import GraphRecipe
+from treelens.models.predictions import TrainingGraphs, choose_threshold, fit_slope
+from treelens.patterns.histograms import replicate_numbers
+
+_SHARED = 0.5  # of what a view explains of an endpoint alone, where the joint search begins
+_LEAST_AMPLITUDE = 1e-3
+_LEAST_NOISE = 0.02
+_FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
+# An endpoint stands alone where its own process is better by one standard error of the paired
+# difference of squared errors, and by this share of the variance.
+_BETTER_ALONE = 0.002
+
+
+class PanelSettings(NamedTuple):
+    """How to fit a panel."""
+
+    weights: str = "depths"  # or "uniform"
+    learning_size: int = 3000  # cells
+    max_steps: int = 100
+    seed: int = 0
+    threshold: Any = "auto"  # of classes
+    n_jobs: int = 1
+    tick: Tick = lambda what: None
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        return ("uniform",) if self.weights == "uniform" else ("uniform", "depths")
+
+
+class Single(NamedTuple):
+    """What the search of one endpoint by itself has found."""
+
+    terms: tuple[TermParameters, ...]  # with amplitudes of one, of all patterns
+    amplitudes: np.ndarray  # (n_views,)
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """Training graphs in all views, and their standardised values."""
+
+    views: tuple[TrainingView, ...]
+    table: np.ndarray  # (n_graphs, n_endpoints), NaN in gaps
+    copies: np.ndarray  # (n_graphs,) numbers that equal graphs share
+    settings: PanelSettings
+
+    def process(
+        self,
+        columns: Sequence[int],
+        terms: Sequence[TermParameters],
+        shared: Sequence[np.ndarray],
+        noise: np.ndarray,
+    ) -> PanelProcess:
+        """Return a process of some endpoints, given all their cells."""
+        fitted = tuple(view.fitted(own) for view, own in zip(self.views, terms, strict=True))
+        kernels = tuple(
+            view.TERM.KERNEL.at(own.scales[:-1])
+            for view, own in zip(self.views, terms, strict=True)
+        )
+        shown = shown_by(fitted, tuple(view.stored for view in self.views))
+        n_jobs, cells = self.settings.n_jobs, self.cells(columns)
+        among = [
+            kernel.matrix(own, own, n_jobs) for kernel, own in zip(kernels, shown, strict=True)
+        ]
+        found = PanelPosterior.fit(among, shared, noise, cells, n_jobs)
+        return PanelProcess(
+            np.array(columns, dtype=np.int64),
+            fitted,
+            kernels,
+            tuple(shared),
+            noise,
+            found.coefficients,
+            found.factor,
+        )
+
+    def cells(self, columns: Sequence[int]) -> Cells:
+        return Cells.of(self.table[:, list(columns)])
+
+
+def fit_panel(
+    views: tuple[TrainingView, ...],
+    training: TrainingGraphs,
+    endpoints: Sequence[PanelEndpoint],
+    settings: PanelSettings,
+    recipe: GraphRecipe | None = None,
+) -> FittedPanel:
+    """Fit all endpoints together.
+
+    ``training`` has the learned values (n_graphs, n_endpoints), NaN in gaps; offsets, scales and
+    probabilities of the endpoints are filled in.
+    """
+    values = training.targets
+    scaled = [_scaled(each, values[:, k]) for k, each in enumerate(endpoints)]
+    offset = np.array([each.offset for each in scaled])
+    scale = np.array([each.scale for each in scaled])
+    copies = replicate_numbers(view.data for view in views)
+    copies = np.arange(len(values)) if copies is None else copies
+    panel = _Panel(views, (values - offset) / scale, copies, settings)
+    singles = [_single(panel, k) for k in range(len(scaled))]
+    joint, search, n_learning = _joint(panel, singles)
+    alone, left_out = _chosen(panel, joint, singles)
+    left_out = LeftOutPanel(
+        offset + scale * left_out.new,
+        scale * left_out.new_std,
+        offset + scale * left_out.gap,
+        scale * left_out.gap_std,
+        offset + scale * left_out.single,
+    )
+    done = tuple(
+        _with_probabilities(each, values[:, k], left_out.new[:, k], settings.threshold)
+        for k, each in enumerate(scaled)
+    )
+    history = pd.DataFrame([vars(step) for step in search.history])
+    record = PanelRecord(settings.weights, history, search.converged, n_learning, left_out)
+    return FittedPanel(done, joint, alone, training, record, recipe)
+
+
+def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
+    """Return the endpoint with the mean and the deviation of its values."""
+    scale = float(np.nanstd(values))
+    return replace(endpoint, offset=float(np.nanmean(values)), scale=scale if scale > 0 else 1.0)
+
+
+def _with_probabilities(
+    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: Any
+) -> PanelEndpoint:
+    """Return the endpoint with what makes classes of decision values left out."""
+    if endpoint.classes is None:
+        return endpoint
+    known = ~np.isnan(values)
+    codes, decisions = (values[known] > 0).astype(int), left_out[known]
+    slope = fit_slope(decisions[:, None], codes, np.ones(len(codes)))
+    calibrated = replace(endpoint, slope=slope)
+    chosen = choose_threshold(threshold, calibrated.probabilities(decisions), codes)
+    return replace(calibrated, threshold=chosen)
+
+
+# --- what endpoints are alone ---------------------------------------------------------------------
+
+
+def _single(panel: _Panel, column: int) -> Single:
+    """Search the process of one endpoint by itself, on a sample of its values."""
+    settings, own = panel.settings, panel.table[:, [column]]
+    sample = sampled_cells(own, settings.learning_size, settings.seed)[:, 0]
+    positions = np.flatnonzero(~np.isnan(sample))
+    found = [view.term(positions, None) for view in panel.views]
+    problem = EvidenceProblem(
+        tuple(term for term, _ in found),
+        sample[positions][:, None],
+        np.ones(len(positions)),
+        settings.n_jobs,
+    )
+    at: EvidenceParameters | None = None
+    for stage in settings.stages:
+        more = {"max_steps": settings.max_steps, "tick": settings.tick}
+        at = maximise_evidence(problem, stage, at, **more).parameters  # type: ignore[arg-type]
+    assert at is not None
+    pairs = zip(panel.views, at.terms, strict=True)
+    amplitudes = [view.TERM.AMPLITUDE.value(float(own.scales[-1])) for view, own in pairs]
+    masks = [mask for _, mask in found]
+    terms = (own.widened(mask) for own, mask in zip(at.terms, masks, strict=True))
+    return Single(tuple(terms), np.array(amplitudes), at.noise)
+
+
+# --- what they share ------------------------------------------------------------------------------
+
+
+def _joint(panel: _Panel, singles: Sequence[Single]) -> tuple[PanelProcess, EvidenceFit, int]:
+    """Return the joint process of all cells, the end of its search, and the cells it saw."""
+    settings = panel.settings
+    sample = sampled_cells(panel.table, settings.learning_size, settings.seed)
+    positions = np.flatnonzero((~np.isnan(sample)).any(axis=1))
+    found = [view.term(positions, None) for view in panel.views]
+    cells, masks = Cells.of(sample[positions]), [mask for _, mask in found]
+    usual = joined(panel.table, singles, masks)
+    problem = PanelProblem(tuple(term for term, _ in found), cells, settings.n_jobs, usual)
+    stage = settings.stages[-1]
+    evaluate = PanelEvidence(problem)
+    search = Stage(problem, stage, problem.start, evaluate, settings.tick).run(settings.max_steps)
+    at: PanelParameters = search.parameters
+    terms = [own.widened(mask) for own, mask in zip(at.terms, masks, strict=True)]
+    columns = range(panel.table.shape[1])
+    process = panel.process(columns, terms, at.shared, np.exp(at.log_noise))
+    return process, search, len(cells.values)
+
+
+def joined(
+    table: np.ndarray, singles: Sequence[Single], masks: Sequence[np.ndarray]
+) -> PanelParameters:
+    """Return where the joint search begins, and the middle of its priors: single processes.
+
+    Kernels are means over the endpoints, weighted by their values; endpoints go together as their
+    values do. ``masks`` are the patterns, by view, that the search is about.
+    """
+    counts = (~np.isnan(table)).sum(axis=0)
+    loadings = loadings_to_begin_with(table, min(RANK, table.shape[1]))
+    terms, sharing = [], []
+    for view, mask in enumerate(masks):
+        own = [each.terms[view] for each in singles]
+        amplitude = np.maximum([each.amplitudes[view] for each in singles], _LEAST_AMPLITUDE)
+        amplitude = 0.5 * (amplitude + np.average(amplitude, weights=counts))
+        scales = np.average([each.scales for each in own], axis=0, weights=counts)
+        logits = np.average([each.level_logits for each in own], axis=0, weights=counts)
+        scales[-1] = 0.0  # the logarithm of an amplitude of one
+        terms.append(TermParameters(scales, logits, own[0].deviations[mask]))
+        shared = np.sqrt(_SHARED * amplitude)[:, None] * loadings
+        sharing.append(Sharing(shared, np.log((1.0 - _SHARED) * amplitude)))
+    noise = np.log([max(each.noise, _LEAST_NOISE) for each in singles])
+    return PanelParameters(tuple(terms), tuple(sharing), noise)
+
+
+def loadings_to_begin_with(table: np.ndarray, rank: int) -> np.ndarray:
+    """Return rows of unit length whose products are about the correlations of the values."""
+    known = ~np.isnan(table)
+    filled = np.where(known, table, 0.0)
+    pairs = known.T.astype(float) @ known
+    sizes = np.sqrt((filled.T**2 @ known) * (known.T @ filled**2))
+    correlation = np.divide(filled.T @ filled, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+    correlation = np.where(pairs >= _FEWEST_PAIRS, correlation, 0.0)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    found = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values[::-1][:rank], _LEAST_AMPLITUDE))
+    found += _LEAST_AMPLITUDE  # no row is nothing
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Return the table with NaN in all but so many cells; small endpoints stay whole."""
+    known = ~np.isnan(table)
+    counts = known.sum(axis=0)
+    if counts.sum() <= size:
+        return table
+    low, high = 1, int(counts.max())
+    while low < high:  # the largest number of cells of one endpoint for which all fit
+        middle = (low + high + 1) // 2
+        fits = np.minimum(counts, middle).sum() <= size
+        low, high = (middle, high) if fits else (low, middle - 1)
+    order = np.random.default_rng(seed).permutation(len(table))
+    rank = np.cumsum(known[order], axis=0)
+    kept = np.zeros_like(known)
+    kept[order] = known[order] & (rank <= low)  # molecules in one order: cells of a few are kept
+    return np.where(kept, table, np.nan)
+
+
+# --- who stands alone -----------------------------------------------------------------------------
+
+
+def _chosen(
+    panel: _Panel, joint: PanelProcess, singles: Sequence[Single]
+) -> tuple[tuple[PanelProcess, ...], LeftOutPanel]:
+    """Return the processes of endpoints that sharing would hurt, and predictions left out."""
+    table, n_jobs = panel.table, panel.settings.n_jobs
+    cells = panel.cells(joint.columns.tolist())
+    posterior = joint.posterior(cells)
+    blocks = posterior.left_out_blocks(panel.copies[cells.graphs], n_jobs)
+    new = _tabled(table, cells, [(own.members, own.mean) for own in blocks])
+    alone, lone, single = [], {}, np.full(table.shape, np.nan)
+    for k, found in enumerate(singles):
+        shared = [np.array([[amplitude]]) for amplitude in found.amplitudes]
+        process = panel.process([k], found.terms, shared, np.array([found.noise]))
+        its_cells = panel.cells([k])
+        its_posterior = process.posterior(its_cells)
+        its_blocks = its_posterior.left_out_blocks(panel.copies[its_cells.graphs], n_jobs)
+        its = [(own.members, own.mean) for own in its_blocks]
+        single[:, k] = _tabled(table[:, [k]], its_cells, its)[:, 0]
+        if better_alone(table[:, k], new[:, k], single[:, k]):
+            alone.append(process)
+            spread = [(own.members, np.diagonal(own.covariance)) for own in its_blocks]
+            variance = _tabled(table[:, [k]], its_cells, spread)[:, 0]
+            lone[k] = LoneEndpoint(single[:, k], variance, found.noise)
+    blocks = [with_lone(own, cells, posterior.noise, lone) for own in blocks]
+    parts: dict[str, list[Any]] = {name: [] for name in ("new", "new_std", "gap", "gap_std")}
+    for own in blocks:
+        gap, variance = own.each_given_others(cells.values[own.members])
+        stds = np.sqrt(np.diagonal(own.covariance)), np.sqrt(variance)
+        for name, values in zip(parts, (own.mean, stds[0], gap, stds[1]), strict=True):
+            parts[name].append((own.members, values))
+    tables = {name: _tabled(table, cells, found) for name, found in parts.items()}
+    return tuple(alone), LeftOutPanel(**tables, single=single)
+
+
+def better_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> bool:
+    """Whether predictions of a single process are better, of values of unit variance."""
+    known = ~np.isnan(truth)
+    gain = (joint[known] - truth[known]) ** 2 - (single[known] - truth[known]) ** 2
+    error = gain.std() / np.sqrt(len(gain))
+    return bool(gain.mean() > max(error, _BETTER_ALONE))
+
+
+def _tabled(table: np.ndarray, cells: Cells, parts: Any) -> np.ndarray:
+    """Return values of cells as a table, NaN in gaps; ``parts`` are pairs of cells and values."""
+    found = np.full(table.shape, np.nan)
+    for members, values in parts:
+        found[cells.graphs[members], cells.endpoints[members]] = values
+    return found

@@ -1,0 +1,115 @@
+"""``predict`` and ``evaluate`` with a model of several targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import treelens as tl
+from cli.conftest import FAST, SMALL, ok, refused, run, write_csv
+
+SMILES = ["C" * n + end for n in range(1, 13) for end in ("O", "N", "C(=O)O", "Cl", "c1ccccc1")]
+HEADER = "name,smiles,LogD,KSOL (uM),kind"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """LogD, solubility and a class go together beyond what the structure tells."""
+    rng = np.random.default_rng(0)
+    hidden = np.array([len(s) for s in SMILES]) + 2.0 * rng.normal(size=len(SMILES))
+    found = []
+    for k, (smiles, value) in enumerate(zip(SMILES, hidden, strict=True)):
+        logd = f"{value / 5:.3f}" if k % 3 else ""
+        solubility = f"{900 - 40 * value + 5 * rng.normal():.1f}" if k % 4 else ""
+        kind = ("big" if value > 9 else "small") if k % 5 else ""
+        found.append((f"m{k}", smiles, logd, solubility, kind))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    """A model, rows that it was not fitted to, and one that cannot be read."""
+    folder = tmp_path_factory.mktemp("several")
+    train = write_csv(folder / "train.csv", rows[::2], HEADER)
+    write_csv(folder / "new.csv", [*rows[1::2], ("bad", "C(C", "1", "2", "big")], HEADER)
+    target = ["--target", "LogD,KSOL (uM),kind", "--transform", "none"]
+    ok("fit", train, *target, "-o", folder / "p.treelens", *SMALL)
+    return folder
+
+
+def _predicted(folder, *options):
+    out = folder / "out.csv"
+    done = ok("predict", folder / "p.treelens", folder / "new.csv", "-o", out, *options, "--json")
+    return pd.read_csv(out), done.data
+
+
+def test_measured_columns_fill_in_the_others(folder):
+    table, found = _predicted(folder)
+    alone, found_alone = _predicted(folder, "--ignore-measured")
+    assert len(table) == 31
+    assert table["problem"].notna().tolist() == [False] * 30 + [True]
+    model, new = tl.load(folder / "p.treelens"), pd.read_csv(folder / "new.csv")[:30]
+    measured = new[["LogD", "KSOL (uM)", "kind"]]
+    smiles = new["smiles"].tolist()
+    for own, known in ((table, measured), (alone, None)):
+        mean, std = model.predict(smiles, return_std=True, measured=known)
+        got = own["KSOL (uM)_prediction"][:30].to_numpy()
+        np.testing.assert_allclose(got, mean[:, 1].astype(float), rtol=1e-9)
+        np.testing.assert_allclose(own["LogD_std"][:30], std[:, 0], rtol=1e-9)
+        assert own["kind_class"][:30].tolist() == mean[:, 2].tolist()
+        width = own["LogD_upper_90"] - own["LogD_lower_90"]
+        np.testing.assert_allclose(width, 2 * 1.6448536 * own["LogD_std"], rtol=1e-6)
+        assert set(own["LogD_in_domain"][:30].astype(str)) <= {"True", "False"}
+    pd.testing.assert_series_equal(table["LogD_measured"][:30], new["LogD"], check_names=False)
+    # siblings help, and scores are per endpoint
+    scores = {each["endpoint"]: each for each in found["endpoints"]}
+    before = {each["endpoint"]: each for each in found_alone["endpoints"]}
+    assert scores["LogD"]["n"] == int(new["LogD"].notna().sum())
+    assert scores["LogD"]["rmse"] < before["LogD"]["rmse"]
+    truth = new["LogD"].to_numpy()
+    off = (table["LogD_prediction"][:30].to_numpy() - truth)[~np.isnan(truth)]
+    assert scores["LogD"]["rmse"] == pytest.approx(np.sqrt(np.mean(off**2)))
+    assert scores["kind"]["roc_auc"] > 0.8
+    assert found["n_unreadable"] == 1
+
+
+def test_tables_without_any_of_the_columns(folder):
+    write_csv(folder / "bare.csv", [(s,) for s in SMILES[:4]], "smiles")
+    done = ok("predict", folder / "p.treelens", folder / "bare.csv", "--json")
+    assert [each["n"] for each in done.data["endpoints"]] == [0, 0, 0]
+    assert "rmse" not in done.data["endpoints"][0]
+    text = ok("predict", folder / "p.treelens", "CCCO").out
+    assert "KSOL (uM)_prediction" in text
+
+
+def test_units_and_limits_of_new_cells(folder):
+    new = [(SMILES[1], "1.5", "500"), (SMILES[3], "<1", "400")]
+    write_csv(folder / "limits.csv", new, "smiles,LogD,KSOL (uM)")
+    done = ok("predict", folder / "p.treelens", folder / "limits.csv", "--json")
+    assert "'LogD' has limits in 1 rows" in done.err
+    assert [row["LogD_measured"] for row in done.data["predictions"]] == [1.5, None]
+    write_csv(folder / "text.csv", [(SMILES[1], "high"), (SMILES[3], "low")], "smiles,LogD")
+    refused(run("predict", folder / "p.treelens", folder / "text.csv"), "LogD")
+
+
+def test_evaluate_scores_each_target(folder):
+    target = ["--target", "LogD,KSOL (uM),kind"]
+    done = ok("evaluate", folder / "train.csv", *target, *FAST, "--json")
+    found = {each["endpoint"]: each for each in done.data["endpoints"]}
+    assert list(found) == ["LogD", "KSOL (uM)", "kind"]
+    assert found["LogD"]["n"] == 20
+    assert found["LogD"]["gap"]["rmse"] < found["LogD"]["new"]["rmse"]
+    assert set(found["kind"]["single"]) >= {"roc_auc", "accuracy"}
+    text = ok("evaluate", folder / "train.csv", *target, *FAST).out
+    assert "by itself" in text
+    for option in (["--baselines"], ["--models", "gp"], ["--score", "r2"]):
+        refused(run("evaluate", folder / "train.csv", *target, *FAST, *option), "one --target")
+
+
+def test_what_is_for_one_target(folder):
+    model, new = folder / "p.treelens", folder / "new.csv"
+    refused(run("predict", model, new, "--target", "LogD"), "scored on the columns")
+    refused(run("predict", model, new, "--intervals", "scaffold"), "--intervals scaffold is for")
+    for command in ("explain", "fragments", "suggest"):
+        refused(run(command, model, new), "is for models of one endpoint")
