@@ -159,13 +159,22 @@ def test_a_lone_endpoint_keeps_its_correlations(panel):
     block = max(posterior.left_out_blocks(cells.graphs), key=lambda own: len(own.members))
     endpoints = cells.endpoints[block.members]
     mean, variance = np.full(N, 0.25), np.full(N, 0.9)
-    found = with_lone(block, cells, noise, {int(endpoints[0]): LoneEndpoint(mean, variance, 0.3)})
-    assert found.mean[0] == 0.25
+    found = with_lone(
+        block, cells, noise, {int(endpoints[0]): LoneEndpoint(mean, variance, 0.3, 1.0)}
+    )
+    assert found.mean[0] == pytest.approx(0.25)
     np.testing.assert_array_equal(found.mean[1:], block.mean[1:])
     np.testing.assert_allclose(np.diagonal(found.covariance)[0], 0.9)
     np.testing.assert_allclose(found.covariance[1:, 1:], block.covariance[1:, 1:])
     before = block.covariance[0, 1] / np.sqrt(block.covariance[0, 0] - noise[endpoints[0]])
     assert found.covariance[0, 1] / np.sqrt(0.6) == pytest.approx(before)
+    half = LoneEndpoint(mean, variance, 0.3, 0.5)
+    found = with_lone(block, cells, noise, {int(endpoints[0]): half})
+    assert found.mean[0] == pytest.approx(0.5 * (0.25 + block.mean[0]))
+    quiet = np.sqrt(block.covariance[0, 0] - noise[endpoints[0]])
+    added = (0.5 * (np.sqrt(0.3) + np.sqrt(noise[endpoints[0]]))) ** 2
+    expected = (0.5 * (np.sqrt(0.6) + quiet)) ** 2 + added
+    assert found.covariance[0, 0] == pytest.approx(expected)
     same = with_lone(block, cells, noise, {})
     np.testing.assert_array_equal(same.covariance, block.covariance)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from treelens.cli.console import Output, score_text, score_title
+from treelens.cli.console import Output, percent, score_text, score_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +38,12 @@ def show_endpoint_facts(output: Output, result: dict[str, Any]) -> None:
     names = [name for name in _SHOWN if any(name in each["new"] for each in result["endpoints"])]
     rows = [_row(each, names) for each in result["endpoints"]]
     main = [score_title(name) for name in names]
-    columns = ["target", result["noun"], *main, "gap", "alone"]
+    columns = ["target", result["noun"], *main, "gap", "by itself", "share"]
     title = f"Leave-one-out predictions (all targets of each of the {result['noun']} left out)"
     output.table(columns, rows, title)
     output.line(
-        "gap: the score of an empty cell beside other measurements of its molecule; alone: that of "
-        "a model of the target by itself (* where it is the better one, and predicts): R2, or the "
-        "ROC AUC of classes."
+        "gap: R2 (ROC AUC of classes) of an empty cell beside other measurements of its molecule; "
+        "by itself: of a model of the target alone, and its share in predictions."
     )
     if len(result["correlations"]) <= _MOST_CORRELATED:
         _show_correlations(output, result["correlations"])
@@ -61,9 +60,8 @@ def _row(each: dict[str, Any], names: Sequence[str]) -> list[Any]:
         score_text(score, each["new"][score]) if score in each["new"] else "" for score in names
     ]
     gap, single = (each[kind].get(name) for kind in ("gap", "single"))
-    mark = "*" if each["alone"] else ""
     ends = ["" if x is None else score_text(name, x) for x in (gap, single)]
-    return [each["endpoint"], each["n"], *cells, ends[0], ends[1] + mark]
+    return [each["endpoint"], each["n"], *cells, *ends, percent(each["alone"])]
 
 
 def _show_correlations(output: Output, table: dict[str, dict[str, float]]) -> None:

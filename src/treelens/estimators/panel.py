@@ -61,9 +61,11 @@ class GraphPanel(PanelEstimator):
     Attributes
     ----------
     endpoints_ : list of str
-    alone_ : list of str
-        Endpoints that sharing would hurt, by leave-one-out: a process of their own predicts them.
-        They still tell of their siblings, and these of them (``measured=``).
+    alone_ : Series
+        How much of the predictions of each endpoint comes from a process of its own, from 0 to 1:
+        as much as predicts clusters of training graphs best from other clusters. Where sharing
+        would hurt, it is all; such endpoints and their siblings still tell of each other
+        (``measured=``).
     correlations_ : DataFrame, shape (n_endpoints, n_endpoints)
         Correlations of the endpoints, without their noise, over all views.
     shares_ : DataFrame, shape (n_views, n_endpoints)

@@ -32,6 +32,7 @@ from treelens.estimators.panel_answers import (
     warn_of_slopes,
 )
 from treelens.estimators.panel_table import panel_table
+from treelens.evaluation.splits import ClusterKFold
 from treelens.gp.data import TrainingView
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_fit import PanelSettings, fit_panel
@@ -47,7 +48,20 @@ from treelens.parallel import progress_ticks
 from treelens.targets import Targets
 from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of, usual_views
 
+_N_PARTS = 4  # of clusters of graphs, which are predicted from each other
 _DEPTH = 3  # of patterns, where it is not given
+
+
+def unlike_parts(graphs: GraphCollection, seed: int) -> np.ndarray:
+    """Return a number per graph: parts that whole clusters of similar graphs belong to."""
+    numbers = np.arange(len(graphs)) % _N_PARTS
+    try:
+        folds = list(ClusterKFold(_N_PARTS, random_state=seed).split(graphs))
+    except ValueError:  # there are fewer clusters: the graphs are all alike
+        return np.random.default_rng(seed).permutation(numbers)
+    for number, (_, test) in enumerate(folds):
+        numbers[test] = number
+    return numbers
 
 
 class PanelEstimator(FittedEstimator):
@@ -94,7 +108,8 @@ class PanelEstimator(FittedEstimator):
                 tick,
             )
             training = training.with_identity(graphs)
-            found = fit_panel(views, training, endpoints, settings, graphs.recipe)
+            parts = unlike_parts(graphs, seed)
+            found = fit_panel(views, training, endpoints, settings, parts, graphs.recipe)
         if not found.record.converged:
             warnings.warn(
                 f"The search for what endpoints share did not converge in {self.max_steps} steps: "
@@ -243,12 +258,12 @@ class PanelEstimator(FittedEstimator):
         return correlation_table(self._panel)
 
     @property
-    def alone_(self) -> list[str]:
-        """The endpoints that are predicted by a process of their own, as sharing would hurt."""
-        model = self._panel
+    def alone_(self) -> pd.Series:
+        """How much of the predictions of an endpoint comes from a process of its own, 0 to 1."""
         if not self._is_panel:
             raise AttributeError("alone_ is for several endpoints, and the model has one.")
-        return [model.endpoint_names[int(k)] for each in model.alone for k in each.columns]
+        names = list(self._panel.endpoint_names)
+        return pd.Series(self._panel.shares_alone, index=names, name="alone")
 
     def _panel_shares(self) -> pd.DataFrame:
         return share_table(self._panel)

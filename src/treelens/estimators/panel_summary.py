@@ -50,7 +50,7 @@ def endpoint_facts(model: Any) -> dict[str, Any]:
                 "transform": end.record.transform,
                 "classes": None if end.classes is None else end.classes.astype(str).tolist(),
                 "n": scores["new"].pop("n"),
-                "alone": end.name in model.alone_,
+                "alone": float(model.alone_[end.name]),
                 **scores,
                 "shares": model.shares_[end.name].to_dict(),
                 "noise": float(model.noise_[end.name]),

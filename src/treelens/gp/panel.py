@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -379,9 +379,15 @@ class PanelPosterior:
         given = self.cells.values[:, None], self.coefficients[:, None]
         return left_out_given(*given, np.diagonal(inverse).copy(), block, together)
 
-    def left_out_blocks(self, groups: np.ndarray, n_jobs: int = 1) -> list[LeftOutBlock]:
-        """Return the cells of each group given all others; ``groups`` (n_cells,) are numbers."""
-        inverse = inverse_in_place(self.factor.copy(), n_jobs)
+    def left_out_blocks(
+        self, groups: np.ndarray, n_jobs: int = 1, inverse: np.ndarray | None = None
+    ) -> list[LeftOutBlock]:
+        """Return the cells of each group given all others; ``groups`` (n_cells,) are numbers.
+
+        ``inverse`` (n_cells, n_cells) is the upper triangle of that of the covariance, if known.
+        """
+        if inverse is None:
+            inverse = inverse_in_place(self.factor.copy(), n_jobs)
         order = np.argsort(groups, kind="stable")
         found = []
         for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
@@ -411,12 +417,13 @@ class LoneEndpoint(NamedTuple):
     mean: np.ndarray  # (n_graphs,)
     variance: np.ndarray  # (n_graphs,) of measurements
     noise: float
+    share: float  # of its process in the predictions, from 0 to 1
 
 
 def with_lone(
     block: LeftOutBlock, cells: Cells, noise: np.ndarray, lone: Mapping[int, LoneEndpoint]
 ) -> LeftOutBlock:
-    """Return a block in which lone endpoints have means and deviations of their own process.
+    """Return a block in which means and deviations of some endpoints are of their own process, too.
 
     Correlations between the endpoints stay those of the joint process, whose noise variances are
     ``noise`` (n_endpoints,).
@@ -429,11 +436,17 @@ def with_lone(
     quiet = block.covariance - np.diag(added)
     for k, own in lone.items():
         here = endpoints == k
-        before = np.maximum(np.diagonal(quiet)[here], np.finfo(float).tiny)
-        mean[here] = own.mean[graphs[here]]
-        after = np.maximum(own.variance[graphs[here]] - own.noise, 0.0)
-        ratio[here], added[here] = np.sqrt(after / before), own.noise
+        before = np.sqrt(np.maximum(np.diagonal(quiet)[here], np.finfo(float).tiny))
+        mean[here] += own.share * (own.mean[graphs[here]] - mean[here])
+        after = np.sqrt(np.maximum(own.variance[graphs[here]] - own.noise, 0.0))
+        ratio[here] += own.share * (after / before - 1.0)
+        added[here] = blended_variance(added[here], own.noise, own.share)
     return LeftOutBlock(block.members, mean, quiet * np.outer(ratio, ratio) + np.diag(added))
+
+
+def blended_variance(joint: Any, single: Any, share: float) -> Any:
+    """Return the square of the weighted mean of two standard deviations."""
+    return ((1.0 - share) * np.sqrt(joint) + share * np.sqrt(single)) ** 2
 
 
 def given_siblings(

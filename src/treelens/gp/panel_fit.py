@@ -18,6 +18,7 @@ from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.panel import (
     RANK,
     Cells,
+    LeftOutBlock,
     LoneEndpoint,
     PanelEvidence,
     PanelParameters,
@@ -33,6 +34,7 @@ from treelens.gp.panel_model import (
     PanelProcess,
     PanelRecord,
 )
+from treelens.gp.posterior import inverse_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
 from treelens.gp.terms import TermParameters
 from treelens.gp.views import shown_by
@@ -44,9 +46,8 @@ _SHARED = 0.5  # of what a view explains of an endpoint alone, where the joint s
 _LEAST_AMPLITUDE = 1e-3
 _LEAST_NOISE = 0.02
 _FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
-# An endpoint stands alone where its own process is better by one standard error of the paired
-# difference of squared errors, and by this share of the variance.
-_BETTER_ALONE = 0.002
+# Shares of a single process in the predictions that are nearer to none or all of it than this.
+_SMALL_SHARE = 0.1
 
 
 class PanelSettings(NamedTuple):
@@ -80,6 +81,7 @@ class _Panel:
     views: tuple[TrainingView, ...]
     table: np.ndarray  # (n_graphs, n_endpoints), NaN in gaps
     copies: np.ndarray  # (n_graphs,) numbers that equal graphs share
+    parts: np.ndarray  # (n_graphs,) numbers of parts that are unlike each other
     settings: PanelSettings
 
     def process(
@@ -108,7 +110,7 @@ class _Panel:
             tuple(shared),
             noise,
             found.coefficients,
-            found.factor,
+            factor=found.factor,
         )
 
     def cells(self, columns: Sequence[int]) -> Cells:
@@ -120,12 +122,14 @@ def fit_panel(
     training: TrainingGraphs,
     endpoints: Sequence[PanelEndpoint],
     settings: PanelSettings,
+    parts: np.ndarray,
     recipe: GraphRecipe | None = None,
 ) -> FittedPanel:
     """Fit all endpoints together.
 
     ``training`` has the learned values (n_graphs, n_endpoints), NaN in gaps; offsets, scales and
-    probabilities of the endpoints are filled in.
+    probabilities of the endpoints are filled in. ``parts`` (n_graphs,) are numbers of parts that
+    are unlike each other: what predicts one from the others is trusted.
     """
     values = training.targets
     scaled = [_scaled(each, values[:, k]) for k, each in enumerate(endpoints)]
@@ -133,7 +137,7 @@ def fit_panel(
     scale = np.array([each.scale for each in scaled])
     copies = replicate_numbers(view.data for view in views)
     copies = np.arange(len(values)) if copies is None else copies
-    panel = _Panel(views, (values - offset) / scale, copies, settings)
+    panel = _Panel(views, (values - offset) / scale, copies, parts, settings)
     singles = [_single(panel, k) for k in range(len(scaled))]
     joint, search, n_learning = _joint(panel, singles)
     alone, left_out = _chosen(panel, joint, singles)
@@ -280,49 +284,70 @@ def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
     return np.where(kept, table, np.nan)
 
 
-# --- who stands alone -----------------------------------------------------------------------------
+# --- what is left to single processes -------------------------------------------------------------
 
 
 def _chosen(
     panel: _Panel, joint: PanelProcess, singles: Sequence[Single]
 ) -> tuple[tuple[PanelProcess, ...], LeftOutPanel]:
-    """Return the processes of endpoints that sharing would hurt, and predictions left out."""
-    table, n_jobs = panel.table, panel.settings.n_jobs
-    cells = panel.cells(joint.columns.tolist())
-    posterior = joint.posterior(cells)
-    blocks = posterior.left_out_blocks(panel.copies[cells.graphs], n_jobs)
-    new = _tabled(table, cells, [(own.members, own.mean) for own in blocks])
+    """Return processes of endpoints that have a share in predictions, and predictions left out."""
+    table, columns = panel.table, joint.columns.tolist()
+    cells, posterior = panel.cells(columns), joint.posterior(panel.cells(columns))
+    blocks, far = _left_out(panel, posterior, cells)
     alone, lone, single = [], {}, np.full(table.shape, np.nan)
     for k, found in enumerate(singles):
         shared = [np.array([[amplitude]]) for amplitude in found.amplitudes]
         process = panel.process([k], found.terms, shared, np.array([found.noise]))
-        its_cells = panel.cells([k])
-        its_posterior = process.posterior(its_cells)
-        its_blocks = its_posterior.left_out_blocks(panel.copies[its_cells.graphs], n_jobs)
-        its = [(own.members, own.mean) for own in its_blocks]
-        single[:, k] = _tabled(table[:, [k]], its_cells, its)[:, 0]
-        if better_alone(table[:, k], new[:, k], single[:, k]):
-            alone.append(process)
-            spread = [(own.members, np.diagonal(own.covariance)) for own in its_blocks]
-            variance = _tabled(table[:, [k]], its_cells, spread)[:, 0]
-            lone[k] = LoneEndpoint(single[:, k], variance, found.noise)
-    blocks = [with_lone(own, cells, posterior.noise, lone) for own in blocks]
-    parts: dict[str, list[Any]] = {name: [] for name in ("new", "new_std", "gap", "gap_std")}
-    for own in blocks:
-        gap, variance = own.each_given_others(cells.values[own.members])
-        stds = np.sqrt(np.diagonal(own.covariance)), np.sqrt(variance)
-        for name, values in zip(parts, (own.mean, stds[0], gap, stds[1]), strict=True):
-            parts[name].append((own.members, values))
-    tables = {name: _tabled(table, cells, found) for name, found in parts.items()}
+        own = panel.cells([k])
+        its_blocks, its_far = _left_out(panel, process.posterior(own), own)
+        means = [(each.members, each.mean) for each in its_blocks]
+        spreads = [(each.members, np.diagonal(each.covariance)) for each in its_blocks]
+        mean, variance = (_tabled(table[:, [k]], own, some)[:, 0] for some in (means, spreads))
+        single[:, k] = mean
+        if (share := share_alone(table[:, k], far[:, k], its_far[:, 0])) > 0:
+            alone.append(replace(process, share=share))
+            lone[k] = LoneEndpoint(mean, variance, found.noise, share)
+    blocks = [with_lone(each, cells, posterior.noise, lone) for each in blocks]
+    tables = _left_out_tables(table, cells, blocks)
     return tuple(alone), LeftOutPanel(**tables, single=single)
 
 
-def better_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> bool:
-    """Whether predictions of a single process are better, of values of unit variance."""
+def _left_out(
+    panel: _Panel, posterior: PanelPosterior, cells: Cells
+) -> tuple[list[LeftOutBlock], np.ndarray]:
+    """Return the cells of each graph without it, and means without its part of the graphs."""
+    n_jobs, shape = panel.settings.n_jobs, (len(panel.table), cells.n_endpoints)
+    inverse = inverse_in_place(posterior.factor.copy(), n_jobs)
+    blocks = posterior.left_out_blocks(panel.copies[cells.graphs], n_jobs, inverse)
+    far = posterior.left_out_blocks(panel.parts[cells.graphs], n_jobs, inverse)
+    return blocks, _tabled(np.empty(shape), cells, [(own.members, own.mean) for own in far])
+
+
+def _left_out_tables(
+    table: np.ndarray, cells: Cells, blocks: Sequence[LeftOutBlock]
+) -> dict[str, np.ndarray]:
+    """Return means and deviations of all cells, each without its graph, and without itself."""
+    parts: dict[str, list[Any]] = {name: [] for name in ("new", "new_std", "gap", "gap_std")}
+    for own in blocks:
+        gap, variance = own.each_given_others(cells.values[own.members])
+        spreads = np.sqrt(np.diagonal(own.covariance)), np.sqrt(variance)
+        for name, values in zip(parts, (own.mean, spreads[0], gap, spreads[1]), strict=True):
+            parts[name].append((own.members, values))
+    return {name: _tabled(table, cells, found) for name, found in parts.items()}
+
+
+def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> float:
+    """Return the share of single predictions in the mean of both with the least squared error."""
     known = ~np.isnan(truth)
-    gain = (joint[known] - truth[known]) ** 2 - (single[known] - truth[known]) ** 2
-    error = gain.std() / np.sqrt(len(gain))
-    return bool(gain.mean() > max(error, _BETTER_ALONE))
+    if known.sum() < _FEWEST_PAIRS:
+        return 0.0
+    difference = (single - joint)[known]
+    size = float(difference @ difference)
+    share = float((truth - joint)[known] @ difference) / size if size > 0 else 0.0
+    share = float(np.clip(share, 0.0, 1.0))
+    if share < _SMALL_SHARE:
+        return 0.0
+    return 1.0 if share > 1.0 - _SMALL_SHARE else share
 
 
 def _tabled(table: np.ndarray, cells: Cells, parts: Any) -> np.ndarray:

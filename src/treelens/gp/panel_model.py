@@ -16,7 +16,13 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
-from treelens.gp.panel import Cells, PanelPosterior, cell_covariance, given_siblings
+from treelens.gp.panel import (
+    Cells,
+    PanelPosterior,
+    blended_variance,
+    cell_covariance,
+    given_siblings,
+)
 from treelens.gp.posterior import cholesky_in_place
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
@@ -89,6 +95,7 @@ class PanelProcess:
     shared: tuple[np.ndarray, ...]  # (n_own, n_own) B, one for each view
     noise: np.ndarray  # (n_own,) variances, on the scale of the standardised values
     coefficients: np.ndarray  # (n_cells,)
+    share: float = 1.0  # of a single process in the predictions of its endpoint
     factor: np.ndarray | None = None  # of the cells; None where it must be computed
 
     def check(self, n_endpoints: int, n_cells: int) -> None:
@@ -101,6 +108,7 @@ class PanelProcess:
             check_array(between, "shared", np.float64, (n, n), -LARGEST, LARGEST)
             if not np.allclose(between, between.T) or np.linalg.eigvalsh(between).min() < -1e-6:
                 raise ValueError("what endpoints share must be a covariance")
+        check_positive(self.share, "share", 1.0)
         check_array(self.noise, "noise", np.float64, (n,), _LEAST)
         check_array(self.coefficients, "coefficients", np.float64, (n_cells,))
 
@@ -183,7 +191,8 @@ class FittedPanel(FittedModel):
 
     endpoints: tuple[PanelEndpoint, ...]
     joint: PanelProcess  # of all endpoints
-    alone: tuple[PanelProcess, ...]  # of single endpoints that sharing would hurt
+    # Of single endpoints: predictions are means of the joint one's and theirs, by their share.
+    alone: tuple[PanelProcess, ...]
     training: TrainingGraphs
     record: PanelRecord
     recipe: GraphRecipe | None = None
@@ -232,7 +241,8 @@ class FittedPanel(FittedModel):
         """Variances of measurements, on the scales that are learned: (n_endpoints,)."""
         noise = self.joint.noise.copy()
         for each in self.alone:
-            noise[each.columns] = each.noise
+            column = each.columns
+            noise[column] = blended_variance(noise[column], each.noise, each.share)
         return noise * self.scale**2
 
     @property
@@ -240,8 +250,17 @@ class FittedPanel(FittedModel):
         """What each view explains of each standardised endpoint a priori, (n_views, n)."""
         found = self.joint.variances
         for each in self.alone:
-            found[:, each.columns] = each.variances
+            column = each.columns
+            found[:, column] += each.share * (each.variances - found[:, column])
         return found
+
+    @property
+    def shares_alone(self) -> np.ndarray:
+        """How much of the predictions comes from processes of single endpoints, (n_endpoints,)."""
+        shares = np.zeros(len(self.endpoints))
+        for each in self.alone:
+            shares[each.columns] = each.share
+        return shares
 
     @property
     def correlations(self) -> np.ndarray:
@@ -314,19 +333,19 @@ class FittedPanel(FittedModel):
     def _joined(
         self, seen: SeenGraphs, variance: bool, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return standardised means and covariances, those of lone endpoints from their process.
+        """Return standardised means and covariances.
 
-        A lone endpoint keeps the correlations that the joint process says, so that its siblings
-        and it still tell of each other.
+        Means and deviations of endpoints that have a process of their own are weighted by its
+        share; correlations are those of the joint process, so that siblings tell of each other.
         """
         mean, between = self._of_process(0, self.joint, seen.features, variance, n_jobs)
         for k, process in enumerate(self.alone, start=1):
             own = self._of_process(k, process, process.seen(seen), variance, n_jobs)
             (column,) = process.columns.tolist()
-            mean[:, column] = own[0][:, 0]
+            mean[:, column] += process.share * (own[0][:, 0] - mean[:, column])
             if between is not None and own[1] is not None:
                 before = np.sqrt(np.maximum(between[:, column, column], _LEAST))
-                ratio = np.sqrt(own[1][:, 0, 0]) / before
+                ratio = 1.0 + process.share * (np.sqrt(own[1][:, 0, 0]) / before - 1.0)
                 between[:, column] *= ratio[:, None]
                 between[:, :, column] *= ratio[:, None]
         return mean, between
@@ -402,8 +421,8 @@ class FittedPanel(FittedModel):
         return SearchEnd(self.record.converged, len(self.record.history), True, "max_steps")
 
     def settings(self) -> dict[str, Any]:
-        lone = [self.endpoint_names[int(k)] for each in self.alone for k in each.columns]
-        return {"weights": self.record.weights, "endpoints_alone": lone}
+        alone = zip(self.endpoint_names, self.shares_alone.tolist(), strict=True)
+        return {"weights": self.record.weights, "shares_alone": dict(alone)}
 
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedPanel:
         raise not_of_panels("save(variances=True)", self.endpoint_names)
