@@ -112,13 +112,20 @@ def test_shares_of_single_processes_minimise_the_error():
     rng = np.random.default_rng(0)
     truth, joint, single = rng.normal(size=(3, 200))
     truth[:20] = np.nan
-    share = panel_fit.share_alone(truth, truth + 0.5 * joint, truth + single)
-    errors = [np.nanmean((0.5 * joint * (1 - w) + single * w)[20:] ** 2) for w in (share, 0, 1)]
-    assert errors[0] < min(errors[1:])
+    ways = np.stack([truth + 0.5 * joint, truth + 0.5 * joint[::-1]])
+    others = np.stack([truth + single, truth + single[::-1]])
+    share = panel_fit.share_alone(truth, ways, others)
+    known = ~np.isnan(truth)
+    errors = [
+        ((ways * (1 - w) + others * w - truth)[:, known] ** 2).sum()
+        for w in (share, share + 0.02, share - 0.02)
+    ]
+    assert errors[0] == min(errors)
     assert 0.1 < share < 0.3
-    assert panel_fit.share_alone(truth, truth + joint, truth) == 1.0
-    assert panel_fit.share_alone(truth, truth, truth + single) == 0.0
-    assert panel_fit.share_alone(truth[:29], truth[:29] + joint[:29], truth[:29]) == 0.0  # too few
+    exact, off = truth[None], truth[None] + joint
+    assert panel_fit.share_alone(truth, off, exact) == 1.0
+    assert panel_fit.share_alone(truth, exact, off) == 0.0
+    assert panel_fit.share_alone(truth[:29], off[:, :29], exact[:, :29]) == 0.0  # too few
 
 
 def test_an_endpoint_that_sharing_would_hurt_stands_alone(data, monkeypatch):
@@ -165,6 +172,26 @@ def test_an_endpoint_that_sharing_would_hurt_stands_alone(data, monkeypatch):
     both = panel.predict(new, return_std=True)
     np.testing.assert_allclose(both[0][:, 0], 0.5 * (mean[:, 0] + other[:, 0]))
     np.testing.assert_allclose(both[0][:, 1:], other[:, 1:])
+
+
+def test_an_unrelated_endpoint_changes_little():
+    changes = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        graphs = random_collection(rng, 300, max_nodes=14)
+        first = graphs.sizes + rng.normal(size=300)
+        y = np.stack([first, graphs.sizes + rng.normal(size=300), rng.permutation(first)], axis=1)
+        train = y[:100].copy()
+        train[::3, 0], train[1::3, 1] = np.nan, np.nan
+        errors = []
+        for n in (2, 3):
+            targets = tl.Targets(train[:, :n], transform="none")
+            panel = tl.GraphPanel(depth=1, n_jobs=1).fit(graphs[:100], targets)
+            off = (panel.predict(graphs[100:]) - y[100:, :n])[:, :2]
+            errors.append(np.sqrt((off**2).mean(axis=0)))
+        changes.append(errors[1] / errors[0] - 1.0)
+    assert np.abs(np.mean(changes)) < 0.01
+    assert np.mean(np.abs(changes)) < 0.015
 
 
 def test_molecules_have_descriptors_as_well():

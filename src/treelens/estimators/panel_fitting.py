@@ -32,7 +32,7 @@ from treelens.estimators.panel_answers import (
     warn_of_slopes,
 )
 from treelens.estimators.panel_table import panel_table
-from treelens.evaluation.splits import ClusterKFold
+from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.gp.data import TrainingView
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_fit import PanelSettings, fit_panel
@@ -49,19 +49,16 @@ from treelens.targets import Targets
 from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of, usual_views
 
 _N_PARTS = 4  # of clusters of graphs, which are predicted from each other
+_N_WAYS = 3  # to divide them
 _DEPTH = 3  # of patterns, where it is not given
 
 
 def unlike_parts(graphs: GraphCollection, seed: int) -> np.ndarray:
-    """Return a number per graph: parts that whole clusters of similar graphs belong to."""
-    numbers = np.arange(len(graphs)) % _N_PARTS
-    try:
-        folds = list(ClusterKFold(_N_PARTS, random_state=seed).split(graphs))
-    except ValueError:  # there are fewer clusters: the graphs are all alike
-        return np.random.default_rng(seed).permutation(numbers)
-    for number, (_, test) in enumerate(folds):
-        numbers[test] = number
-    return numbers
+    """Return ways to divide graphs into parts of whole clusters, (n_ways, n_graphs) numbers."""
+    clusters, random = similar_clusters(graphs), np.random.default_rng(seed)
+    if len(np.unique(clusters)) < _N_PARTS:  # the graphs are all alike
+        clusters = np.arange(len(graphs))
+    return np.stack([balanced_folds(clusters, _N_PARTS, random) for _ in range(_N_WAYS)])
 
 
 class PanelEstimator(FittedEstimator):

@@ -145,14 +145,8 @@ class ClusterKFold(_Folds):
         self.similarity = similarity
 
     def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
-        graphs = as_graph_collection(X)
-        counts = kind_of_facts(graphs.graph_data).fingerprints(graphs)
-        if counts is None:
-            from treelens.patterns.forest import PatternForest, usual_trees
-
-            forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
-            counts = forest.count(colors).to_sparse()
-        return self._assign(butina_clusters(counts, self.similarity), "clusters")
+        clusters = similar_clusters(as_graph_collection(X), self.similarity)
+        return self._assign(clusters, "clusters")
 
 
 class GroupedKFold(_Folds):
@@ -225,6 +219,17 @@ def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> 
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
     return fold_of[members]
+
+
+def similar_clusters(graphs: GraphCollection, similarity: float = 0.4) -> np.ndarray:
+    """The Butina cluster of each graph; see :class:`ClusterKFold`."""
+    counts = kind_of_facts(graphs.graph_data).fingerprints(graphs)
+    if counts is None:
+        from treelens.patterns.forest import PatternForest, usual_trees
+
+        forest, colors = PatternForest.fit(graphs, 2, usual_trees(graphs)[:1])
+        counts = forest.count(colors).to_sparse()
+    return butina_clusters(counts, similarity)
 
 
 def butina_clusters(counts: Any, similarity: float) -> np.ndarray:

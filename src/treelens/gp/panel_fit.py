@@ -81,7 +81,7 @@ class _Panel:
     views: tuple[TrainingView, ...]
     table: np.ndarray  # (n_graphs, n_endpoints), NaN in gaps
     copies: np.ndarray  # (n_graphs,) numbers that equal graphs share
-    parts: np.ndarray  # (n_graphs,) numbers of parts that are unlike each other
+    parts: np.ndarray  # (n_ways, n_graphs) numbers of parts that are unlike each other
     settings: PanelSettings
 
     def process(
@@ -128,8 +128,8 @@ def fit_panel(
     """Fit all endpoints together.
 
     ``training`` has the learned values (n_graphs, n_endpoints), NaN in gaps; offsets, scales and
-    probabilities of the endpoints are filled in. ``parts`` (n_graphs,) are numbers of parts that
-    are unlike each other: what predicts one from the others is trusted.
+    probabilities of the endpoints are filled in. ``parts`` (n_ways, n_graphs) divide the
+    graphs into parts that are unlike each other: what predicts one from the others is trusted.
     """
     values = training.targets
     scaled = [_scaled(each, values[:, k]) for k, each in enumerate(endpoints)]
@@ -304,7 +304,7 @@ def _chosen(
         spreads = [(each.members, np.diagonal(each.covariance)) for each in its_blocks]
         mean, variance = (_tabled(table[:, [k]], own, some)[:, 0] for some in (means, spreads))
         single[:, k] = mean
-        if (share := share_alone(table[:, k], far[:, k], its_far[:, 0])) > 0:
+        if (share := share_alone(table[:, k], far[:, :, k], its_far[:, :, 0])) > 0:
             alone.append(replace(process, share=share))
             lone[k] = LoneEndpoint(mean, variance, found.noise, share)
     blocks = [with_lone(each, cells, posterior.noise, lone) for each in blocks]
@@ -315,12 +315,18 @@ def _chosen(
 def _left_out(
     panel: _Panel, posterior: PanelPosterior, cells: Cells
 ) -> tuple[list[LeftOutBlock], np.ndarray]:
-    """Return the cells of each graph without it, and means without its part of the graphs."""
+    """Return the cells of each graph without it, and means without its part of the graphs.
+
+    The means are (n_ways, n_graphs, n_endpoints).
+    """
     n_jobs, shape = panel.settings.n_jobs, (len(panel.table), cells.n_endpoints)
     inverse = inverse_in_place(posterior.factor.copy(), n_jobs)
     blocks = posterior.left_out_blocks(panel.copies[cells.graphs], n_jobs, inverse)
-    far = posterior.left_out_blocks(panel.parts[cells.graphs], n_jobs, inverse)
-    return blocks, _tabled(np.empty(shape), cells, [(own.members, own.mean) for own in far])
+    far = []
+    for parts in panel.parts:
+        found = posterior.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
+        far.append(_tabled(np.empty(shape), cells, [(own.members, own.mean) for own in found]))
+    return blocks, np.array(far)
 
 
 def _left_out_tables(
@@ -337,13 +343,16 @@ def _left_out_tables(
 
 
 def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> float:
-    """Return the share of single predictions in the mean of both with the least squared error."""
+    """Return the share of single predictions in the mean of both with the least squared error.
+
+    ``truth`` is (n_graphs,), NaN in gaps, the predictions (n_ways, n_graphs).
+    """
     known = ~np.isnan(truth)
     if known.sum() < _FEWEST_PAIRS:
         return 0.0
-    difference = (single - joint)[known]
-    size = float(difference @ difference)
-    share = float((truth - joint)[known] @ difference) / size if size > 0 else 0.0
+    difference = (single - joint)[:, known]
+    size = float((difference**2).sum())
+    share = float(((truth - joint)[:, known] * difference).sum()) / size if size > 0 else 0.0
     share = float(np.clip(share, 0.0, 1.0))
     if share < _SMALL_SHARE:
         return 0.0
