@@ -48,6 +48,8 @@ _LEAST_NOISE = 0.02
 _FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
 # Shares of a single process in the predictions that are nearer to none or all of it than this.
 _SMALL_SHARE = 0.1
+# Cells that say of an endpoint, before any is looked at, that it is best to share.
+_PRIOR_CELLS = 50
 
 
 class PanelSettings(NamedTuple):
@@ -345,13 +347,14 @@ def _left_out_tables(
 def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> float:
     """Return the share of single predictions in the mean of both with the least squared error.
 
-    ``truth`` is (n_graphs,), NaN in gaps, the predictions (n_ways, n_graphs).
+    ``truth`` is (n_graphs,), NaN in gaps, the predictions (n_ways, n_graphs). With few cells the
+    share is smaller: small endpoints gain most from others, and tell least about it.
     """
     known = ~np.isnan(truth)
     if known.sum() < _FEWEST_PAIRS:
         return 0.0
     difference = (single - joint)[:, known]
-    size = float((difference**2).sum())
+    size = float((difference**2).sum()) * (1.0 + _PRIOR_CELLS / known.sum())
     share = float(((truth - joint)[:, known] * difference).sum()) / size if size > 0 else 0.0
     share = float(np.clip(share, 0.0, 1.0))
     if share < _SMALL_SHARE:
