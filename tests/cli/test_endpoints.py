@@ -83,6 +83,15 @@ def test_tables_without_any_of_the_columns(folder):
     assert "KSOL (uM)_prediction" in text
 
 
+def test_parts_of_a_table_have_the_same_types(folder):
+    content, new = (folder / "p.treelens").read_bytes(), pd.read_csv(folder / "new.csv", dtype=str)
+    found = [tl.predict_partition(content, new[some]) for some in (slice(0, 3), slice(29, 31))]
+    assert (found[0].dtypes == found[1].dtypes).all()
+    assert found[0]["LogD_prediction"].dtype == float
+    assert set(found[0]["kind_class"]) <= {"big", "small"}
+    assert found[1]["LogD_in_domain"].iloc[1] == ""
+
+
 def test_units_and_limits_of_new_cells(folder):
     new = [(SMILES[1], "1.5", "500"), (SMILES[3], "<1", "400")]
     write_csv(folder / "limits.csv", new, "smiles,LogD,KSOL (uM)")

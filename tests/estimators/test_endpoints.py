@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 
 import treelens as tl
 from strategies import random_collection
@@ -156,6 +157,43 @@ def test_a_file_of_another_kind_is_refused(classes, tmp_path):
     write_model(tl.GraphRegressor(), classes.model_, tmp_path / "m.treelens")
     with pytest.raises(ModelFileError, match="which has no model like this"):
         tl.load(tmp_path / "m.treelens")
+
+
+@pytest.mark.parametrize("name", ["numbers", "both"])
+def test_notebooks_show_scores_and_correlations(name, request):
+    html = request.getfixturevalue(name)._html_repr()
+    assert "Correlations" in html
+    assert "size" in html
+    assert "<table" in html
+
+
+def test_scikit_learn_scores_it(data):
+    y = tl.Targets(data[1][["size", "twice"]])
+    found = cross_val_score(tl.GraphRegressor(**SETTINGS), data[0], y, cv=2)
+    assert found.shape == (2,)
+    assert (found > 0.3).all()
+
+
+def test_tables_of_predictions(data, both):
+    graphs, truth = data[0][60:], data[1][["size", "kind", "twice"]][60:]
+    table = both.predict_table(graphs, measured=truth)
+    mean, std = both.predict(graphs, return_std=True, measured=truth)
+    np.testing.assert_allclose(table["size_prediction"], mean[:, 0].astype(float))
+    np.testing.assert_allclose(table["size_std"], std[:, 0])
+    assert table["kind_class"].tolist() == mean[:, 1].tolist()
+    bounds = both.predict_interval(graphs, measured=truth)
+    np.testing.assert_allclose(table[["size_lower_90", "size_upper_90"]], bounds[:, 0])
+    assert table["kind_measured"].isna().tolist() == truth["kind"].isna().tolist()
+    assert table["similarity"].between(0, 1).all()
+    nearest = both.predict_table(data[0][:5])
+    assert nearest["similarity"].tolist() == [1.0] * 5
+    assert set(table.filter(like="in_domain").columns) == {
+        "size_in_domain",
+        "kind_in_domain",
+        "twice_in_domain",
+    }
+    with pytest.raises(ValueError, match="is for models of one endpoint"):
+        tl.GraphRegressor(**SETTINGS).fit(graphs, truth[["size", "twice"]]).domain(graphs)
 
 
 def test_a_fitted_panel_does_not_change(data, numbers, tmp_path):

@@ -14,12 +14,11 @@ import pandas as pd
 
 from treelens.chem.predicted_rows import NamedModel, name_models, predict_molecules
 from treelens.estimators.base import estimator_of
-from treelens.estimators.prediction_table import file_columns
+from treelens.estimators.prediction_table import file_columns, text_columns
 from treelens.graphs.tables import Table
 from treelens.storage.files import read_archive
 
 _MODELS_KEPT = 4  # of a process that predicts with several
-_TEXTS = ("class", "in_domain", "nearest_name", "nearest_class", "nearest_limit")
 
 
 def predict_partition(model: bytes, frame: pd.DataFrame, smiles: str | None = None) -> pd.DataFrame:
@@ -71,7 +70,8 @@ def predict_partition(model: bytes, frame: pd.DataFrame, smiles: str | None = No
     rows = texts.to_numpy().tolist() or [[""] * len(columns)]  # for the types of an empty part
     table = Table("the part of the table", columns, rows, None)
     found = predict_molecules([named], table, smiles=smiles).frame.drop(columns="row")
-    numbers = set(file_columns(named.model)) - set(_TEXTS)
+    names = [n for n in file_columns(named.model) if not n.endswith("in_domain")]
+    numbers = set(names) - set(text_columns(named.model))
     for name, column in found.items():
         if name in numbers:
             found[name] = column.astype(np.float64)

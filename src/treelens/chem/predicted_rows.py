@@ -38,6 +38,7 @@ from treelens.estimators.prediction_table import (
     learned_scale,
     nearest_columns,
     prediction_table,
+    text_columns,
 )
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.validation import codes_among
@@ -305,8 +306,7 @@ def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
     """Return the predictions in a file, without the columns that name the rows."""
     wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
     known = {harmless(name): name for name in wanted}
-    texts = ("class", "nearest_class", "nearest_name")
-    text = {harmless(each.prefix + name): str for each in models for name in texts}
+    text = {harmless(e.prefix + name): str for e in models for name in text_columns(e.model)}
     found = pd.read_csv(
         path,
         dtype=text | {"problem": str},

@@ -423,9 +423,11 @@ class GaussianProcessEstimator(PanelEstimator):
 
     def _html_repr(self) -> str:
         """Return the HTML that a notebook shows: facts and scores of a fitted model."""
+        if not hasattr(self, "model_") or self._is_panel:
+            return super()._html_repr()
         from treelens.estimators.fit_summary import model_html
 
-        return model_html(self) if hasattr(self, "model_") else super()._html_repr()  # type: ignore[misc]
+        return model_html(self)
 
     def predict_table(
         self, X: Any, intervals: str = "posterior", *, covariates: Any = None, tables: Any = None

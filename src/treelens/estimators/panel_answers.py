@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -273,6 +274,20 @@ def warn_of_slopes(model: FittedPanel) -> None:
     for endpoint in model.endpoints:
         if endpoint.slope is not None:
             warn_if_slope_at_bound(endpoint.slope)
+
+
+def panel_html(model: FittedPanel, name: str) -> str:
+    """Return a fitted panel as HTML: scores left out, correlations and a warning; escaped."""
+    n_graphs, n_cells = len(model.training.targets), int((~np.isnan(model.training.targets)).sum())
+    lines = [f"{name}: {len(model.endpoints)} endpoints, {n_cells:,} cells of {n_graphs:,} graphs"]
+    if not model.record.converged:
+        lines.append("⚠ The search for what endpoints share did not converge.")
+    scores = left_out_table(model).loc["new"].assign(alone=model.shares_alone)
+    titled = (("Left out with their graphs", scores), ("Correlations", correlation_table(model)))
+    parts = [f"<p>{escape(line)}</p>" for line in lines]
+    for title, table in titled:
+        parts += [f"<p>{title}</p>", table.to_html(float_format="{:.3g}".format, na_rep="")]
+    return f'<div class="treelens-model">{"".join(parts)}</div>'
 
 
 # --- what is shared -------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from treelens.estimators.panel_answers import (
     left_out_table,
     mean_score,
     noise_series,
+    panel_html,
     probabilities_of,
     score_table,
     share_table,
@@ -238,6 +239,12 @@ class PanelEstimator(FittedEstimator):
 
     def _panel_score(self, X: Any, y: Any) -> float:
         return mean_score(self._panel, self.scores(X, y))
+
+    def _html_repr(self) -> str:
+        """Return the HTML that a notebook shows: of several endpoints, scores and correlations."""
+        if not hasattr(self, "model_") or not self._is_panel:
+            return super()._html_repr()  # type: ignore[misc,no-any-return]
+        return panel_html(self._panel, type(self).__name__)
 
     # --- what was learned -----------------------------------------------------------------------
 

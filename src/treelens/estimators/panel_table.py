@@ -32,6 +32,13 @@ def panel_file_names(model: FittedPanel) -> list[str]:
     return names
 
 
+def panel_text_names(model: FittedPanel) -> list[str]:
+    """Return those of :func:`panel_file_names` that hold no numbers, but for ``in_domain``."""
+    classes = [end.name for end in model.endpoints if end.classes is not None]
+    names = [f"{name}_{what}" for name in classes for what in ("class", "measured")]
+    return [*names, "nearest_name"]
+
+
 def number_columns(
     mean: np.ndarray, std: np.ndarray, scale: TargetMap | None
 ) -> dict[str, np.ndarray]:

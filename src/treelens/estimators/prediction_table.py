@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens.errors import check_choice
-from treelens.estimators.panel_table import number_columns, panel_file_names
+from treelens.estimators.panel_table import number_columns, panel_file_names, panel_text_names
 from treelens.graphs.collection import GraphCollection
 from treelens.maps import TargetMap
 from treelens.models.domain import expected_error
@@ -91,6 +91,13 @@ def file_columns(model: Any) -> list[str]:
         place = columns.index("nearest")
         columns[place : place + 1] = known if has_identity else []
     return columns
+
+
+def text_columns(model: Any) -> list[str]:
+    """Return the columns of files that hold texts."""
+    if model.model_.endpoint_names:
+        return panel_text_names(model.model_)
+    return ["class", "nearest_class", "nearest_name", "nearest_limit"]
 
 
 def measured_values(model: FittedModel, positions: np.ndarray) -> dict[str, np.ndarray]:
