@@ -16,6 +16,7 @@ from treelens.gp.panel import (
     given_siblings,
     with_lone,
 )
+from treelens.gp.panel_fit import Single, joined
 from treelens.gp.search import Stage
 from treelens.gp.terms import NumbersTerm, TermParameters
 
@@ -34,12 +35,20 @@ def _table(seed=0, n=N, n_endpoints=N_ENDPOINTS):
     return table
 
 
+def _problem_of(terms, table):
+    """A search that begins with usual kernels, which explain as much of each endpoint as usual."""
+    amplitudes = np.array([term.USUAL_AMPLITUDE for term in terms])
+    single = Single(tuple(term.start for term in terms), amplitudes, 0.1)
+    masks = [np.ones(term.n_patterns, dtype=bool) for term in terms]
+    return PanelProblem(terms, Cells.of(table), joined(table, [single] * table.shape[1], masks))
+
+
 @pytest.fixture
 def panel():
     rng = np.random.default_rng(2)
     patterns = _problem(n=N)[0].terms[0]
     numbers = NumbersTerm(rng.normal(size=(N, 2)))
-    problem = PanelProblem((patterns, numbers), Cells.of(_table()))
+    problem = _problem_of((patterns, numbers), _table())
     own = _parameters(_problem(n=N)[0]).terms[0]
     terms = (
         own._replace(scales=np.append(own.scales[:-1], 0.0), deviations=0.0 * own.deviations),
@@ -118,37 +127,32 @@ def test_posterior_and_gaps_are_those_of_a_joint_process(panel, n_jobs):
             assert gaps[1][k, cell[1], cell[1]] == pytest.approx(covariance[0, 0], abs=1e-6)
 
 
-@pytest.mark.parametrize("by_graph", [True, False])
-def test_leaving_out_is_fitting_again(panel, by_graph):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_leaving_out_is_fitting_again(panel, n_jobs):
     problem, parameters = panel
     kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
     posterior = PanelPosterior.fit(kernels, parameters.shared, np.exp(parameters.log_noise), cells)
-    found, pairs = posterior.leave_one_out(by_graph), _pairs(cells)
-    for k, (graph, endpoint) in enumerate(pairs):
-        kept = [j for j, (g, _) in enumerate(pairs) if (g != graph if by_graph else j != k)]
-        given = [pairs[j] for j in kept], cells.values[kept]
-        mean, left = naive.predict(
-            kernels, posterior.shared, posterior.noise, *given, [(graph, endpoint)]
-        )
-        assert found.mean[k, 0] == pytest.approx(mean[0], abs=1e-6)
-        assert found.variance[k] == pytest.approx(left[0, 0] + posterior.noise[endpoint], rel=1e-5)
-
-
-def test_blocks_left_out_are_both_kinds_of_leave_one_out(panel):
-    problem, parameters = panel
-    kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
-    posterior = PanelPosterior.fit(kernels, parameters.shared, np.exp(parameters.log_noise), cells)
-    new, gap = posterior.leave_one_out(True), posterior.leave_one_out(False)
-    blocks = posterior.left_out_blocks(cells.graphs)
-    assert sorted(np.concatenate([own.members for own in blocks])) == list(range(len(cells.values)))
-    for own in blocks:
-        assert len(set(cells.graphs[own.members])) == 1
-        np.testing.assert_allclose(own.mean, new.mean[own.members, 0], atol=1e-8)
-        variance = np.diagonal(own.covariance)
-        np.testing.assert_allclose(variance, new.variance[own.members], rtol=1e-8)
-        mean, variance = own.each_given_others(cells.values[own.members])
-        np.testing.assert_allclose(mean, gap.mean[own.members, 0], atol=1e-7)
-        np.testing.assert_allclose(variance, gap.variance[own.members], rtol=1e-6)
+    given = kernels, posterior.shared, posterior.noise
+    pairs, parts = _pairs(cells), cells.graphs % 3  # parts of several graphs, too
+    for groups in (cells.graphs, parts):
+        blocks = posterior.left_out_blocks(groups, n_jobs)
+        members = np.concatenate([own.members for own in blocks])
+        assert sorted(members.tolist()) == list(range(len(cells.values)))
+        for own in blocks:
+            kept = np.setdiff1d(np.arange(len(pairs)), own.members)
+            some, wanted = [pairs[k] for k in kept], [pairs[k] for k in own.members]
+            mean, left = naive.predict(*given, some, cells.values[kept], wanted)
+            noise = np.diag([posterior.noise[t] for _, t in wanted])
+            np.testing.assert_allclose(own.mean, mean, atol=1e-6)
+            np.testing.assert_allclose(own.covariance, left + noise, atol=1e-6)
+            gap, variance = own.each_given_others(cells.values[own.members])
+            for k, cell in enumerate(wanted):
+                others = [j for j in range(len(pairs)) if pairs[j] != cell]
+                some = [pairs[j] for j in others]
+                mean, left = naive.predict(*given, some, cells.values[others], [cell])
+                assert gap[k] == pytest.approx(mean[0], abs=1e-5)
+                expected = left[0, 0] + posterior.noise[cell[1]]
+                assert variance[k] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_lone_endpoint_keeps_its_correlations(panel):
@@ -191,9 +195,9 @@ def _drawn(shared, n=150, seed=0):
 
 
 def _searched(numbers, table):
-    problem = PanelProblem((NumbersTerm(numbers),), Cells.of(table))
+    problem = _problem_of((NumbersTerm(numbers),), table)
     evaluate = PanelEvidence(problem)
-    fit = Stage(problem, "uniform", problem.start, evaluate, lambda what: None).run(200)
+    fit = Stage(problem, "uniform", problem.usual, evaluate, lambda what: None).run(200)
     return fit.parameters
 
 
@@ -208,8 +212,8 @@ def test_the_search_finds_which_endpoints_go_together():
 
 def test_one_endpoint_is_the_process_of_a_single_model():
     numbers, table = _drawn([[1.0]], n=40)
-    problem = PanelProblem((NumbersTerm(numbers),), Cells.of(table))
-    parameters = problem.start
+    problem = _problem_of((NumbersTerm(numbers),), table)
+    parameters = problem.usual
     amplitude = parameters.sharing[0].matrix[0, 0]
     kernel = PanelEvidence(problem).kernels(parameters)[0]
     covariance = amplitude * kernel + np.exp(parameters.log_noise[0]) * np.eye(40)

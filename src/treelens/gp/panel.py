@@ -18,13 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.gp.evidence import NOISE, USUAL_NOISE, pull_of
+from treelens.gp.evidence import NOISE, pull_of
 from treelens.gp.posterior import (
     JITTER,
-    LeaveOneOut,
     cholesky_in_place,
     inverse_in_place,
-    left_out_given,
     solve_factored,
     solve_upper,
 )
@@ -34,7 +32,6 @@ from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 
 RANK = 2  # columns of L
-_SHARED = 0.5  # of the usual variance of an endpoint, where a search begins
 # Standard deviations of the priors, on the entries of L relative to the size that is usual for the
 # endpoint, and on log kappa. They are wide: an endpoint that a view explains well needs an
 # amplitude far above the usual one.
@@ -107,30 +104,13 @@ class PanelProblem:
 
     views: tuple[SearchedTerm, ...]
     cells: Cells
+    usual: PanelParameters  # where a search begins, and the middle of the priors
     n_jobs: int = 1
-    usual: PanelParameters | None = None  # where a search begins, and the middle of the priors
 
     @property
     def n_graphs(self) -> int:
         """The size of the problem, for tolerances: its cells."""
         return len(self.cells.values)
-
-    @cached_property
-    def start(self) -> PanelParameters:
-        """Usual parameters: by default endpoints share half of what a view explains."""
-        if self.usual is not None:
-            return self.usual
-        n, sharing = self.cells.n_endpoints, []
-        for view in self.views:
-            loadings = np.zeros((n, min(RANK, n)))
-            loadings[:, 0] = np.sqrt(_SHARED * view.USUAL_AMPLITUDE)
-            if loadings.shape[1] > 1:  # not the same for all, which the search could not leave
-                loadings[:, 1] = 0.1 * loadings[:, 0] * np.where(np.arange(n) % 2, 1.0, -1.0)
-            own = np.full(n, np.log((1.0 - _SHARED) * view.USUAL_AMPLITUDE))
-            sharing.append(Sharing(loadings, own))
-        terms = tuple(_with_unit_amplitude(view.start) for view in self.views)
-        noise = np.full(n, NOISE.coordinate(USUAL_NOISE))
-        return PanelParameters(terms, tuple(sharing), noise)
 
     @cached_property
     def scale_bounds(self) -> np.ndarray:
@@ -185,25 +165,19 @@ class PanelProblem:
         for view in self.views:
             spreads += [each.spread for each in view.KERNEL.PARAMETERS]
             middle += view.usual_scales[:-1].tolist()
-        total = np.sum([np.diagonal(each) for each in self.start.shared], axis=0)
-        for usual in self.start.sharing:
+        total = np.sum([np.diagonal(each) for each in self.usual.shared], axis=0)
+        for usual in self.usual.sharing:
             size = np.repeat(np.sqrt(total), usual.loadings.shape[1])
             spreads += (_LOADING_SPREAD * size).tolist()
             spreads += [_OWN_SPREAD] * len(usual.log_own)
             middle += [0.0] * usual.loadings.size + usual.log_own.tolist()
         spreads += [NOISE.spread] * self.cells.n_endpoints
-        middle += self.start.log_noise.tolist()
+        middle += self.usual.log_noise.tolist()
         vector = self.vector(parameters, learned)
         n_logits = len(vector) - len(middle)
         spreads += [LOGIT_SPREAD] * n_logits
         off = (vector - np.append(middle, np.zeros(n_logits))) / np.array(spreads)
         return 0.5 * float(off @ off), off / np.array(spreads)
-
-
-def _with_unit_amplitude(parameters: TermParameters) -> TermParameters:
-    scales = parameters.scales.copy()
-    scales[-1] = 0.0  # the logarithm of one
-    return parameters._replace(scales=scales)
 
 
 class PanelEvidence:
@@ -367,17 +341,6 @@ class PanelPosterior:
         own = np.arange(n)
         found[:, own, own] = np.maximum(found[:, own, own], 0.0)
         return found
-
-    def leave_one_out(self, by_graph: bool, n_jobs: int = 1) -> LeaveOneOut:
-        """Return each cell given all others, or given all cells of other graphs."""
-        inverse = inverse_in_place(self.factor.copy(), n_jobs)
-
-        def block(group: np.ndarray) -> np.ndarray:
-            return mirrored(inverse[np.ix_(group, group)])
-
-        together = self.cells.graphs if by_graph else None
-        given = self.cells.values[:, None], self.coefficients[:, None]
-        return left_out_given(*given, np.diagonal(inverse).copy(), block, together)
 
     def left_out_blocks(
         self, groups: np.ndarray, n_jobs: int = 1, inverse: np.ndarray | None = None

@@ -217,10 +217,10 @@ def _joint(panel: _Panel, singles: Sequence[Single]) -> tuple[PanelProcess, Evid
     found = [view.term(positions, None) for view in panel.views]
     cells, masks = Cells.of(sample[positions]), [mask for _, mask in found]
     usual = joined(panel.table, singles, masks)
-    problem = PanelProblem(tuple(term for term, _ in found), cells, settings.n_jobs, usual)
+    problem = PanelProblem(tuple(term for term, _ in found), cells, usual, settings.n_jobs)
     stage = settings.stages[-1]
     evaluate = PanelEvidence(problem)
-    search = Stage(problem, stage, problem.start, evaluate, settings.tick).run(settings.max_steps)
+    search = Stage(problem, stage, usual, evaluate, settings.tick).run(settings.max_steps)
     at: PanelParameters = search.parameters
     terms = [own.widened(mask) for own, mask in zip(at.terms, masks, strict=True)]
     columns = range(panel.table.shape[1])
