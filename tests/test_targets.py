@@ -305,9 +305,31 @@ def test_frames_and_series():
         [[False, True]],
     )
     np.testing.assert_array_equal(both[0], [1.0, 0.0])
-    for known in ({"limits": "=>"}, {"noise": [1, 1]}, {"transform": "log10"}):
+    for known in ({"limits": "=>"}, {"noise": [1, 1]}):
         with pytest.raises(ValueError, match="is of one endpoint, and y has 2"):
             Targets(both.values, **known)
+
+
+def test_columns_of_several_endpoints():
+    frame = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["x", None, "y"], "c": [True, False, None]})
+    y = Targets(frame, transform={"a": "log10"})
+    assert [each.has_classes for each in y.columns] == [False, True, True]
+    assert [each.transform for each in y.columns] == ["log10", None, None]
+    assert y.measured.tolist() == [[True, True, True], [False, False, True], [True, True, False]]
+    assert y[[0, 2]].values[:, 1].tolist() == ["x", "y"]
+    assert y[1:].columns == y.columns
+    assert [
+        each.transform
+        for each in Targets(frame[["a", "a"]].set_axis(["a", "b"], axis=1), transform="ln").columns
+    ] == ["ln", "ln"]
+    with pytest.raises(ValueError, match="transform must be one of"):
+        Targets(frame, transform={"a": "sqrt"})
+    category = Targets(frame.assign(a=pd.Categorical([0, 1, None])))
+    assert category.columns[0].has_classes
+    assert Targets(np.array([["1", "2"], ["", "4"]], dtype=object)[:1]).values.tolist() == [[1, 2]]
+    for wrong in (["x", 1.0, 2.0], [1.0, np.inf, 2.0], ["1", "high", "2"]):
+        with pytest.raises(GraphDataError, match="in the column 'a', at position"):
+            Targets(frame.assign(a=wrong))
 
 
 @pytest.mark.parametrize(

@@ -658,8 +658,8 @@ def as_number(value: Any) -> float:
 
 def is_nothing(value: Any) -> bool:
     """Return whether a value stands for none: None, NaN, NaT or pandas' NA."""
-    if value is None:
-        return True
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value is None
     differs = value != value
     if np.ndim(differs):  # an array stands for something
         return False
