@@ -74,6 +74,12 @@ def test_measured_columns_fill_in_the_others(folder):
     assert found["n_unreadable"] == 1
 
 
+def test_scores_of_training_molecules_are_said_to_be_too_good(folder):
+    done = ok("predict", folder / "p.treelens", folder / "train.csv", "--json")
+    assert done.data["n_trained_on"] == done.data["n_scored"] > 20
+    assert "the scores are too good" in " ".join(done.err.split())
+
+
 def test_tables_without_any_of_the_columns(folder):
     write_csv(folder / "bare.csv", [(s,) for s in SMILES[:4]], "smiles")
     done = ok("predict", folder / "p.treelens", folder / "bare.csv", "--json")

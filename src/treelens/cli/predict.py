@@ -335,9 +335,13 @@ def _summary(
         columns = file_columns(each.model)
         own = whole[[each.prefix + name for name in columns]].set_axis(columns, axis=1)
         summary = summarize_rows(each.model, own, truth)
-        if truth is not None and "smiles" in whole:
+        scored = None if truth is None else truth[0]
+        if each.model.model_.endpoint_names:
+            measured = own.filter(regex="_measured$").notna().any(axis=1).to_numpy()
+            scored, summary["n_scored"] = measured.nonzero()[0], int(measured.sum())
+        if scored is not None and "smiles" in whole:
             trained = set(each.model.model_.training.smiles or ())
-            summary["n_trained_on"] = int(whole["smiles"].iloc[truth[0]].isin(trained).sum())
+            summary["n_trained_on"] = int(whole["smiles"].iloc[scored].isin(trained).sum())
         about = f"{each.name}: " if each.prefix else ""
         noun = noun_of(each.model.recipe_)
         output.note(*(f"{about}{note}" for note in about_depth(each.model.model_)))
