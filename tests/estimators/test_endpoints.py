@@ -174,6 +174,16 @@ def test_scikit_learn_scores_it(data):
     assert (found > 0.3).all()
 
 
+def test_endpoints_that_were_not_measured_are_not_scored(data, numbers):
+    graphs, truth = data[0][60:], data[1][["size", "twice"]][60:]
+    one = truth.assign(size=np.nan)
+    assert numbers.score(graphs, one) == pytest.approx(
+        numbers.scores(graphs, one).loc["twice", "r2"]
+    )
+    with pytest.raises(GraphDataError, match="too few values of any endpoint"):
+        numbers.score(graphs, one.assign(twice=np.nan))
+
+
 def test_tables_of_predictions(data, both):
     graphs, truth = data[0][60:], data[1][["size", "kind", "twice"]][60:]
     table = both.predict_table(graphs, measured=truth)

@@ -252,10 +252,16 @@ def score_table(
 
 
 def mean_score(model: FittedPanel, table: pd.DataFrame) -> float:
-    """Return the mean over endpoints of R2, or of the accuracy where they have classes."""
+    """Return the mean over endpoints of R2, or of the accuracy where they have classes.
+
+    Endpoints without a score, such as those that were not measured, are left out.
+    """
     rows = zip(model.endpoints, table.to_dict("records"), strict=True)
     found = [row["r2" if endpoint.classes is None else "accuracy"] for endpoint, row in rows]
-    return float(np.mean(found))
+    known = [score for score in found if not np.isnan(score)]
+    if not known:
+        raise GraphDataError("y holds too few values of any endpoint to score predictions with.")
+    return float(np.mean(known))
 
 
 def left_out_table(model: FittedPanel) -> pd.DataFrame:
