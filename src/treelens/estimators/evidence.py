@@ -93,7 +93,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     learning_size : int, default=1200
         Weights are learned on at most so many training graphs, drawn evenly over the targets. Of
         more, up to 4,000 settle amplitude and noise. A larger one may learn better weights, in time
-        that grows with its cube.
+        that grows with its cube. Several endpoints learn on three times as many cells.
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. On a GPU, left at

@@ -49,6 +49,7 @@ from treelens.views import ViewSettings, WLPatterns, check_views, descriptors_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_CELLS_PER_GRAPH = 3  # of several endpoints that weights are learned on
 _MAX_DEPTH = 4  # of patterns where the depth is chosen
 _EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
@@ -355,6 +356,10 @@ class GaussianProcessEstimator(PanelEstimator):
         if chosen is not False:
             views.append(descriptors_of(graphs, "compact" if chosen is True else str(chosen)))
         return tuple(views)
+
+    @property
+    def _n_learning_cells(self) -> int:
+        return _CELLS_PER_GRAPH * self.learning_size
 
     def _sees_attributes(self) -> bool:
         """Whether any view looks at continuous attributes."""

@@ -98,7 +98,7 @@ class PanelEstimator(FittedEstimator):
         with progress_ticks(self.progress, "Learning the panel") as tick:
             settings = PanelSettings(
                 "uniform" if self.weights == "uniform" else "depths",
-                self.learning_size,
+                self._n_learning_cells,
                 self.max_steps,
                 seed,
                 getattr(self, "threshold", "auto"),
@@ -139,6 +139,11 @@ class PanelEstimator(FittedEstimator):
         if chosen is not False:
             views.append(descriptors_of(graphs, "compact" if chosen is True else str(chosen)))
         return tuple(views)
+
+    @property
+    def _n_learning_cells(self) -> int:
+        """How many cells kernels and sharing are learned on, at most."""
+        return self.learning_size
 
     # --- predictions ----------------------------------------------------------------------------
 
