@@ -96,8 +96,7 @@ class _Panel:
         """Return a process of some endpoints, given all their cells."""
         fitted = tuple(view.fitted(own) for view, own in zip(self.views, terms, strict=True))
         kernels = tuple(
-            view.TERM.KERNEL.at(own.scales[:-1])
-            for view, own in zip(self.views, terms, strict=True)
+            view.covariance(own).kernel for view, own in zip(self.views, terms, strict=True)
         )
         shown = shown_by(fitted, tuple(view.stored for view in self.views))
         n_jobs, cells = self.settings.n_jobs, self.cells(columns)
@@ -200,7 +199,7 @@ def _single(panel: _Panel, column: int) -> Single:
         at = maximise_evidence(problem, stage, at, **more).parameters  # type: ignore[arg-type]
     assert at is not None
     pairs = zip(panel.views, at.terms, strict=True)
-    amplitudes = [view.TERM.AMPLITUDE.value(float(own.scales[-1])) for view, own in pairs]
+    amplitudes = [view.covariance(own).amplitude for view, own in pairs]
     masks = [mask for _, mask in found]
     terms = (own.widened(mask) for own, mask in zip(at.terms, masks, strict=True))
     return Single(tuple(terms), np.array(amplitudes), at.noise)
