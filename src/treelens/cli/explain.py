@@ -192,11 +192,12 @@ def covariate_list(facts: dict[str, Any]) -> str:
 
 def _show_info(output: Output, result: dict[str, Any]) -> None:
     table = (result["recipe"] or {}).get("table") or {}
+    target = result.get("target") or {}
     output.facts(
         {
             "kind": result["kind"],
             "predicts": result.get("target_in_words") or result["task"],
-            "learned as": (result.get("target") or {}).get("scale"),
+            "learned as": None if target.get("reported") else target.get("scale"),
             "classes": result.get("classes"),
         },
         f"{result['model']} ({result['bytes']:,} bytes)",

@@ -77,8 +77,8 @@ class Explanation:
     attribute_contributions : DataFrame
         ``attribute``, ``steps`` (0: the node's own value, 1: the mean over its neighbours, ...) and
         ``contribution``. That of a cell is divided equally among the attributes that it asks for;
-        ``labels`` are all other patterns, unseen ones included. They add up to what the
-        Weisfeiler-Lehman patterns contribute.
+        ``labels`` are all other patterns, unseen ones included; the last rows are of other views
+        that count patterns, such as ``paths``. They add up to what is counted.
     node_contributions, atom_contributions : ndarray, shape (n_nodes,)
         What patterns and descriptors add at each node. Together with ``base`` and the contributions
         in ``rest`` they add up to ``decision``.
@@ -142,8 +142,11 @@ class Explanation:
 
     @property
     def attribute_contributions(self) -> pd.DataFrame:
-        found = self._patterns[0]
-        return attribute_table(found.source, found.ids, found.values, found.unseen)
+        found, *others = self._patterns
+        table = attribute_table(found.source, found.ids, found.values, found.unseen)
+        views = {each.source.name: float(each.values.sum()) + each.unseen for each in others}
+        more = {"attribute": list(views), "steps": 0, "contribution": list(views.values())}
+        return pd.concat([table, pd.DataFrame(more)], ignore_index=True) if views else table
 
     @property
     def atom_contributions(self) -> np.ndarray:
