@@ -64,7 +64,7 @@ class Ecfp(View):
     >>> smiles = ["CCO", "CCCO", "CCCCO", "CCN", "CCCN", "CCCCN"]
     >>> model = tl.GraphRegressor(weights="depths", views=[chem.Ecfp(2)])
     >>> model.fit(smiles, [1.0, 1.1, 1.2, 2.0, 2.1, 2.2]).views_
-    ['ecfp', 'descriptors']
+    ['ecfp']
     """
 
     radius: int = 3
