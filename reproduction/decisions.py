@@ -32,8 +32,8 @@ from treelens.chem.baselines import BASELINES
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS
 from treelens.chem.ecfp import folded_counts, molecules_behind
 from treelens.chem.identity import same_molecules
+from treelens.chem.matched_pairs import Change, matched_pairs, substituent_text
 from treelens.chem.parsing import parsed_smiles
-from treelens.decisions.advise import Change, matched_pairs, substituent_text
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.covariates import columns_of
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX

@@ -9,14 +9,14 @@ from rdkit.Chem import Crippen, Descriptors, MolFromSmiles
 
 import treelens as tl
 from decisions.conftest import EFFECTS
-from treelens.decisions.advise import (
+from treelens.chem.matched_pairs import (
     attachment,
     cuts_of,
     hydrogen_cuts,
     joined,
     matched_pairs,
-    write_advice,
 )
+from treelens.decisions.advise import write_advice
 
 LEAD = "c1cc(Br)ccc1CC=O"
 

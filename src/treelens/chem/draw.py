@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treelens.chem.parsing import rdkit
 from treelens.graphs.kinds import Painted
 
 _ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
@@ -33,3 +34,13 @@ def draw_molecule(
     drawer.FinishDrawing()
     drawing: str | bytes = drawer.GetDrawingText()
     return drawing
+
+
+def mol_block(molecule: Any) -> str:
+    """Return a molecule with its coordinates as text, from which it can be drawn."""
+    return str(rdkit().MolToMolBlock(molecule))
+
+
+def of_mol_block(text: str) -> Any:
+    """Return the molecule of such a text."""
+    return rdkit().MolFromMolBlock(text, removeHs=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from treelens.errors import first_few
@@ -23,6 +24,15 @@ def rdkit() -> Any:
     except ImportError as error:
         raise ImportError("Reading molecules needs RDKit: pip install rdkit.") from error
     return Chem
+
+
+def contributed_data(name: str) -> Path | None:
+    """Return the folder of data of one of RDKit's contributions; None without RDKit."""
+    try:
+        from rdkit import RDConfig
+    except ImportError:
+        return None
+    return Path(RDConfig.RDContribDir, name, "data")
 
 
 _recent: OrderedDict[str, Any] = OrderedDict()  # molecules that may be needed again soon

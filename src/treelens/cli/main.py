@@ -193,12 +193,11 @@ def demo_data() -> tuple[tl.MoleculeTable, str]:
 
 
 def _rdkit_examples() -> Path | None:
-    try:
-        from rdkit import RDConfig
-    except ImportError:
-        return None
-    folder = Path(RDConfig.RDContribDir, "FreeWilson", "data")
-    return folder if all((folder / name).is_file() for name in (_MOLECULES, _ACTIVITIES)) else None
+    from treelens.chem.parsing import contributed_data
+
+    folder = contributed_data("FreeWilson")
+    names = (_MOLECULES, _ACTIVITIES)
+    return folder if folder and all((folder / name).is_file() for name in names) else None
 
 
 def _show_demo(output: Output, result: dict[str, Any]) -> None:

@@ -8,10 +8,8 @@ substituent like any other.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,14 @@ from sklearn.base import is_regressor
 
 from treelens.chem.descriptors import rdkit_descriptors
 from treelens.chem.ecfp import molecules_behind
+from treelens.chem.matched_pairs import (
+    Change,
+    attachment,
+    cuts_of,
+    hydrogen_cuts,
+    joined,
+    matched_pairs,
+)
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import smiles_to_collection
 from treelens.chem.parsing import parsed_smiles, quiet, rdkit, smiles_parser
@@ -31,8 +37,6 @@ from treelens.explain.draw import Style, draw_graph
 from treelens.report.render import templates
 from treelens.storage.files import whole_file
 
-HYDROGEN = "[H][*:1]"
-_MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
 _BLOCK = 500  # new molecules at a time: their covariance with the lead is that of all pairs
 _MOST_SHOWN = 5  # pairs that a row names
 
@@ -246,120 +250,3 @@ def write_advice(table: pd.DataFrame, lead: str, path: str | Path) -> Path:
 def _drawing(smiles: str) -> Markup:
     style = Style(230, 150, legend=False, title=smiles)
     return Markup(draw_graph(smiles_to_collection([smiles])[0], style=style))
-
-
-# --- matched pairs --------------------------------------------------------------------------------
-
-
-class Cut(NamedTuple):
-    """A molecule as two parts, SMILES with ``[*:1]`` where they were joined."""
-
-    constant: str
-    variable: str
-
-
-class Change(NamedTuple):
-    """One substituent for another at a kind of atom, such as ``"c"`` or ``"C"``."""
-
-    before: str
-    after: str
-    at: str
-
-    @property
-    def text(self) -> str:
-        return f"{substituent_text(self.before)} >> {substituent_text(self.after)}"
-
-
-def cuts_of(molecule: Any, largest: int) -> set[Cut]:
-    """All single cuts of a molecule whose smaller part has at most ``largest`` heavy atoms."""
-    from rdkit.Chem import rdMMPA
-
-    if molecule.GetNumHeavyAtoms() > _MOST_ATOMS:
-        return set()
-    found = rdMMPA.FragmentMol(
-        molecule, minCuts=1, maxCuts=1, maxCutBonds=_MOST_BONDS, resultsAsMols=False
-    )
-    cuts = set()
-    for _, text in found:
-        parts = sorted(text.split("."), key=lambda part: (_heavy_atoms(part), part))
-        if len(parts) == 2 and _heavy_atoms(parts[0]) <= largest:
-            cuts.add(Cut(parts[1], parts[0]))
-            if _heavy_atoms(parts[0]) == _heavy_atoms(parts[1]):
-                cuts.add(Cut(*parts))
-    return cuts
-
-
-def hydrogen_cuts(molecule: Any) -> set[Cut]:
-    chem, cuts = rdkit(), set()
-    whole = chem.AddHs(molecule)
-    for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):
-        opened = chem.RWMol(whole)
-        end = opened.GetAtomWithIdx(hydrogen)
-        end.SetAtomicNum(0)
-        end.SetAtomMapNum(1)
-        with quiet():
-            cuts.add(Cut(chem.MolToSmiles(chem.RemoveHs(opened)), HYDROGEN))
-    return cuts
-
-
-@lru_cache(maxsize=200_000)
-def _heavy_atoms(smiles: str) -> int:
-    return int(rdkit().MolFromSmiles(smiles, sanitize=False).GetNumHeavyAtoms()) - 1
-
-
-@lru_cache(maxsize=200_000)
-def attachment(constant: str) -> tuple[str, str]:
-    """The atom that a constant part is joined at, and its SMILES with a hydrogen there."""
-    chem = rdkit()
-    with quiet():
-        molecule = chem.MolFromSmiles(constant)
-        end = next(a for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
-        (atom,) = end.GetNeighbors()
-        symbol = atom.GetSymbol().lower() if atom.GetIsAromatic() else atom.GetSymbol()
-        end.SetAtomMapNum(0)
-        end.SetAtomicNum(1)
-        return symbol, chem.MolToSmiles(chem.RemoveHs(molecule))
-
-
-@lru_cache(maxsize=10_000)
-def substituent_text(variable: str) -> str:
-    """A substituent from where it is joined: ``"OC"`` is methoxy, ``"H"`` a hydrogen."""
-    if variable == HYDROGEN:
-        return "H"
-    chem = rdkit()
-    molecule = chem.MolFromSmiles(variable)
-    end = next(a.GetIdx() for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
-    return chem.MolToSmiles(molecule, rootedAtAtom=end).replace("[*:1]", "", 1)
-
-
-def joined(constant: str, variable: str) -> str | None:
-    """The canonical SMILES of two parts put together; None where RDKit refuses the molecule."""
-    chem = rdkit()
-    with quiet():
-        if variable == HYDROGEN:
-            return attachment(constant)[1]
-        whole = chem.molzip(chem.MolFromSmiles(constant), chem.MolFromSmiles(variable))
-        if whole is None or chem.SanitizeMol(whole, catchErrors=True) != chem.SANITIZE_NONE:
-            return None
-        return chem.MolToSmiles(whole)
-
-
-def matched_pairs(
-    molecules: Sequence[Any], largest: int = 10, wanted: Container[str] | None = None
-) -> Iterator[tuple[Change, int, int]]:
-    """Yield the changes between matched pairs, from ``wanted`` parts, and the two positions."""
-    groups: dict[str, dict[str, int]] = {}  # constant part -> variable part -> position
-    whole: dict[str, int] = {}
-    for position, molecule in enumerate(molecules):
-        whole.setdefault(rdkit().MolToSmiles(molecule), position)
-        for cut in cuts_of(molecule, largest):
-            groups.setdefault(cut.constant, {}).setdefault(cut.variable, position)
-    for constant, members in groups.items():
-        at, bare = attachment(constant)
-        if bare in whole:
-            members[HYDROGEN] = whole[bare]
-        for before, one in members.items():
-            if wanted is None or before in wanted:
-                for after, other in members.items():
-                    if before != after and one != other:
-                        yield Change(before, after, at), one, other

@@ -16,6 +16,7 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from treelens.chem.draw import of_mol_block
 from treelens.explain.contributions import color_limit
 from treelens.explain.draw import LEGEND_HEIGHT, Style, TreeNode, draw_graph, tree_scene
 from treelens.explain.fragment_search import Occurrence
@@ -134,9 +135,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
     edges = tuple(zip(ends[::2], ends[1::2], strict=True))
     about = dict(data["molecule"] or {})
     if "mol" in about:
-        from rdkit import Chem
-
-        about["mol"] = Chem.MolFromMolBlock(about["mol"], removeHs=False)
+        about["mol"] = of_mol_block(about["mol"])
     return Graph(
         data["labels"],
         edges,

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from treelens.chem.draw import mol_block
 from treelens.chem.groups import group_queries, groups_of
+from treelens.chem.matched_pairs import atoms_that_differ
 from treelens.chem.molecules import is_molecule, molecule_of
 from treelens.chem.parsing import parsed_smiles
 from treelens.explain.contributions import (
@@ -54,7 +56,6 @@ _LONGEST_PATTERN = 90
 MOST_PAIRS = 4
 _MOST_COMPARED = 1000  # training graphs, a random sample, that pairs are looked for among
 _LEAST_SIMILARITY, _SAME = 0.3, 1.0 - 1e-9
-_SECONDS = 1  # for the largest common substructure of two molecules
 MOST_FRAGMENTS = 24
 _MOST_OF_GIVEN = 12  # naming a fragment takes as long as drawing ten
 _MOST_SEARCHED = 3000  # graphs
@@ -72,9 +73,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
         return None
     molecule = None
     if is_molecule(graph) and "mol" in graph.data:
-        from rdkit import Chem
-
-        molecule = {"mol": Chem.MolToMolBlock(molecule_of(graph))}
+        molecule = {"mol": mol_block(molecule_of(graph))}
     elif is_molecule(graph):
         molecule = {"smiles": str(graph.data["smiles"])}
 
@@ -247,19 +246,7 @@ def differing_nodes(pair: GraphCollection) -> tuple[tuple[int, ...], ...]:
         colors = PatternVocabulary.fit(pair, depth=1)[1].colors[1]
         one, other = (x.tolist() for x in np.split(colors, [int(pair.sizes[0])]))
         return _unmatched(one, other), _unmatched(other, one)
-    from rdkit import Chem
-    from rdkit.Chem import rdFMCS
-
-    molecules = [molecule_of(graph) for graph in pair]
-    common = rdFMCS.FindMCS(
-        molecules, timeout=_SECONDS, ringMatchesRingOnly=True, completeRingsOnly=True
-    )
-    query = Chem.MolFromSmarts(common.smartsString) if common.numAtoms else None
-    shared = [() if query is None else m.GetSubstructMatch(query) for m in molecules]
-    return tuple(
-        tuple(node for node in range(n) if node not in inside)
-        for n, inside in zip(pair.sizes.tolist(), shared, strict=True)
-    )
+    return atoms_that_differ([molecule_of(graph) for graph in pair])
 
 
 def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
