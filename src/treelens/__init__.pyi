@@ -6,12 +6,12 @@ from .chem.table_reader import read_smiles as read_smiles
 from .chem.table_reader import read_table as read_table
 from .decisions.advise import advise as advise
 from .decisions.suggest import suggest as suggest
-from .estimators.base import load as load
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
 from .estimators.kernels import WassersteinWL as WassersteinWL
 from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
+from .estimators.model_files import load as load
 from .estimators.panel import GraphPanel as GraphPanel
 from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk

@@ -152,7 +152,7 @@ def test_files_keep_them(data, name, request, tmp_path):
 
 
 def test_a_file_of_another_kind_is_refused(classes, tmp_path):
-    from treelens.estimators.base import write_model
+    from treelens.estimators.model_files import write_model
 
     write_model(tl.GraphRegressor(), classes.model_, tmp_path / "m.treelens")
     with pytest.raises(ModelFileError, match="which has no model like this"):

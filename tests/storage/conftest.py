@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.base import load
+from treelens.estimators.model_files import load
 from treelens.storage import files as archive
 from treelens.storage.files import ModelFileError
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from storage.conftest import Repacked, refuse
-from treelens.estimators.base import load
+from treelens.estimators.model_files import load
 from treelens.storage import files as archive
 from treelens.storage.files import ModelFileError, checked_target, csv_text, harmless, whole_file
 

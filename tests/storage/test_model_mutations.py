@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treelens as tl
-from treelens.estimators.base import estimator_of
+from treelens.estimators.model_files import estimator_of
 from treelens.storage.files import Contents, read_archive
 
 GRAPHS, Y = tl.make_synthetic(n_per_substructure=4, random_state=0)

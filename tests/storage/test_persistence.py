@@ -7,7 +7,7 @@ from sklearn.model_selection import ShuffleSplit
 
 import treelens as tl
 from storage.conftest import GRAPHS, THREE, Y, assert_same_predictions, fitted, refuse, reloaded
-from treelens.estimators.base import load
+from treelens.estimators.model_files import load
 from treelens.gp import posterior
 from treelens.graphs.collection import Graph
 from treelens.kernels.table import KERNELS

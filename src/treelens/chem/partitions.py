@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from treelens.chem.predicted_rows import NamedModel, name_models, predict_molecules
-from treelens.estimators.base import estimator_of
+from treelens.estimators.model_files import estimator_of
 from treelens.estimators.prediction_table import file_columns, text_columns
 from treelens.graphs.tables import Table
 from treelens.storage.files import read_archive

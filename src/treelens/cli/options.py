@@ -19,7 +19,7 @@ from treelens.cli.console import Output
 if TYPE_CHECKING:
     from treelens.chem.molecule_table import MoleculeTable
     from treelens.chem.predicted_rows import NamedModel
-    from treelens.estimators.base import AnyModel
+    from treelens.estimators.model_files import AnyModel
     from treelens.graphs.tables import Table
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
@@ -531,7 +531,7 @@ def load_model(
     Raises an error first if a source cannot be read, or one of the files to write would replace
     the model or a source.
     """
-    from treelens.estimators.base import load
+    from treelens.estimators.model_files import load
     from treelens.storage.files import checked_target
 
     for source in reads:

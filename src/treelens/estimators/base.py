@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import getattr_static
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -38,21 +38,11 @@ from treelens.models.fitted import (
     reported_values,
 )
 from treelens.models.predictions import Predictions
-from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import thread_count
-from treelens.patterns.own_patterns import PatternFinder
 from treelens.targets import Targets, check_class_labels
 
 if TYPE_CHECKING:
-    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-    from treelens.estimators.panel import GraphPanel
-    from treelens.estimators.svc import GraphSVC
     from treelens.explain.fragments import FragmentTable
-    from treelens.storage.files import Contents
-
-    AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphPanel | GraphRegressor
-
-_MAX_THREADS = 4096  # that the file of a model may ask for
 
 
 def _called(method: FunctionType, name: str) -> FunctionType:
@@ -381,16 +371,13 @@ class FittedEstimator(GraphEstimator):
             Whether to keep what standard deviations need, rounded to seven digits, so that the
             first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000).
         """
+        from treelens.estimators.model_files import write_model
+
         model = self._fitted_model
         if not training_data:
             model = replace(model, training=model.training.without_identity())
         if variances:
             model = model.with_rounded_factor(self._n_jobs())
-        learners = {type(getattr(self, name, None)) for name in ("learner", "learner_")}
-        if not learners <= {PairwiseWeights, type(None)}:
-            from treelens.storage.state import UnstorableError
-
-            raise UnstorableError("It cannot be saved: its learner is not a PairwiseWeights.")
         write_model(self, model, path)
 
     def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
@@ -452,131 +439,3 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
         ``mean_margins``) that is calibrated on held-out training graphs.
         """
         return self._collect("probabilities", X)
-
-
-# --- files ------------------------------------------------------------------------------------
-
-
-def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
-    """Write an estimator with its fitted model to a file."""
-    from treelens import __version__
-    from treelens.storage.files import Contents, write_archive
-    from treelens.storage.state import UnstorableError, model_classes, to_state
-
-    kept, not_kept = {}, {}
-    views = getattr(estimator, "views", "auto")
-    listed = () if isinstance(views, str) else views
-    own = [type(each) for each in listed if isinstance(each, PatternFinder)]
-    own += [each.kernel for each in listed if hasattr(each, "kernel")]
-    classes = model_classes(own)
-    for name, value in estimator.get_params(deep=False).items():
-        given = value.flat_parameters() if type(value) is PairwiseWeights else value
-        try:
-            to_state(given, classes)
-            kept[name] = given
-        except UnstorableError:  # a splitter, a random generator: for fitting again only
-            not_kept[name] = repr(value)[:200]
-    record = {
-        "estimator": type(estimator).__name__,
-        "parameters": kept,
-        "parameters_not_kept": not_kept,
-        "model": model,
-    }
-    try:
-        contents = Contents(*to_state(record, classes))
-    except UnstorableError as error:
-        raise UnstorableError(f"The model cannot be saved: {error}") from None
-    write_archive(path, contents, __version__)
-
-
-def load(path: str | Path, classes: Sequence[type] = ()) -> AnyModel:
-    """Load a model that ``model.save(path)`` wrote.
-
-    Loading runs no code from the file, which has numbers and plain labels only. Predictions are
-    those of the saved model to the last bit, on the same machine.
-
-    Parameters
-    ----------
-    path : str or Path
-        A file that is truncated, altered, of another version or no model at all raises a
-        ``ModelFileError``, a ``ValueError``.
-    classes : sequence of type, optional
-        Classes of your own among the views of the model (:class:`treelens.PatternView`) and among
-        the kernels of its tables (:class:`treelens.Kernel`).
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import treelens as tl
-    >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-    >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.treelens")
-    >>> model.save(path)
-    >>> bool((tl.load(path).decision_function(graphs) == model.decision_function(graphs)).all())
-    True
-    """
-    from treelens.storage.files import read_archive
-
-    return estimator_of(read_archive(path), str(path), classes)
-
-
-def estimator_of(contents: Contents, place: str, classes: Sequence[type] = ()) -> AnyModel:
-    """Return the estimator in the contents of a model file; ``place`` is for messages."""
-    from treelens.estimators.evidence import GraphClassifier, GraphRegressor
-    from treelens.estimators.panel import GraphPanel
-    from treelens.estimators.svc import GraphSVC
-    from treelens.gp.model import FittedGP
-    from treelens.gp.panel_model import FittedPanel
-    from treelens.storage.files import ModelFileError
-    from treelens.storage.state import StateError, from_state, model_classes
-    from treelens.svm.model import FittedSVM
-
-    models: dict[Any, tuple[type, ...]] = {
-        GraphClassifier: (FittedGP, FittedPanel),
-        GraphPanel: (FittedPanel,),
-        GraphRegressor: (FittedGP, FittedPanel),
-        GraphSVC: (FittedSVM,),
-    }
-    kinds, known = {kind.__name__: kind for kind in models}, model_classes(classes)
-    try:
-        record = from_state(*contents, known)
-        name, model = record.get("estimator"), record.get("model")
-        kind = kinds.get(str(name))
-        fits = type(model) in models.get(kind, ())
-        has_classes = kind in (GraphClassifier, GraphSVC)
-        if type(model) is FittedPanel:
-            own = {each.classes is not None for each in model.endpoints}
-            fits = fits and (kind is GraphPanel or own == {has_classes})
-        elif fits:
-            fits = (model.classes is not None) == has_classes
-        if not fits:
-            raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
-        try:
-            return _made(kind, record.get("parameters"), model)
-        except (TypeError, ValueError) as error:
-            raise StateError(f"'parameters': {str(error)[:300]}") from error
-    except (StateError, RecursionError) as error:
-        raise ModelFileError(
-            f"{place}: {error}. The file was altered, or written by another program; save the "
-            "model again."
-        ) from error
-
-
-def _made(kind: Any, parameters: Any, model: Any) -> Any:
-    """Return an estimator with parameters such as ``fit`` takes, and its fitted model."""
-    made = kind(**parameters)
-    learners = []
-    if hasattr(model, "choice"):  # of an SVM
-        if made.learner is not None:
-            made.learner = PairwiseWeights.from_flat(made.learner)
-        made.learner_ = None
-        if model.choice.learned is not None:
-            made.learner_ = PairwiseWeights.from_flat(model.choice.learner)
-            made.learner_._keep(model.choice.learned)
-        learners = [each for each in (made.learner, made.learner_) if each is not None]
-    for each in (made, *learners):
-        each._validate_params()
-        if each.n_jobs is not None and not 0 < abs(each.n_jobs) <= _MAX_THREADS:
-            raise ValueError(f"n_jobs must be from -{_MAX_THREADS} to {_MAX_THREADS}, and not 0")
-    made.model_ = model
-    return made
