@@ -214,7 +214,7 @@ class Targets:
         self.noise = None if noise is None else standard_deviations(noise, n)
         self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
         if self.columns:
-            self.columns = tuple(_with_transform(each, transform) for each in self.columns)
+            self.columns = _with_transforms(self.columns, transform)
             transform = None
         self.transform, self.unit = transform_named(transform), unit
         self.name = _name_in(y) if name is None else name
@@ -294,7 +294,9 @@ class Targets:
             name: None if (part := getattr(self, name)) is None else part[key]
             for name in ("limits", "noise", "sample_weight")
         }
-        return Targets(values, **parts, transform=self.transform, name=self.name, unit=self.unit)
+        found = Targets(values, **parts, transform=self.transform, name=self.name, unit=self.unit)
+        found._scale = self._scale
+        return found
 
     @classmethod
     def _of_columns(cls, values: np.ndarray, columns: tuple[Endpoint, ...]) -> Targets:
@@ -481,10 +483,25 @@ def _columns(y: Any) -> tuple[np.ndarray, tuple[Endpoint, ...] | None]:
     return np.stack(read, axis=1), tuple(endpoints)
 
 
-def _with_transform(column: Endpoint, transform: Any) -> Endpoint:
-    """Return a column of numbers with the transform that is asked for, of all or by name."""
-    asked = transform.get(column.name) if isinstance(transform, dict) else transform
-    return column if column.has_classes else column._replace(transform=transform_named(asked))
+def _with_transforms(columns: tuple[Endpoint, ...], transform: Any) -> tuple[Endpoint, ...]:
+    """Return columns of numbers with the transform that is asked for, of all or by name."""
+    by_name = (
+        transform
+        if isinstance(transform, dict)
+        else dict.fromkeys((each.name for each in columns if not each.has_classes), transform)
+    )
+    numbers = [each.name for each in columns if not each.has_classes]
+    if unknown := [name for name in by_name if name not in numbers]:
+        raise GraphDataError(
+            f"transform names {unknown[0]!r}, which is no column of numbers of y: these are "
+            f"{', '.join(numbers) or 'none'}."
+        )
+    return tuple(
+        each
+        if each.has_classes
+        else each._replace(transform=transform_named(by_name.get(each.name)))
+        for each in columns
+    )
 
 
 def _all_words(cells: list[Any]) -> bool:

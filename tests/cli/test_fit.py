@@ -357,3 +357,14 @@ def test_molecules_are_read_as_the_options_say(tmp_path):
 def test_options_that_do_not_fit_are_refused(given, words, molecules, tmp_path):
     refused(run("fit", molecules, "--out", tmp_path / "m", *given), words)
     assert not (tmp_path / "m").exists()
+
+
+def test_several_targets_make_one_file_at_the_defaults(tmp_path):
+    ends = list(enumerate("ON"))
+    rows = [(f"{'C' * n}{end}", n + k, n - 2 * k) for n in range(1, 13) for k, end in ends]
+    data = write_csv(tmp_path / "x.csv", rows, "smiles,logD,logS")
+    for targets in (["--targets", "all"], ["--target", "logD,logS"]):
+        done = ok("fit", data, *targets, "--out", tmp_path / "m")
+        assert "2 targets, 48 measured cells" in done.out
+    done = ok("evaluate", data, "--targets", "all", "--folds", "2")
+    assert "together" in done.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from treelens.cli.console import Output, percent, score_text, score_title
+from treelens.cli.console import Output, percent, score_text, score_title, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from treelens.evaluation.splits import Split
 
 _SHOWN = ("rmse", "r2", "coverage", "roc_auc", "accuracy")
-_MOST_CORRELATED = 12  # endpoints of which a table of correlations fits on a line
+_SHORT_TITLES = {"coverage": "in 90 %"}  # of narrow columns
+_LONGEST_NAME = 18  # of an endpoint, for tables of 80 columns
+_MOST_CORRELATED = 9  # endpoints of which a table of correlations fits on a line
 
 
 # --- fit and info ---------------------------------------------------------------------------------
@@ -37,13 +39,14 @@ def show_endpoint_facts(output: Output, result: dict[str, Any]) -> None:
     """Print scores of endpoints, correlations between them, and remarks."""
     names = [name for name in _SHOWN if any(name in each["new"] for each in result["endpoints"])]
     rows = [_row(each, names) for each in result["endpoints"]]
-    main = [score_title(name) for name in names]
-    columns = ["target", result["noun"], *main, "gap", "by itself", "share"]
+    main = [_SHORT_TITLES.get(name) or score_title(name) for name in names]
+    columns = ["target", "n", *main, "gap", "by itself", "alone"]
     title = f"Leave-one-out predictions (all targets of each of the {result['noun']} left out)"
     output.table(columns, rows, title)
     output.line(
-        "gap: R2 (ROC AUC of classes) of an empty cell beside other measurements of its molecule; "
-        "by itself: of a model of the target alone, and its share in predictions."
+        f"n: {result['noun']} with a value; gap: R2 (ROC AUC of classes) of an empty cell, given "
+        "the other measurements of its molecule; by itself: that of a model of the target alone; "
+        "alone: the share of that model in predictions; in 90 %: values within their interval."
     )
     if len(result["correlations"]) <= _MOST_CORRELATED:
         _show_correlations(output, result["correlations"])
@@ -61,14 +64,15 @@ def _row(each: dict[str, Any], names: Sequence[str]) -> list[Any]:
     ]
     gap, single = (each[kind].get(name) for kind in ("gap", "single"))
     ends = ["" if x is None else score_text(name, x) for x in (gap, single)]
-    return [each["endpoint"], each["n"], *cells, *ends, percent(each["alone"])]
+    short = shortened(each["endpoint"], _LONGEST_NAME)
+    return [short, each["n"], *cells, *ends, percent(each["alone"])]
 
 
 def _show_correlations(output: Output, table: dict[str, dict[str, float]]) -> None:
     names = list(table)
     numbers = [str(k) for k in range(1, len(names) + 1)]
     rows = [
-        [f"{k} {name}", *(f"{table[other][name]:+.2f}" for other in names)]
+        [f"{k} {shortened(name, _LONGEST_NAME)}", *(f"{table[x][name]:+.1f}" for x in names)]
         for k, name in zip(numbers, names, strict=True)
     ]
     output.table(["", *numbers], rows, "Correlations between targets, noise left out")

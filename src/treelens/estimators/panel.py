@@ -30,8 +30,8 @@ class GraphPanel(PanelEstimator):
 
     Parameters
     ----------
-    depth : int, default=3
-        The number of Weisfeiler-Lehman iterations.
+    depth : int or "auto", default="auto"
+        The number of Weisfeiler-Lehman iterations; ``"auto"`` is 3.
     weights : {"auto", "uniform", "depths"}, default="auto"
         Whether all patterns of a view weigh the same, or each level (depth, distance) has a weight;
         ``"auto"`` is the latter.
@@ -96,7 +96,7 @@ class GraphPanel(PanelEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "depth": [Interval(Integral, 0, 20, closed="both")],
+        "depth": [StrOptions({"auto"}), Interval(Integral, 0, 20, closed="both")],
         "weights": [StrOptions({"auto", "uniform", "depths"})],
         "views": [StrOptions({"auto"}), list, tuple],
         "descriptors": [StrOptions({"auto", "compact", "fast", "all"}), "boolean"],
@@ -113,7 +113,7 @@ class GraphPanel(PanelEstimator):
 
     def __init__(
         self,
-        depth: int = 3,
+        depth: int | str = "auto",
         weights: str = "auto",
         *,
         views: Any = "auto",

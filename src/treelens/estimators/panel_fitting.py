@@ -218,7 +218,7 @@ class PanelEstimator(FittedEstimator):
         found = self._decide_panel(X, False, measured, tables)
         return probabilities_of(self._panel, found.mean)
 
-    def scores(self, X: Any, y: Any, *, measured: Any = None) -> pd.DataFrame:
+    def scores(self, X: Any, y: Any, *, measured: Any = None, tables: Any = None) -> pd.DataFrame:
         """Return scores of each endpoint where it was measured; for several endpoints only.
 
         Parameters
@@ -227,17 +227,19 @@ class PanelEstimator(FittedEstimator):
         measured : DataFrame or array, optional
             Known cells, as in ``predict``: ``measured=y`` scores gaps, each cell given the others
             of its molecule.
+        tables :
+            As in ``predict``.
 
         Returns
         -------
         DataFrame
             A row for each endpoint: ``n`` cells; of numbers ``rmse``, ``mae``, ``r2`` and
-            ``coverage`` of 90 % intervals, on the scale that was learned; of classes ``roc_auc``,
-            ``pr_auc``, ``mcc`` and ``accuracy``.
+            ``coverage`` of 90 % intervals, in the units of y (where logarithms were asked for, on
+            that scale); of classes ``roc_auc``, ``pr_auc``, ``mcc`` and ``accuracy``.
         """
         if not self._is_panel:
             raise ValueError("scores is for several endpoints: use score for one.")
-        found = self._decide_panel(X, True, measured)
+        found = self._decide_panel(X, True, measured, tables)
         assert found.variance is not None
         truth = cells_for(self._panel, y, len(found.mean))
         return score_table(self._panel, truth, found.mean, np.sqrt(found.variance))

@@ -113,8 +113,8 @@ def minimise(
         if n_steps == max_steps:
             break
         there, length = _next_point(evaluate, here, slopes, direction, bounds, curvature)
-        if there is None:  # rounding hides what is left to be gained
-            return here, True
+        if there is None:  # most often, rounding hides what is left to be gained
+            return here, bool(np.isfinite(here.value))
         # The model's Hessian times the direction is minus the gradient.
         step, change = there.vector - here.vector, there.gradient - here.gradient
         curvature.update(step, change, -length * slopes)
@@ -140,6 +140,9 @@ def _next_point(
         vector[:n_bounded] = np.clip(vector[:n_bounded], *bounds.T)
         value, gradient = evaluate(vector)
         gain = here.value - value
+        if not np.isfinite(gain):
+            length *= 0.1
+            continue
         if gain >= -_ENOUGH * length * slope:
             return Point(vector, value, gradient), length
         # the minimum of the parabola through what is known, if it is near

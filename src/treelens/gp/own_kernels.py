@@ -46,7 +46,10 @@ class OwnKernelTerm(SearchedTerm):
 
 
 class OwnKernelPairs(TermPairs):
-    """Values among the training graphs; slopes in the parameters are central differences."""
+    """Values among the training graphs; slopes in the parameters are differences.
+
+    ``pull`` is zero below the diagonal, so upper triangles are all that is summed.
+    """
 
     def __init__(self, term: OwnKernelTerm, n_jobs: int, dtype: Any) -> None:
         self.term, self.n_jobs, self.dtype = term, n_jobs, dtype
@@ -63,10 +66,11 @@ class OwnKernelPairs(TermPairs):
     def slopes(
         self, parameters: TermParameters, pull: np.ndarray, learned: str, overwrite: bool
     ) -> TermSlopes:
-        slopes = []
-        for k in range(len(parameters.scales) - 1):
-            step = _STEP * (np.arange(len(parameters.scales)) == k)
-            up, down = (self._covariances(parameters.scales + s * step) for s in (1.0, -1.0))
-            slopes.append(float(np.vdot(up - down, pull)) / (2.0 * _STEP))
-        slopes.append(float(np.vdot(self._covariances(parameters.scales), pull)))
+        scales, slopes = parameters.scales, []
+        for k, parameter in enumerate(self.term.kernel.PARAMETERS):
+            ends = np.tile(scales, (2, 1))  # at a bound one end is the bound itself
+            ends[:, k] = np.clip(scales[k] + np.array([-_STEP, _STEP]), *parameter.bounds)
+            down, up = map(self._covariances, ends)
+            slopes.append(float(np.vdot(up - down, pull)) / float(ends[1, k] - ends[0, k]))
+        slopes.append(float(np.vdot(self._covariances(scales), pull)))
         return TermSlopes(np.array(slopes), np.empty(0), np.empty(0))
