@@ -409,7 +409,7 @@ def _unseen_warning(share: float, limit: float) -> str | None:
     if share <= limit:
         return None
     return (
-        f"Training never saw {share:.0%} of this graph's patterns (up to {limit:.0%} is usual): "
+        f"Training never saw {share:.1%} of this graph's patterns (up to {limit:.1%} is usual): "
         "treat the prediction with care."
     )
 

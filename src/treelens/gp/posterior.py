@@ -381,6 +381,12 @@ class LeftOutNumbers:
     nlpd: float  # mean of minus the log predictive density
     coverage: float  # fraction of values within the 90 % interval
 
+    def __repr__(self) -> str:
+        return (
+            f"LeftOutNumbers({len(self.predictions)} values: RMSE {self.rmse:.4g}, R2 "
+            f"{self.r2:.3f}, NLPD {self.nlpd:.3f}, {self.coverage:.1%} within 90 % intervals)"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LeftOutGroups:
@@ -408,6 +414,12 @@ class LeftOutClasses:
     accuracy: float
     log_loss: float
     threshold: Threshold | None = None  # None: the most probable class is named
+
+    def __repr__(self) -> str:
+        return (
+            f"LeftOutClasses({len(self.predictions)} classes: accuracy {self.accuracy:.1%}, log "
+            f"loss {self.log_loss:.3f})"
+        )
 
 
 def left_out_numbers(
