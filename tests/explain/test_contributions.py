@@ -202,7 +202,7 @@ def test_an_unusual_unseen_share_is_warned_of(training, unknown_graphs, fit_mode
     assert known.out_of_vocabulary == 0.0
     vars(model.training)["usual_out_of_vocabulary"] = 0.01
     strange = explain(model, unknown_graphs[:1])
-    assert f"{strange.out_of_vocabulary:.0%}" in strange.warning
+    assert f"{strange.out_of_vocabulary:.1%}" in strange.warning
     assert strange.warning in repr(strange)
     # The usual share is that of graphs that are left out.
     graphs = make_random_graphs(25, n_nodes=(5, 9), n_labels=3, random_state=3)
