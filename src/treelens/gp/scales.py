@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treelens.array_checks import LARGEST
+from treelens.gp.censoring import starting_weights
 from treelens.gp.choice import draw_by_group, log_densities, tenths_by_rank
 from treelens.gp.data import TrainingData, TrainingView
 from treelens.gp.posterior import ScaledTargets
@@ -37,13 +38,11 @@ def choose_scale(
 ) -> TargetMap | None:
     """Return the scale to learn numbers on; None where no map is clearly better than theirs.
 
-    Known noise is in the units of the values, and taken to be normal there: they stay as they are.
-
     ``keys`` (n_graphs,) are random numbers to draw by, and ``views_of(positions)`` returns some of
     the graphs, in every view.
     """
     values = y.numbers_on(None)
-    if len(values) < _FEWEST_GRAPHS or y.noise is not None:
+    if len(values) < _FEWEST_GRAPHS:
         return None
     scales = candidate_scales(values[y.exact])
     if not scales:
@@ -91,7 +90,7 @@ class LeftOut(NamedTuple):
 def left_out(y: Targets, scale: TargetMap | None, views: tuple[TrainingView, ...]) -> LeftOut:
     """Fit uniform weights on a scale, and predict each value from the others."""
     values = y.numbers_on(scale)[:, None]
-    targets = ScaledTargets.standardized(values, np.ones(len(values)), None)
+    targets = ScaledTargets.standardized(values, _weights(y, scale), None)
     data = TrainingData(views, replace(targets, limits=y.limits), max_steps=_MAX_STEPS)
     everything, depth = np.arange(len(values)), min(DEPTH, data.depth)
     problem, present = data.problem(everything, depth)
@@ -103,3 +102,14 @@ def left_out(y: Targets, scale: TargetMap | None, views: tuple[TrainingView, ...
     found = log_densities(targets.values, mean, variance, y.limits)
     densities = np.where(y.exact, found + np.log(slope / targets.scale), found)
     return LeftOut(densities, np.abs(y.numbers() - median)[y.exact])
+
+
+def _weights(y: Targets, scale: TargetMap | None) -> np.ndarray:
+    """Return weights of graphs from what is known of their noise, one on average: (n_graphs,)."""
+    if y.noise is None:
+        return np.ones(len(y))
+    values, std = y.numbers(), np.where(np.isnan(y.noise), np.nanmedian(y.noise), y.noise)
+    if scale is not None:
+        std, values = scale.forward_std(values, std), scale.forward(values)
+    weights = starting_weights(std**2, values)
+    return weights / weights.mean()
