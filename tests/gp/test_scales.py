@@ -134,3 +134,12 @@ def test_the_scale_does_not_depend_on_the_order_of_rows(data):
     assert type(one) is type(other)
     new = graphs[:10]
     np.testing.assert_allclose(*(m.predict(new, point="median") for m in found), rtol=1e-2)
+
+
+def test_known_noise_counts_on_the_scale_that_is_tried(data):
+    graphs, y = data
+    values = np.exp(3.0 * y)
+    noisy = tl.Targets(values, noise=0.1 * values)  # the same on a logarithmic scale
+    model = tl.GraphRegressor(depth=1, weights="uniform", n_jobs=1).fit(graphs, noisy)
+    assert model.model_.training.record.scale is not None
+    assert 0.75 <= model.loo_.coverage <= 1.0

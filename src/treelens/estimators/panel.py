@@ -44,7 +44,7 @@ class GraphPanel(PanelEstimator):
     threshold : float or str, default="auto"
         From which probability on the rarer of two classes is predicted, as in
         :class:`GraphClassifier`.
-    learning_size : int, default=3000
+    learning_size : int, default=3600
         Kernels, and what endpoints share, are learned on at most so many cells, small endpoints
         whole.
     exact_size : int, default=12000
@@ -119,7 +119,7 @@ class GraphPanel(PanelEstimator):
         views: Any = "auto",
         descriptors: bool | str = "auto",
         threshold: float | str = "auto",
-        learning_size: int = 3000,
+        learning_size: int = 3600,
         exact_size: int = 12_000,
         max_steps: int = 100,
         n_jobs: int | None = None,
