@@ -184,3 +184,25 @@ def test_all_parts_are_about_the_same_of_two_classes(cases):
     assert len(both) >= 0.95 * len(effects[0])
     for k in both:
         assert effects[0][k] == pytest.approx(effects[1][k], rel=0.01, abs=1e-3)
+
+
+def test_contributions_name_the_scale_that_they_are_on(molecules, tmp_path):
+    """Values with a long tail: predictions are in their units, contributions on another scale."""
+    graphs, _ = molecules
+    rng = np.random.default_rng(0)
+    y = np.exp(
+        2.0 * np.array([graph.n_nodes for graph in graphs]) / 5.0 + rng.normal(size=len(graphs))
+    )
+    targets = tl.Targets(y, transform="normal_scores", name="half-life")
+    model = tl.GraphRegressor(depth=1, max_steps=5, n_jobs=1).fit(graphs, targets)
+    explanation = model.explain(graphs[0])
+    assert explanation.scale == "normal scores"
+    assert f"{explanation.decision:.3f} (normal scores)" in explanation.sentence
+    found = model.summary(graphs, targets)
+    assert found["model"]["scale"] == "normal scores"
+    page = model.report(tmp_path / "r.html", graphs, targets).read_text("utf-8")
+    assert page.count("on the scale of normal scores") > 1
+    logs = tl.GraphRegressor(depth=1, max_steps=5, n_jobs=1)
+    logs.fit(graphs, tl.Targets(y, transform="log10"))
+    assert logs.summary()["model"]["scale"] is None  # all of the report is on it
+    assert logs.explain(graphs[0]).scale == "log10"

@@ -111,6 +111,8 @@ class Explanation:
     spread : float
         What contributions are compared with: the standard deviation of the training values, or 1
         for classes, which lie at -1 and +1.
+    scale : str or None
+        The scale that all of this is on, where numbers were learned on another one than theirs.
     graph : Graph
     """
 
@@ -125,6 +127,7 @@ class Explanation:
     warning: str | None
     view_contributions: pd.Series
     spread: float
+    scale: str | None
     graph: Graph
     _patterns: tuple[FoundPatterns, ...]  # view by view, the Weisfeiler-Lehman patterns first
     _columns: Callable[[], pd.DataFrame]  # of all tables of numbers
@@ -179,7 +182,7 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """How base, nodes and rest add up to the prediction."""
-        predicted = f"Predicted {self.decision:.3f}"
+        predicted = f"Predicted {self.decision:.3f}" + (f" ({self.scale})" if self.scale else "")
         if self.class_label is not None:
             predicted = f"Predicted {self.predicted_class}; decision {self.decision:+.3f} for "
             predicted += str(self.class_label)
@@ -349,6 +352,7 @@ def explain(
         _unseen_warning(share_unseen, training.usual_out_of_vocabulary),
         _by_view(effects, model.view_names, sign),
         usual_spread(model),
+        None if (scale := training.record.scale) is None else scale.in_words,
         one[0],
         tuple(FoundPatterns.of(part, sign) for part in effects.parts),
         partial(_column_table, effects.numbers, model.view_names, sign),

@@ -52,6 +52,9 @@ _SYMBOLS = (
 def render(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     units, noun = Units.of(summary["model"]["training_values"]), summary["noun"]
+    # Contributions are on the scale that was learned, which values may not be.
+    numbers = summary["model"]["training_values"] is not None
+    effects = Units.of({"std": summary["model"]["spread"]}) if numbers else units
     script, predictions = asset("report", "report.js"), summary["predictions"]
     # The page's security policy allows this script and no other.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
@@ -63,6 +66,7 @@ def render(summary: Mapping[str, Any]) -> str:
     return template.render(
         **summary,
         units=units,
+        effects=effects,
         style=Markup(asset("report", "report.css")),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
@@ -70,7 +74,7 @@ def render(summary: Mapping[str, Any]) -> str:
         prediction_rows=[dict(zip(predictions, row, strict=True)) for row in listed],
         page_data={"thresholds": scores.get("thresholds")},
         charts={name: charts_of(summary[name], units, noun) for name in ("scores", "validation")},
-        draw=Drawings(units, noun, limit),
+        draw=Drawings(effects, noun, limit),
         alike=partial(similarity_in_words, alone=summary["model"]["alone"]),
         legend=_legend(cards, limit),
         downloads=_downloads(summary),

@@ -126,6 +126,7 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
         "training_classes": shares,
         "training_values": values,
         "spread": usual_spread(model),
+        "scale": None if (hidden := model.training.record.hidden) is None else hidden.in_words,
         "target": model.training.record.in_words,
         "n_training_graphs": len(targets),
         "n_limits": 0 if model.training.limits is None else int((model.training.limits != 0).sum()),

@@ -283,6 +283,7 @@ def _facts(each: NamedModel) -> dict[str, Any]:
         "positive": None if numbers else str(model.classes_[-1 if code is None else code]),
         "unit": target.unit,
         "scale": target.transform,
+        "hidden": None if target.hidden is None else target.hidden.in_words,
         "decimals": decimals,
         "n_training_molecules": len(targets),
         "molecules_read": str(model.recipe_),

@@ -140,7 +140,7 @@ byId("download").addEventListener("click", async () => {
 function differenceText({ difference, model }) {
   if (model.kind === "numbers") {
     const fixed = (value) => minus(value.toFixed(model.decimals ?? 2));
-    const scale = model.scale ? ` in ${model.scale} units` : "";
+    const scale = model.scale ? ` on the scale of ${model.hidden ?? model.scale}` : "";
     return `${signed(fixed(difference.predicted))} ± ${fixed(difference.std)}${scale}`;
   }
   const [label, change] = Object.entries(difference.probabilities).at(-1);
@@ -186,12 +186,13 @@ function groupTable(groups, model) {
 
 // Base, atoms and rest add up as they are written.
 function sumText(card, model) {
-  const decimals = model.decimals ?? 2, rounded = (value) => Number(value.toFixed(decimals));
+  const decimals = model.hidden ? 2 : model.decimals ?? 2, rounded = (value) => Number(value.toFixed(decimals));
   const text = (value) => minus((rounded(value) || 0).toFixed(decimals));
   const parts = [["base", card.base], ...card.rest];
   const atoms = parts.reduce((left, [, value]) => left - rounded(value), rounded(card.decision));
   const added = [["atoms", atoms], ...card.rest].map(([name, value]) => `${signed(text(value))} (${name})`);
-  const toward = card.toward === null ? "" : ` for ${card.toward}`;
+  const scale = model.hidden ? ` on the scale of ${model.hidden}` : "";
+  const toward = card.toward === null ? scale : ` for ${card.toward}`;
   return `${text(card.base)} (base) ${added.join(" ")} = ${text(card.decision)}${toward}`;
 }
 
