@@ -278,3 +278,16 @@ def test_a_limit_is_at_least_as_good_as_it_says():
     mean, std = model.predict(["C" * 14 + "N"], return_std=True)
     found = tl.suggest(model, ["C" * 14 + "N"], n=1)
     assert found["probability_better"].iloc[0] == pytest.approx(norm.sf((best - mean) / std)[0])
+
+
+def test_limits_of_a_model_on_another_scale_are_filled_in_on_that_scale():
+    smiles = [f"{'C' * n}{end}" for n in range(1, 11) for end in ("O", "N", "Cl")]
+    y = np.exp(0.6 * np.arange(30.0))
+    limits = np.where(np.arange(30) % 5 == 0, ">", "=")
+    targets = tl.Targets(y, limits=limits, transform="normal_scores")
+    model = tl.GraphRegressor(depth=1, n_jobs=1).fit(smiles, targets)
+    filled, known = _likely_values(model), model.model_.training.targets
+    lower = limits == ">"
+    assert (filled[lower] >= known[lower]).all()
+    np.testing.assert_array_equal(filled[~lower], known[~lower])
+    assert np.abs(filled).max() < 10.0  # of y the largest is 4e7

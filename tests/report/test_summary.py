@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import treelens as tl
 from report.conftest import QUICK
+from treelens.report.predicted import predict_graphs
 from treelens.report.summary import coverage_check
 
 KINDS = ["numbers", "classes", "svm"]
@@ -202,6 +203,11 @@ def test_contributions_name_the_scale_that_they_are_on(molecules, tmp_path):
     assert found["model"]["scale"] == "normal scores"
     page = model.report(tmp_path / "r.html", graphs, targets).read_text("utf-8")
     assert page.count("on the scale of normal scores") > 1
+    given = predict_graphs(model, graphs, targets)
+    wide = given.learned_std > np.quantile(model.model_.record.left_out.std, 0.95)
+    (said,) = (check for check in found["checks"] if "wider intervals" in check["text"])
+    assert said["text"].startswith(f"{int(wide.sum())} of")
+    assert (given.std > np.quantile(model.model_.record.left_out.std, 0.95)).sum() > wide.sum()
     logs = tl.GraphRegressor(depth=1, max_steps=5, n_jobs=1)
     logs.fit(graphs, tl.Targets(y, transform="log10"))
     assert logs.summary()["model"]["scale"] is None  # all of the report is on it

@@ -209,11 +209,15 @@ def _chosen(
 
 
 def _likely_values(model: Any) -> np.ndarray:
-    """Measured values; of limits what the other graphs predict, at least as far as the limit."""
+    """Measured values; of limits what the other graphs predict, at least as far as the limit.
+
+    They are on the scale that was learned, as predictions of candidates are.
+    """
     values, limits = model.model_.training.targets, model.train_limits_
     if limits is None:
         return values
-    predicted = limits * np.maximum(limits * model.loo_.predictions, limits * values)
+    left_out = model.model_.held_out.predicted
+    predicted = limits * np.maximum(limits * left_out, limits * values)
     return np.where(limits == 0, values, predicted)
 
 
