@@ -101,7 +101,8 @@ def test_scores_of_any_numbers_ascend(values):
     scale = SmoothScores.fit(np.array(values))
     if scale is not None:
         scale.validate()
-        assert (np.diff(scale.forward(np.sort(values))) >= 0).all()
+        scores = scale.forward(np.sort(values))
+        assert (np.diff(scores) >= -1e-12 * np.abs(scores).max()).all()  # but for rounding
 
 
 def test_bounds_are_those_that_values_suggest():
