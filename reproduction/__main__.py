@@ -37,6 +37,9 @@ class Experiment(NamedTuple):
 
 EXPERIMENTS = {
     "compare": Experiment("treelens, its fixed choices and rivals, by --part", "compare", "choice"),
+    "expansion": Experiment(
+        "nine endpoints of ExpansionRx: panels, single models, rivals", "expansion", "index"
+    ),
     # of the paper
     "table1": Experiment("the paper's Table 1: statistics of the data sets", "published", "table2"),
     "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
@@ -66,7 +69,7 @@ EXPERIMENTS = {
         "run_toxicophores",
     ),
     "atoms": Experiment(
-        "atom contributions where the atoms that matter are known",
+        "ibenchmark: atom contributions where the atoms that matter are known",
         "fidelity",
         "explanations",
         "run_atoms",
@@ -100,6 +103,11 @@ EXPERIMENTS = {
         "does the applicability domain order the errors", "defaults", "defaults", "run_domain"
     ),
 }
+# What makes no page: module, function, what it does.
+TOOLS = {
+    "check": ("check", "run", "make a --sample of rows again and say what moved"),
+    "freeze": ("frozen", "freeze", "write the state of src/ whose defaults are published"),
+}
 # Experiments that "all" makes: those of the paper, quick ones first.
 PAPER = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "table2")
 
@@ -118,6 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen.part,
         chosen.seconds,
         chosen.worker,
+        chosen.sample,
+        chosen.seed,
     )
     try:
         if chosen.repeats is not None and chosen.repeats < 1:
@@ -129,6 +139,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
     """Make the missing rows of an experiment (of all of the paper's, of a page), then pages."""
+    if name in TOOLS:
+        module, function, _ = TOOLS[name]
+        getattr(_module(module), function)(options)
+        return []
     names = PAPER if name == "all" else ([name] if name in EXPERIMENTS else [])
     options.out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     for experiment in (EXPERIMENTS[each] for each in names if rows):
@@ -156,6 +170,7 @@ def _module(name: str) -> Any:
 def _parser() -> argparse.ArgumentParser:
     width = max(map(len, EXPERIMENTS)) + 2
     lines = [f"  {name:<{width}}{each.about}" for name, each in EXPERIMENTS.items()]
+    lines += [f"  {name:<{width}}{about}" for name, (_, _, about) in TOOLS.items()]
     lines.append(f"  {'all':<{width}}the experiments of the paper, one after the other")
     lines.append(f"  {'pages':<{width}}write every page from the rows that are there")
     parser = argparse.ArgumentParser(
@@ -166,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "name",
-        choices=[*EXPERIMENTS, *PAGES, "all", "pages"],
+        choices=[*EXPERIMENTS, *TOOLS, *PAGES, "all", "pages"],
         metavar="NAME",
         help="an experiment (below) or a page of results",
     )
@@ -176,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", "--repetitions", type=int, help="of splits or of ten folds")
     parser.add_argument(
         "--part",
-        help="of compare: moleculeace, numbers, classes, table2, attributes; all by default",
+        help="of compare: tdc, errica, moleculeace, numbers, classes, table2, attributes; else all",
     )
     parser.add_argument("--seconds", type=float, help="of compare: begin no row after so many")
     parser.add_argument(
@@ -186,6 +201,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="K/N",
         help="of compare: the rows of every N-th split",
     )
+    parser.add_argument("--sample", type=int, help="of check: how many rows, 20 by default")
+    parser.add_argument("--seed", type=int, default=0, help="of check: which rows")
     parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
     parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")

@@ -7,6 +7,7 @@ that was stopped goes on where it was. Several runs may share the work: ``--work
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import warnings
@@ -22,14 +23,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from rdkit import Chem
 from scipy import stats
+from sklearn import metrics
 from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold
 
 import treelens as tl
 from reproduction.chemprop_rival import ChempropClassifier, ChempropRegressor
-from reproduction.data import StudyOptions, data_folder, load_assay, load_classes, load_molecules
+from reproduction.data import (
+    TDC_SETS,
+    StudyOptions,
+    data_folder,
+    load_assay,
+    load_classes,
+    load_molecules,
+    read_tdc,
+)
+from reproduction.frozen import digest, source_of_library
 from reproduction.protocol import N_OUTER, outer_split
-from reproduction.rows import source_of_library
 from treelens.chem.baselines import (
     BoostingClassifier,
     BoostingRegressor,
@@ -40,7 +50,10 @@ from treelens.chem.ecfp import molecules_behind
 from treelens.chem.views import Ecfp
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
+from treelens.evaluation.statistics import bootstrap_interval
 from treelens.evaluation.validation import codes_among, in_units, predicted_numbers
+from treelens.graphs.content import structure_hashes
+from treelens.maps import TargetMap
 
 KEY = ("set", "kind", "split", "method")
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # of the calibration curve
@@ -95,6 +108,8 @@ METHODS: dict[str, Method] = {
     **{w: (*_OURS, {"weights": w, "descriptors": False}) for w in WEIGHTS},
     **{f"{w}_descriptors": (*_OURS, {"weights": w, "descriptors": True}) for w in WEIGHTS},
     "landmarks": (*_OURS, {"exact_size": 2000, "n_landmarks": 2000}),
+    # Weisfeiler-Lehman patterns alone: neither paths nor descriptors.
+    "patterns": (*_OURS, {"views": [tl.WLPatterns()], "descriptors": False}),
     # Graphs with attributes of nodes, by their labels alone.
     "auto_labels": (*_OURS, {"attributes": "ignore"}),
     **{
@@ -130,13 +145,15 @@ CHEMPROP = ("chemprop", "chemprop_ensemble") if find_spec("chemprop") else ()
 
 
 class Data(NamedTuple):
-    """Graphs with classes (codes) or numbers; of an assay also its published parts."""
+    """Graphs with classes (codes) or numbers, and the test parts that were published with them."""
 
     graphs: tl.GraphCollection
     y: np.ndarray
     classes: bool
-    test: np.ndarray | None = None
+    test: np.ndarray | None = None  # (n_graphs,) flags
     cliff: np.ndarray | None = None
+    folds: tuple[np.ndarray, ...] = ()  # positions of each test part
+    score: str | None = None  # what a single test part is scored by, with an interval
 
 
 Split = tuple[str, int, np.ndarray, np.ndarray]  # kind, number, training and test part
@@ -165,6 +182,23 @@ def load_tu(name: str) -> Data:
     return Data(graphs, np.unique(y, return_inverse=True)[1], True)
 
 
+def load_tdc(name: str) -> Data:
+    """Read a set of the TDC ADMET group: the published training part, then the test part."""
+    parts = [read_tdc(name, part) for part in ("train_val", "test")]
+    smiles = [text for part in parts for text in part["Drug"]]
+    y = np.concatenate([part["Y"].to_numpy() for part in parts])
+    classes = TDC_SETS[name] in ("roc_auc", "pr_auc")
+    test = np.repeat([False, True], [len(part) for part in parts])
+    y = y.astype(int) if classes else y.astype(float)
+    return Data(tl.as_graph_collection(smiles), y, classes, test, score=TDC_SETS[name])
+
+
+def load_errica(name: str) -> Data:
+    """Read a TU set with the ten outer folds of Errica et al. (2020)."""
+    folds = json.loads((data_folder() / "errica" / "outer_test_folds.json").read_text())[name]
+    return load_tu(name)._replace(folds=tuple(np.sort(np.array(fold)) for fold in folds))
+
+
 def molecule_keys(graphs: tl.GraphCollection) -> np.ndarray:
     """A number per graph that copies and stereoisomers of a molecule share."""
     smiles = [Chem.MolToSmiles(m, isomericSmiles=False) for m in molecules_behind(graphs)]
@@ -175,6 +209,13 @@ def published_split(data: Data, n_repeats: int) -> Iterator[Split]:
     """The split that an assay comes with."""
     assert data.test is not None
     yield "published", 0, np.flatnonzero(~data.test), np.flatnonzero(data.test)
+
+
+def published_folds(data: Data, n_repeats: int) -> Iterator[Split]:
+    """The folds that a set comes with."""
+    everything = np.arange(len(data.y))
+    for number, test in enumerate(data.folds):
+        yield "fold", number, np.setdiff1d(everything, test), test
 
 
 def random_and_scaffold_splits(data: Data, n_repeats: int) -> Iterator[Split]:
@@ -256,7 +297,23 @@ PARTS = {
         # Labels alone of the other two are in Table 2, on the same folds.
         methods_of={"BZR": GRAPHS + LABELS, "Letter-med": (*GRAPHS, "auto_labels")},
     ),
+    "tdc": Part(
+        tuple(TDC_SETS),
+        load_tdc,
+        published_split,
+        ("auto", "patterns", "ecfp6_gp_descriptors", "boosting"),
+    ),
+    "errica": Part(
+        ("ENZYMES", "PROTEINS", "IMDB-BINARY", "NCI1", "DD"),
+        load_errica,
+        published_folds,
+        ("auto", "uniform"),
+    ),
 }
+
+
+# Sets that choices must not be made by.
+ASIDE = {*NEW_ASSAYS, *TDC_SETS, "IMDB-BINARY"}
 
 
 # --- rows -------------------------------------------------------------------------------------
@@ -295,11 +352,11 @@ def works(
 ) -> Iterator[tuple[dict[str, Any], Data, np.ndarray, np.ndarray]]:
     """Yield key, data, training and test part of every row: the first split of all sets first."""
     source = source_of_library()
-    sets = options.sets or [name for name in part.sets if source["tag"] or name not in NEW_ASSAYS]
-    if not source["tag"] and (new := [name for name in sets if name in NEW_ASSAYS]):
+    sets = options.sets or [name for name in part.sets if source["defaults"] or name not in ASIDE]
+    if not source["defaults"] and (new := [name for name in sets if name in ASIDE]):
         raise ValueError(
             f"{', '.join(new)} must not be used before the defaults are frozen: run this where "
-            "src/ is that of a tag called defaults-..."
+            "src/ is that of reproduction/frozen.json (python -m reproduction freeze)."
         )
     for method in options.methods or ():
         if method not in METHODS:
@@ -357,16 +414,33 @@ def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict
     start = _cpu_seconds()
     model.fit(data.graphs[train], data.y[train])
     fitted = _cpu_seconds()
-    found = (_class_row if data.classes else _number_row)(model, data, test)
+    if data.classes:
+        probabilities, labels = (
+            ask(data.graphs[test]) for ask in (model.predict_proba, model.predict)
+        )
+    else:
+        mean, std, scale = predicted_numbers(model, data.graphs[test])
+    predicted = _cpu_seconds()
+    if data.classes:
+        found = _class_row(model.classes_, data, test, probabilities, labels)
+    else:
+        found = _number_row(data, test, mean, std, scale)
+    content = structure_hashes(data.graphs)
     return {
         **found,
         "cpu_seconds": fitted - start,
-        "predict_cpu_seconds": _cpu_seconds() - fitted,
+        "predict_cpu_seconds": predicted - fitted,
         "n_train": len(train),
         "n_test": len(test),
-        "settings": METHODS[method][2],
+        "data": digest(content, data.y),
+        "test_part": digest(content[test], data.y[test]),
+        "settings": {name: _plain(value) for name, value in METHODS[method][2].items()},
         **_choices(model),
     }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float)) else repr(value)
 
 
 def _cpu_seconds() -> float:
@@ -374,31 +448,68 @@ def _cpu_seconds() -> float:
     return time.process_time() + sum(os.times()[2:4])
 
 
-def _number_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
-    mean, std, scale = predicted_numbers(model, data.graphs[test])
+def _number_row(
+    data: Data, test: np.ndarray, mean: np.ndarray, std: np.ndarray | None, scale: TargetMap | None
+) -> dict[str, Any]:
     truth = data.y[test]
     found: dict[str, Any] = dict(number_scores(truth, mean, std, scale))
     if std is not None:
         away = np.abs((truth if scale is None else scale.forward(truth)) - mean) / std
         within = {f"{x:g}": float(np.mean(away <= stats.norm.ppf(0.5 + x / 2))) for x in LEVELS}
         found["calibration"] = within
+    median = mean if scale is None else scale.inverse(mean)
     mean = in_units(mean, std, scale)
+    found["spearman"] = float(stats.spearmanr(truth, median).statistic)
+    if data.score is not None:
+        found["interval"] = interval_of(data.score, truth, median)
     if data.cliff is not None:
         cliff = data.cliff[test]
         found["rmse_cliff"] = float(np.sqrt(np.mean((truth - mean)[cliff] ** 2)))
         found["n_cliff"] = int(cliff.sum())
+    if data.test is not None:
         # One split has no spread: tests between methods need the errors of molecules.
-        found["errors"] = np.round(mean - truth, 3)
+        found["errors"] = _short(mean - truth)
     return found
 
 
-def _class_row(model: Any, data: Data, test: np.ndarray) -> dict[str, Any]:
-    probabilities = model.predict_proba(data.graphs[test])
-    predicted = codes_among(model.predict(data.graphs[test]), model.classes_)
-    codes, n_classes = codes_among(data.y[test], model.classes_), len(model.classes_)
+SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "mae": metrics.mean_absolute_error,
+    "spearman": lambda truth, found: float(stats.spearmanr(truth, found).statistic),
+    "roc_auc": metrics.roc_auc_score,
+    "pr_auc": metrics.average_precision_score,
+}
+
+
+def interval_of(score: str, truth: np.ndarray, found: np.ndarray) -> list[float] | None:
+    """Return the 95 % bootstrap interval of a score over test parts drawn with replacement."""
+
+    def of(at: np.ndarray) -> float | None:
+        constant = len(np.unique(truth[at])) < 2
+        return None if constant else SCORES[score](truth[at], found[at])
+
+    interval = bootstrap_interval(of, len(truth))
+    return None if interval is None else _short(np.array(interval))
+
+
+def _short(values: np.ndarray) -> list[float]:
+    """Four digits of each."""
+    return [float(f"{value:.4g}") for value in values.tolist()]
+
+
+def _class_row(
+    classes: np.ndarray,
+    data: Data,
+    test: np.ndarray,
+    probabilities: np.ndarray,
+    labels: np.ndarray,
+) -> dict[str, Any]:
+    predicted = codes_among(labels, classes)
+    codes, n_classes = codes_among(data.y[test], classes), len(classes)
     found = class_scores(codes, predicted, probabilities, 1 if n_classes == 2 else None)
     errors = ((probabilities - np.eye(n_classes)[codes]) ** 2).sum(axis=1)
     found["brier"] = float(errors.mean()) / (2 if n_classes == 2 else 1)
+    if data.score is not None:
+        found["interval"] = interval_of(data.score, codes, probabilities[:, 1])
     # `predict` may have a threshold that was tuned for a rare class
     found["accuracy_likeliest"] = float(np.mean(probabilities.argmax(axis=1) == codes))
     return found

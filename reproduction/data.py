@@ -29,6 +29,8 @@ class StudyOptions:
     part: str | None = None
     seconds: float | None = None
     worker: tuple[int, int] = (0, 1)
+    sample: int | None = None
+    seed: int = 0
 
     def rows(self, name: str, key: Sequence[str], shared: bool = False) -> RowFile:
         """Open the file of rows of a study; with ``shared``, other runs may add rows, too."""
@@ -101,3 +103,35 @@ def load_classes(name: str) -> tuple[Any, np.ndarray]:
     path = data_folder() / f"smiles/{name}.csv.gz"
     graphs, y = tl.read_smiles(path, target="label", on_invalid="skip")
     return graphs, (np.asarray(y) == np.max(y)).astype(int)
+
+
+# The 22 sets of the TDC ADMET group, and what each is scored by.
+TDC_SETS = {
+    "caco2_wang": "mae",
+    "hia_hou": "roc_auc",
+    "pgp_broccatelli": "roc_auc",
+    "bioavailability_ma": "roc_auc",
+    "lipophilicity_astrazeneca": "mae",
+    "solubility_aqsoldb": "mae",
+    "bbb_martins": "roc_auc",
+    "ppbr_az": "mae",
+    "vdss_lombardo": "spearman",
+    "cyp2d6_veith": "pr_auc",
+    "cyp3a4_veith": "pr_auc",
+    "cyp2c9_veith": "pr_auc",
+    "cyp2d6_substrate_carbonmangels": "pr_auc",
+    "cyp3a4_substrate_carbonmangels": "roc_auc",
+    "cyp2c9_substrate_carbonmangels": "pr_auc",
+    "half_life_obach": "spearman",
+    "clearance_microsome_az": "spearman",
+    "clearance_hepatocyte_az": "spearman",
+    "herg": "roc_auc",
+    "ames": "roc_auc",
+    "dili": "roc_auc",
+    "ld50_zhu": "mae",
+}
+
+
+def read_tdc(name: str, part: str) -> pd.DataFrame:
+    """Return a published part of a set, ``"train_val"`` or ``"test"``: columns Drug and Y."""
+    return pd.read_csv(data_folder() / "tdc" / f"{name}.{part}.csv.gz")

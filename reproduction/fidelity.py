@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import treelens as tl
 from reproduction.data import StudyOptions, data_folder
 from reproduction.explained_models import MODELS
 from reproduction.fragments import CLASSES, covered
+from reproduction.frozen import digest, source_of_library
 
 KEY = ("set", "seed", "model")
 SETS = {"Ames": "Ames_Hansen2009", "BBBP": "BBBP", "ESOL": "ESOL", "Lipophilicity": "Lipophilicity"}
@@ -118,52 +120,104 @@ def _short(value: float | np.floating) -> float:
 
 # --- atoms that are the cause -------------------------------------------------------------------
 
-ATOM_SETS = ("N_O", "N", "N_minus_O", "amide", "amide_class")  # of ibenchmark, parts to train on
-TRAIN_SHARE = 0.8
+ATOM_SETS = ("N_O", "N", "N_minus_O", "amide", "amide_class")  # of ibenchmark
+EXPLAINERS = ("treelens", "treelens by occlusion", "ECFP4 forest by SHAP")
+N_ATOM_TEST = 1000  # of the test part, in its order
 
 
 def run_atoms(options: StudyOptions) -> None:
-    """ROC AUC of atom contributions where the atoms that values follow from are known."""
-    with options.rows("atom_truth", ("set",)) as rows:
+    """Do contributions find the atoms that values follow from, on ibenchmark's test parts?"""
+    if source_of_library()["defaults"] is None:
+        raise ValueError(
+            "Test parts are for frozen defaults: run this where src/ is that of "
+            "reproduction/frozen.json."
+        )
+    with options.rows("ibenchmark", ("set", "explainer"), shared=True) as rows:
         for name in options.sets or ATOM_SETS:
-            rows.add({"set": name}, found_atoms, name, options.n_jobs)
+            for explainer in options.methods or EXPLAINERS:
+                key = {"set": name, "explainer": explainer}
+                rows.add(key, found_atoms, name, explainer, options.n_jobs)
 
 
-def found_atoms(name: str, n_jobs: int) -> dict[str, Any]:
-    """Return the ROC AUC of contributions at the defaults, molecule by molecule."""
+def found_atoms(name: str, explainer: str, n_jobs: int) -> dict[str, Any]:
+    """Return the ROC AUC of what atoms are worth, and how many of the first ones are causes."""
     import pandas as pd
 
-    table = pd.read_csv(data_folder() / "ibenchmark" / f"{name}_train.csv.gz")
-    smiles, values = table["smiles"].tolist(), table["value"].to_numpy()
-    order = np.random.default_rng(0).permutation(len(table))
-    train, test = np.split(order, [int(TRAIN_SHARE * len(order))])
-    made = tl.GraphClassifier if name.endswith("class") else tl.GraphRegressor
-    model = made(n_jobs=n_jobs, random_state=0)
-    model.fit([smiles[k] for k in train], values[train])
-    areas = []
-    for k in test.tolist():
-        truth = np.array(table["atom_truth"][k].split("."), dtype=int)
+    parts = [
+        pd.read_csv(data_folder() / "ibenchmark" / f"{name}_{part}.csv.gz")
+        for part in ("train", "test")
+    ]
+    parts[1] = parts[1][:N_ATOM_TEST]
+    smiles = [text for part in parts for text in part["smiles"]]
+    y = np.concatenate([part["value"].to_numpy() for part in parts])
+    y = y.astype(int if name.endswith("class") else float)
+    train = np.arange(len(parts[0]))
+    truth = [np.array(text.split("."), dtype=int) for text in parts[1]["atom_truth"]]
+    worth = atoms_worth(
+        explainer, smiles, y if y.dtype.kind == "f" else y.astype(int), train, n_jobs
+    )
+    measured = [atom_measures(own, found) for own, found in zip(truth, worth, strict=True)]
+    known = np.array([found for found in measured if found is not None])
+    area, top = known.mean(axis=0)
+    return {
+        "n_train": len(train),
+        "n_explained": len(truth),
+        "n_known": len(known),
+        "roc_auc": float(area),
+        "top": float(top),
+        "data": digest(smiles, y),
+    }
+
+
+def atoms_worth(
+    explainer: str, smiles: list[str], y: np.ndarray, train: np.ndarray, n_jobs: int
+) -> Iterator[np.ndarray]:
+    """Yield what the atoms of each molecule that was not trained on are worth, (n_atoms,)."""
+    graphs, tested = tl.as_graph_collection(smiles), range(len(train), len(smiles))
+    if explainer == "treelens":
+        made = tl.GraphClassifier if y.dtype.kind == "i" else tl.GraphRegressor
+        model = made(n_jobs=n_jobs, random_state=0).fit(graphs[train], y[train])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that much of a molecule is unseen
-            worth = model.explain(smiles[k], n_neighbors=0).node_contributions
-        areas.append(atom_area(truth, worth))
-    known = [_short(area) for area in areas if area is not None]
-    return {"n_train": len(train), "n_explained": len(test), "areas": known}
+            for k in tested:
+                yield model.explain(graphs[k : k + 1], n_neighbors=0).node_contributions
+        return
+    own = explainer == "treelens by occlusion"
+    fitted = MODELS["treelens" if own else explainer](graphs, y, train, n_jobs)
+    for k in tested:
+        yield occluded(fitted, k, int(graphs.sizes[k])) if own else fitted.contributions(k)
 
 
-def atom_area(truth: np.ndarray, worth: np.ndarray) -> float | None:
-    """Return the ROC AUC for causes (1) and, of the opposite sign, counter-causes (-1).
+def occluded(model: Any, index: int, n_atoms: int) -> np.ndarray:
+    """Return what the prediction of a molecule loses without each of its atoms, (n_atoms,)."""
+    kept = [np.ones(n_atoms, dtype=bool), *(np.arange(n_atoms) != j for j in range(n_atoms))]
+    every = model.predict(index, kept)
+    return every[0] - every[1:]
 
-    None where a molecule has neither, or nothing else.
+
+def atom_measures(truth: np.ndarray, worth: np.ndarray) -> tuple[float, float] | None:
+    """Return ROC AUC and share of causes among as many first atoms as there are causes.
+
+    Both are means over causes (1) and, by the opposite sign, counter-causes (-1); None where a
+    molecule has neither, or nothing else.
+
+    Examples
+    --------
+    >>> atom_measures(np.array([1, 0, 0, 1]), np.array([0.5, 0.1, 0.3, 0.2]))
+    (0.75, 0.5)
     """
     from sklearn.metrics import roc_auc_score
 
-    found = [
-        roc_auc_score(truth == sign, sign * worth)
-        for sign in (1, -1)
-        if 0 < np.count_nonzero(truth == sign) < len(truth)
-    ]
-    return float(np.mean(found)) if found else None
+    found = []
+    for sign in (1, -1):
+        causes, ours = truth == sign, sign * worth
+        if 0 < causes.sum() < len(truth):
+            first = np.argsort(-ours, kind="stable")[: causes.sum()]
+            found.append((float(roc_auc_score(causes, ours)), float(causes[first].mean())))
+    if not found:
+        return None
+    area, top = np.mean(found, axis=0)
+    return float(area), float(top)
 
 
 # --- toxicophores -----------------------------------------------------------------------------
@@ -190,11 +244,11 @@ def found_toxicophores(seed: int, model: str, n_jobs: int) -> dict[str, Any]:
     predicted = []
     for k, atoms in zip(test.tolist(), inside, strict=True):
         n = len(atoms)
-        every = fitted.predict(k, [np.ones(n, dtype=bool), *(np.arange(n) != j for j in range(n))])
-        predicted.append(_short(every[0] - fitted.usual))
+        whole = fitted.predict(k, [np.ones(n, dtype=bool)])[0]
+        predicted.append(_short(whole - fitted.usual))
         for name, worth in (
             ("contributions", fitted.contributions(k)),
-            ("occlusion", every[0] - every[1:]),
+            ("occlusion", occluded(fitted, k, n)),
         ):
             areas[name].append(_short(roc_auc_score(atoms, worth)))
     return {

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-import treelens
+from reproduction.frozen import source_of_library
 
 # Rows keep the names they were written with; these are the names used since.
 _OLD_FIELDS = {"form": "kernel", "radius": "weight_radius"}
@@ -148,33 +147,15 @@ def _drop_cut_line(path: Path) -> None:
         os.truncate(path, len(text) - len(rest))
 
 
-@cache
 def versions() -> dict[str, str | None]:
-    """Return the versions that a row was made with; of the library also commit and tag."""
-    names = ("treelens", "numpy", "scipy", "scikit-learn", "numba")
-    known = {name: version(name) for name in names}
-    return {"python": platform.python_version(), **known, **source_of_library()}
+    """Return the versions that a row was made with; of the library also commit and defaults."""
+    return {"python": platform.python_version(), **_packages(), **source_of_library()}
 
 
-def source_of_library() -> dict[str, str | None]:
-    """Return the commit of the library and, if ``src`` is the same there, its tag of defaults."""
-
-    def git(*arguments: str) -> str | None:
-        root = Path(treelens.__file__).resolve().parents[2]
-        found = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
-        )
-        return found.stdout.strip() if found.returncode == 0 else None
-
-    commit, tag = (
-        git("rev-parse", "HEAD"),
-        git("describe", "--tags", "--match", "defaults-*", "--abbrev=0"),
-    )
-    if commit and git("diff", "--quiet", "HEAD", "--", "src") is None:
-        commit += "+changes"
-    if tag and git("diff", "--quiet", tag, "--", "src") is None:
-        tag = None
-    return {"commit": commit, "tag": tag}
+@cache
+def _packages() -> dict[str, str]:
+    names = ("treelens", "numpy", "scipy", "scikit-learn", "numba", "rdkit")
+    return {name: version(name) for name in names}
 
 
 Work = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments

@@ -49,7 +49,7 @@ def tiny(monkeypatch):
 def test_a_row_has_every_score_and_what_was_chosen(tiny, tmp_path):
     compare.run(StudyOptions(tmp_path, part="numbers"))
     row, _ = read_rows(tmp_path / "rows" / "compare_numbers.jsonl")
-    fields = "rmse mae r2 nlpd coverage rmse_cliff cpu_seconds settings commit tag best_depth"
+    fields = "rmse mae r2 nlpd coverage rmse_cliff cpu_seconds settings commit defaults best_depth"
     assert {*fields.split(), "best_weights", "uses_descriptors"} <= set(row)
     assert row["calibration"]["0.9"] == row["coverage"]
     assert np.sqrt(np.mean(np.square(row["errors"]))) == pytest.approx(row["rmse"], abs=2e-3)
@@ -79,7 +79,7 @@ def test_workers_divide_the_rows_and_share_a_file(tiny, tmp_path):
 
 
 def test_assays_that_were_kept_aside_need_frozen_defaults(monkeypatch, tmp_path):
-    monkeypatch.setattr(compare, "source_of_library", lambda: {"commit": "x", "tag": None})
+    monkeypatch.setattr(compare, "source_of_library", lambda: {"commit": "x", "defaults": None})
     part = compare.PARTS["moleculeace"]
     with pytest.raises(ValueError, match="before the defaults are frozen"):
         next(compare.works(part, StudyOptions(tmp_path, sets=[compare.NEW_ASSAYS[0]])))
