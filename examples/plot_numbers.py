@@ -11,29 +11,20 @@ target, and where to save the picture::
     python examples/plot_numbers.py molecules.csv value picture.png
 """
 
-import csv
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from rdkit import RDConfig
 from scipy.stats import norm
 
 import treelens as tl
 
-if len(sys.argv) > 2:
-    source = Path(sys.argv[1]).name.split(".")[0]
-    graphs, y = tl.read_smiles(sys.argv[1], target=sys.argv[2], on_invalid="skip")
-else:
-    # Inhibitors with their activities (pIC50) from one assay in ChEMBL; a third of them.
-    source, folder = "CHEMBL2321810, every third", Path(RDConfig.RDContribDir, "FreeWilson", "data")
-    molecules = folder / "CHEMBL2321810.smi"
-    graphs, _ = tl.read_smiles(molecules, target=None, names="name", on_invalid="skip")
-    with (folder / "CHEMBL2321810_act.csv").open(newline="", encoding="utf-8") as file:
-        activities = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
-    graphs = graphs[::3]
-    y = np.array([activities[name] for name in graphs.names])
+path, target = sys.argv[1:3] if len(sys.argv) > 2 else (tl.example_table(), "pIC50")
+table = tl.read_table(path, target=target)
+source, graphs, y = Path(path).name.split(".")[0], table.graphs, np.asarray(table.targets)
+if len(sys.argv) <= 2:  # a third is enough to show
+    graphs, y = graphs[::3], y[::3]
 
 order = np.random.default_rng(0).permutation(len(graphs))
 train, test = np.split(order, [int(0.8 * len(order))])

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.conftest import FORMULA, MOLECULES, QUICK, ok, refused, run, tiny_tu, write_csv
-from treelens.cli import main
 from treelens.cli.console import visible
 from treelens.cli.main import app
 
@@ -125,11 +124,14 @@ def test_the_files_of_a_folder_and_of_a_data_set_are_read_as_well(tmp_path, monk
     refused_untouched(tmp_path, "fit", "MUTAG", "--out", folder / "MUTAG_A.txt", *QUICK)
 
 
-def test_the_demo_does_not_write_over_its_molecules(tmp_path, monkeypatch):
-    for name in (main._MOLECULES, main._ACTIVITIES):
-        (tmp_path / name).write_text("molecules")
-    monkeypatch.setattr(main, "_rdkit_examples", lambda: tmp_path)
-    refused_untouched(tmp_path, "demo", "--out", tmp_path / main._ACTIVITIES)
+def test_the_demo_does_not_write_over_its_table_or_that_of_somebody_else(tmp_path):
+    table = write_csv(tmp_path / "mine.csv", [("CCO", 1)], "smiles,value")
+    refused(run("demo", "--out", table), "the report is a page, such as")
+    done = run("demo", "--out", tmp_path / "mine.html")
+    assert done.code == 1
+    assert "mine.csv is another file already" in done.err
+    assert table.read_text().startswith("smiles,value")
+    assert not (tmp_path / "mine.html").exists()
 
 
 # --- spreadsheets and terminals -----------------------------------------------------------------

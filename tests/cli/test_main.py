@@ -12,10 +12,12 @@ import pytest
 
 import treelens as tl
 from cli.conftest import ok, run, tiny_tu
+from treelens.chem import examples
 from treelens.cli import main
 from treelens.cli.console import STOPPED, with_options
 from treelens.cli.fit import fit_cli
 from treelens.cli.options import Training, kind_of
+from treelens.errors import GraphDataError
 from treelens.svm.search import SCORES
 
 
@@ -104,35 +106,43 @@ def test_doctor(monkeypatch, tmp_path):
 
 
 def test_the_demo_has_molecules_to_learn_from_or_made_up_graphs(monkeypatch, tmp_path):
-    data, story = main.demo_data()
+    path = tmp_path / "demo.csv"
+    data, story = main.demo_data(path)
     assert (len(data.graphs), data.task, np.median(data.targets)) == (1017, "regression", 6.44)
     assert f"pIC50, from {np.min(data.targets):g} to {np.max(data.targets):g}" in story
-    monkeypatch.setattr(main, "_rdkit_examples", lambda: None)
-    data, story = main.demo_data()
+    assert tl.example_table(path) == path  # the same table may be there
+    path.write_text("name,smiles\n")
+    with pytest.raises(FileExistsError, match="another file"):
+        tl.example_table(path)
+    assert path.read_text() == "name,smiles\n"
+    monkeypatch.setattr(examples, "contributed_data", lambda name: None)
+    data, story = main.demo_data(path)
     assert len(data.graphs) == 160
     assert "pip install rdkit" in story
     monkeypatch.setattr(tl.GraphClassifier, "report", lambda *given, **more: None)
     done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
     assert "On the 32 graphs held out: ROC AUC " in done.out
     assert ", accuracy " in done.out
+    with pytest.raises(GraphDataError, match="come with RDKit"):
+        tl.example_table(tmp_path / "other.csv")
 
 
 def test_the_demo_learns_and_reports_on_what_it_held_out(tmp_path, monkeypatch):
-    full, story = main.demo_data()
+    full, story = main.demo_data(tmp_path / "all.csv")
     small = full.pick(np.arange(60))
-    monkeypatch.setattr(main, "demo_data", lambda: (small, story))
+    monkeypatch.setattr(main, "demo_data", lambda path: (small, story))
     calls: list[tuple] = []
     monkeypatch.setattr(tl.GraphRegressor, "report", lambda *given, **more: calls.append(given))
     done = ok("demo", "--out", tmp_path / "demo.html", "--jobs", 1)
     first, fitting, predicting = done.err.splitlines()[:3]
-    assert first.startswith(story)
+    assert first.startswith(story[:40])
     assert fitting == "Fitting 48 of them, and finding fragments ..."
     assert predicting == "Predicting the 12 others, and writing the report ..."
     assert "48 molecules; pIC50 from" in done.out
     ((fitted, path, graphs, y),) = calls
     assert (len(fitted.train_values_), len(graphs), len(y)) == (48, 12, 12)
     assert path == tmp_path / "demo.html"
-    error = np.sqrt(np.mean((fitted.predict(graphs) - y) ** 2))
+    error = np.sqrt(np.mean((fitted.predict(graphs) - np.asarray(y)) ** 2))
     assert f"On the 12 molecules held out: RMSE {error:.4g}, R2 " in done.out
 
 

@@ -43,8 +43,6 @@ EXTRAS = {  # package: what it is for
     **dict.fromkeys(("fastapi", "uvicorn"), "the page of 'treelens serve'"),
     **dict.fromkeys(("dask", "distributed"), "kernels over several machines"),
 }
-# Comes with RDKit: inhibitors with their activity (pIC50), of one assay in ChEMBL.
-_MOLECULES, _ACTIVITIES = "CHEMBL2321810.smi", "CHEMBL2321810_act.csv"
 
 
 @command
@@ -142,18 +140,20 @@ def demo_cli(
 ) -> None:
     """Learn on real molecules and write a report.
 
-    Takes the 1,017 molecules with activities that come with RDKit; without RDKit, made-up graphs of
-    two classes. The report shows those that were held out. Needs no network.
+    Takes the 1,017 molecules with activities that come with RDKit, and leaves their table next to
+    the report; without RDKit, made-up graphs of two classes. The report shows those that were held
+    out. Needs no network.
     """
     import numpy as np
 
     from treelens.report.predicted import predict_graphs, scores_of_test_set
     from treelens.storage.files import checked_target
 
-    folder = _rdkit_examples()
-    reads = [] if folder is None else [folder / name for name in (_MOLECULES, _ACTIVITIES)]
-    checked_target(out, reads=reads)
-    data, story = demo_data()
+    path = out.with_suffix(".csv")
+    checked_target(out)
+    if path == out:
+        raise ValueError(f"{out}: the report is a page, such as {out.with_suffix('.html')}.")
+    data, story = demo_data(path)
     output.progress(f"{story} Every fifth is held out for the report.")
     held_out = np.arange(len(data.graphs)) % 5 == 4
     learned, test = data.pick(np.flatnonzero(~held_out)), data.pick(np.flatnonzero(held_out))
@@ -167,37 +167,25 @@ def demo_cli(
     output.finish({"story": story, **result, "test": scores, "report": str(out)}, _show_demo)
 
 
-def demo_data() -> tuple[tl.MoleculeTable, str]:
-    """Return the molecules that come with RDKit, else the synthetic study, and what they are."""
+def demo_data(path: Path) -> tuple[tl.MoleculeTable, str]:
+    """Return a table of molecules, written to a file, else the synthetic study; and a sentence."""
     import numpy as np
-    import pandas as pd
 
-    folder = _rdkit_examples()
-    if folder is None:
+    from treelens.chem.examples import TARGET, example_table, has_examples
+
+    if not has_examples():
         graphs, y = tl.make_synthetic(random_state=0)
         what = "synthetic graphs", graphs, tl.Targets(y), np.arange(len(y)), len(y)
         return tl.MoleculeTable(*what), (
             f"{len(graphs)} made-up graphs (RDKit, which carries molecules, is not installed: pip "
             "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
         )
-    graphs, _ = tl.read_smiles(folder / _MOLECULES, target=None, names="name", on_invalid="skip")
-    table = pd.read_csv(folder / _ACTIVITIES, dtype={"Name": str}, index_col="Name")
-    assert graphs.names is not None
-    y = table.loc[list(graphs.names), "Act"].to_numpy(dtype=float)
-    targets = tl.Targets(y, name="pIC50")
-    what = "RDKit's example molecules", graphs, targets, np.arange(len(y)), len(y)
-    return tl.MoleculeTable(*what, "regression"), (
-        f"{len(graphs)} molecules with measured activities (pIC50, from {y.min():g} to "
-        f"{y.max():g}), which come with RDKit (ChEMBL assay 2321810)."
+    table = tl.read_table(example_table(path), target=TARGET)
+    y = table.targets.numbers()
+    return table, (
+        f"{len(y)} molecules with measured activities ({TARGET}, from {y.min():g} to {y.max():g}), "
+        f"which come with RDKit (ChEMBL assay 2321810). They are in {path}."
     )
-
-
-def _rdkit_examples() -> Path | None:
-    from treelens.chem.parsing import contributed_data
-
-    folder = contributed_data("FreeWilson")
-    names = (_MOLECULES, _ACTIVITIES)
-    return folder if folder and all((folder / name).is_file() for name in names) else None
 
 
 def _show_demo(output: Output, result: dict[str, Any]) -> None:
