@@ -181,7 +181,7 @@ def demo_data(path: Path) -> tuple[tl.MoleculeTable, str]:
             "install rdkit). Class 1 has the pattern 0(0,1,2) in it, class -1 has not."
         )
     table = tl.read_table(example_table(path), target=TARGET)
-    y = table.targets.numbers()
+    y = np.asarray(table.targets, dtype=float)
     return table, (
         f"{len(y)} molecules with measured activities ({TARGET}, from {y.min():g} to {y.max():g}), "
         f"which come with RDKit (ChEMBL assay 2321810). They are in {path}."
