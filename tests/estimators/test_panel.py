@@ -230,9 +230,41 @@ def test_what_a_panel_refuses(data, panel):
         panel.predict(graphs[:3], measured=table[:3].rename(columns={"size": "other"}))
     with pytest.raises(ValueError, match="return_cov must be False or 'endpoints'"):
         panel.predict(graphs[:3], return_cov=True)
-    with pytest.raises(GraphDataError, match="more than exact_size=50"):
-        tl.GraphPanel(exact_size=50).fit(graphs, table)
     with pytest.raises(GraphDataError, match=r"y has 3 columns .*GraphPanel"):
         tl.GraphSVC().fit(graphs, table)
     with pytest.raises(GraphDataError, match="'copy' holds classes, such as 'a'"):
         tl.GraphRegressor(depth=1).fit(graphs, table.assign(copy=["a", "b"] * 45))
+
+
+def test_through_landmarks_it_predicts_nearly_as_exactly(data, panel, tmp_path):
+    graphs, table = data
+    train = table[:70].copy()
+    train.loc[::3, "size"] = np.nan
+    train.loc[1::4, "copy"] = np.nan
+    y = tl.Targets(train, transform="none")
+    found = {}
+    for n in (90, 400):
+        some = tl.GraphPanel(depth=1, n_jobs=1, exact_size=150, n_landmarks=n)
+        found[n] = some.fit(graphs[:70], y)
+        # what a file keeps
+        some.save(tmp_path / f"{n}.treelens")
+        loaded = tl.load(tmp_path / f"{n}.treelens")
+        mean, std = loaded.predict(graphs[70:], return_std=True)
+        expected = some.predict(graphs[70:], return_std=True)
+        np.testing.assert_allclose(mean, expected[0], rtol=1e-8)
+        np.testing.assert_allclose(std, expected[1], rtol=1e-6)
+    assert found[90].model_.joint.basis.shape == (90,)
+    expected = panel.predict(graphs[70:], return_std=True)
+    every = found[400].predict(graphs[70:], return_std=True)
+    scale = table.std().to_numpy()
+    # shares of single processes are found on other cells
+    np.testing.assert_allclose(every[0] / scale, expected[0] / scale, atol=0.1)
+    np.testing.assert_allclose(every[1], expected[1], rtol=0.1)
+    errors = [
+        np.sqrt(((model.predict(graphs[70:]) - table[70:]) ** 2).mean())
+        for model in (panel, found[90])
+    ]
+    assert (errors[1] < 1.1 * errors[0]).all()
+    scores = found[90].loo_
+    assert scores.loc[("gap", "size"), "rmse"] < 0.7 * scores.loc[("new", "size"), "rmse"]
+    assert scores.loc[["new", "gap"], "coverage"].between(0.75, 1.0).all()

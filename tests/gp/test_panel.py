@@ -7,16 +7,14 @@ from gp.test_evidence import _parameters, _problem
 from naive import panel as naive
 from treelens.gp.panel import (
     Cells,
-    LoneEndpoint,
+    CellTable,
     PanelEvidence,
     PanelParameters,
-    PanelPosterior,
     PanelProblem,
     Sharing,
-    given_siblings,
-    with_lone,
 )
 from treelens.gp.panel_fit import Single, joined
+from treelens.gp.panel_posterior import ExactPanel, LoneEndpoint, given_siblings, with_lone
 from treelens.gp.search import Stage
 from treelens.gp.terms import NumbersTerm, TermParameters
 
@@ -35,12 +33,16 @@ def _table(seed=0, n=N, n_endpoints=N_ENDPOINTS):
     return table
 
 
+def _cells(values):
+    return Cells.of(CellTable.plain(values))
+
+
 def _problem_of(terms, table):
     """A search that begins with usual kernels, which explain as much of each endpoint as usual."""
     amplitudes = np.array([term.USUAL_AMPLITUDE for term in terms])
     single = Single(tuple(term.start for term in terms), amplitudes, 0.1)
     masks = [np.ones(term.n_patterns, dtype=bool) for term in terms]
-    return PanelProblem(terms, Cells.of(table), joined(table, [single] * table.shape[1], masks))
+    return PanelProblem(terms, _cells(table), joined(table, [single] * table.shape[1], masks))
 
 
 @pytest.fixture
@@ -90,12 +92,12 @@ def test_posterior_and_gaps_are_those_of_a_joint_process(panel, n_jobs):
     problem, parameters = panel
     kernels = PanelEvidence(problem).kernels(parameters)
     old, new = np.arange(N - N_NEW), np.arange(N - N_NEW, N)
-    cells = Cells.of(_table()[old])
+    cells = _cells(_table()[old])
     among = [kernel[np.ix_(old, old)] for kernel in kernels]
-    given = parameters.shared, np.exp(parameters.log_noise)
-    posterior = PanelPosterior.fit(among, *given, cells, n_jobs)
+    noise = np.exp(parameters.log_noise)
+    posterior = ExactPanel.fit(among, parameters.shared, cells.noise(noise), cells, n_jobs)
     rows = [kernel[np.ix_(new, old)] for kernel in kernels]
-    shared, noise = posterior.shared, posterior.noise
+    shared = posterior.shared
     wanted = [(g, t) for g in new.tolist() for t in range(N_ENDPOINTS)]
     given = kernels, shared, noise, _pairs(cells), cells.values
     mean, covariance = naive.predict(*given, wanted)
@@ -131,8 +133,9 @@ def test_posterior_and_gaps_are_those_of_a_joint_process(panel, n_jobs):
 def test_leaving_out_is_fitting_again(panel, n_jobs):
     problem, parameters = panel
     kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
-    posterior = PanelPosterior.fit(kernels, parameters.shared, np.exp(parameters.log_noise), cells)
-    given = kernels, posterior.shared, posterior.noise
+    of_endpoints = np.exp(parameters.log_noise)
+    posterior = ExactPanel.fit(kernels, parameters.shared, cells.noise(of_endpoints), cells)
+    given = kernels, posterior.shared, of_endpoints
     pairs, parts = _pairs(cells), cells.graphs % 3  # parts of several graphs, too
     for groups in (cells.graphs, parts):
         blocks = posterior.left_out_blocks(groups, n_jobs)
@@ -142,7 +145,7 @@ def test_leaving_out_is_fitting_again(panel, n_jobs):
             kept = np.setdiff1d(np.arange(len(pairs)), own.members)
             some, wanted = [pairs[k] for k in kept], [pairs[k] for k in own.members]
             mean, left = naive.predict(*given, some, cells.values[kept], wanted)
-            noise = np.diag([posterior.noise[t] for _, t in wanted])
+            noise = np.diag([of_endpoints[t] for _, t in wanted])
             np.testing.assert_allclose(own.mean, mean, atol=1e-6)
             np.testing.assert_allclose(own.covariance, left + noise, atol=1e-6)
             gap, variance = own.each_given_others(cells.values[own.members])
@@ -151,7 +154,7 @@ def test_leaving_out_is_fitting_again(panel, n_jobs):
                 some = [pairs[j] for j in others]
                 mean, left = naive.predict(*given, some, cells.values[others], [cell])
                 assert gap[k] == pytest.approx(mean[0], abs=1e-5)
-                expected = left[0, 0] + posterior.noise[cell[1]]
+                expected = left[0, 0] + of_endpoints[cell[1]]
                 assert variance[k] == pytest.approx(expected, rel=1e-5)
 
 
@@ -159,27 +162,26 @@ def test_a_lone_endpoint_keeps_its_correlations(panel):
     problem, parameters = panel
     kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
     noise = np.exp(parameters.log_noise)
-    posterior = PanelPosterior.fit(kernels, parameters.shared, noise, cells)
+    posterior = ExactPanel.fit(kernels, parameters.shared, cells.noise(noise), cells)
     block = max(posterior.left_out_blocks(cells.graphs), key=lambda own: len(own.members))
     endpoints = cells.endpoints[block.members]
-    mean, variance = np.full(N, 0.25), np.full(N, 0.9)
-    found = with_lone(
-        block, cells, noise, {int(endpoints[0]): LoneEndpoint(mean, variance, 0.3, 1.0)}
-    )
+    mean, variance, own_noise = np.full(N, 0.25), np.full(N, 0.6), np.full(N, 0.3)
+    first = int(endpoints[0])
+    found = with_lone(block, cells, {first: LoneEndpoint(mean, variance, own_noise, 1.0)})
     assert found.mean[0] == pytest.approx(0.25)
     np.testing.assert_array_equal(found.mean[1:], block.mean[1:])
     np.testing.assert_allclose(np.diagonal(found.covariance)[0], 0.9)
     np.testing.assert_allclose(found.covariance[1:, 1:], block.covariance[1:, 1:])
     before = block.covariance[0, 1] / np.sqrt(block.covariance[0, 0] - noise[endpoints[0]])
     assert found.covariance[0, 1] / np.sqrt(0.6) == pytest.approx(before)
-    half = LoneEndpoint(mean, variance, 0.3, 0.5)
-    found = with_lone(block, cells, noise, {int(endpoints[0]): half})
+    half = LoneEndpoint(mean, variance, own_noise, 0.5)
+    found = with_lone(block, cells, {first: half})
     assert found.mean[0] == pytest.approx(0.5 * (0.25 + block.mean[0]))
     quiet = np.sqrt(block.covariance[0, 0] - noise[endpoints[0]])
     added = (0.5 * (np.sqrt(0.3) + np.sqrt(noise[endpoints[0]]))) ** 2
     expected = (0.5 * (np.sqrt(0.6) + quiet)) ** 2 + added
     assert found.covariance[0, 0] == pytest.approx(expected)
-    same = with_lone(block, cells, noise, {})
+    same = with_lone(block, cells, {})
     np.testing.assert_array_equal(same.covariance, block.covariance)
 
 
@@ -217,8 +219,11 @@ def test_one_endpoint_is_the_process_of_a_single_model():
     amplitude = parameters.sharing[0].matrix[0, 0]
     kernel = PanelEvidence(problem).kernels(parameters)[0]
     covariance = amplitude * kernel + np.exp(parameters.log_noise[0]) * np.eye(40)
-    posterior = PanelPosterior.fit(
-        [kernel], parameters.shared, np.exp(parameters.log_noise), problem.cells
+    posterior = ExactPanel.fit(
+        [kernel],
+        parameters.shared,
+        problem.cells.noise(np.exp(parameters.log_noise)),
+        problem.cells,
     )
     expected = amplitude * kernel @ np.linalg.solve(covariance, table[:, 0])
     np.testing.assert_allclose(posterior.mean([kernel])[:, 0], expected, atol=1e-7)

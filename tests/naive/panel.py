@@ -28,3 +28,14 @@ def objective(kernels, shared, noise, cells, values):
     among = covariance(kernels, shared, cells, cells)
     among += np.diag([noise[t] for _, t in cells])
     return 0.5 * (values @ np.linalg.solve(among, values) + np.linalg.slogdet(among)[1])
+
+
+def predict_through(kernels, shared, landmarks, cells, values, noise, new):
+    """As :func:`predict`, the covariance of cells projected on landmarks; ``noise`` is of cells."""
+    among = covariance(kernels, shared, landmarks, landmarks)
+    across = covariance(kernels, shared, cells, landmarks)
+    weighed = across.T / noise
+    inverse = np.linalg.inv(among + weighed @ across)
+    ours = covariance(kernels, shared, new, landmarks)
+    left = covariance(kernels, shared, new, new) - ours @ np.linalg.solve(among, ours.T)
+    return ours @ inverse @ weighed @ values, left + ours @ inverse @ ours.T

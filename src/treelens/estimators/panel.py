@@ -48,7 +48,9 @@ class GraphPanel(PanelEstimator):
         Kernels, and what endpoints share, are learned on at most so many cells, small endpoints
         whole.
     exact_size : int, default=12000
-        The largest number of cells, as predictions are exact.
+        Up to so many cells predictions are exact; of more, some stand for all of them.
+    n_landmarks : int, default=5000
+        How many cells stand for all. Time is proportional to ``n_landmarks**2`` for every cell.
     max_steps : int, default=100
         Iterations of each stage of the search.
     n_jobs : int, optional
@@ -103,6 +105,7 @@ class GraphPanel(PanelEstimator):
         "threshold": [Real, str],
         "learning_size": [Interval(Integral, 2, None, closed="left")],
         "exact_size": [Interval(Integral, 2, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "max_steps": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -121,6 +124,7 @@ class GraphPanel(PanelEstimator):
         threshold: float | str = "auto",
         learning_size: int = 3600,
         exact_size: int = 12_000,
+        n_landmarks: int = 5000,
         max_steps: int = 100,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -133,6 +137,7 @@ class GraphPanel(PanelEstimator):
         self.threshold = threshold
         self.learning_size = learning_size
         self.exact_size = exact_size
+        self.n_landmarks = n_landmarks
         self.max_steps = max_steps
         self.n_jobs = n_jobs
         self.random_state = random_state

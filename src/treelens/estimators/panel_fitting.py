@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from treelens.errors import GraphDataError
 from treelens.estimators.base import FittedEstimator
 from treelens.estimators.panel_answers import (
     cells_for,
@@ -35,6 +35,7 @@ from treelens.estimators.panel_answers import (
 from treelens.estimators.panel_table import panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.gp.data import TrainingView
+from treelens.gp.panel import CellTable
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_fit import PanelSettings, fit_panel
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, PanelRecord
@@ -74,6 +75,7 @@ class PanelEstimator(FittedEstimator):
     descriptors: Any
     learning_size: int
     exact_size: int
+    n_landmarks: int
     max_steps: int
     random_state: Any
     progress: bool | None
@@ -83,11 +85,6 @@ class PanelEstimator(FittedEstimator):
         if self.weights == "branches":
             raise ValueError(
                 "weights='branches' is for one endpoint: use 'auto', 'depths' or 'uniform'."
-            )
-        if (n_cells := int(y.measured.sum())) > self.exact_size:
-            raise GraphDataError(
-                f"There are {n_cells:,} measured cells, more than exact_size={self.exact_size:,}: "
-                "raise it (memory grows with its square), or give fewer molecules."
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         endpoints, values = endpoints_to_learn(
@@ -99,15 +96,18 @@ class PanelEstimator(FittedEstimator):
             settings = PanelSettings(
                 "uniform" if self.weights == "uniform" else "depths",
                 self._n_learning_cells,
+                self.exact_size,
+                self._n_landmark_cells,
                 self.max_steps,
                 seed,
                 getattr(self, "threshold", "auto"),
                 self._n_jobs(),
                 tick,
             )
-            training = training.with_identity(graphs)
+            training, known = training.with_identity(graphs), CellTable.plain(values)
             parts = unlike_parts(graphs, seed)
-            found = fit_panel(views, training, endpoints, settings, parts, graphs.recipe)
+            found = fit_panel(views, training, known, endpoints, settings, parts)
+            found = replace(found, recipe=graphs.recipe)
         if not found.record.converged:
             warnings.warn(
                 f"The search for what endpoints share did not converge in {self.max_steps} steps: "
@@ -144,6 +144,11 @@ class PanelEstimator(FittedEstimator):
     def _n_learning_cells(self) -> int:
         """How many cells kernels and sharing are learned on, at most."""
         return self.learning_size
+
+    @property
+    def _n_landmark_cells(self) -> int:
+        """How many cells stand for all where these are too many for exact predictions."""
+        return self.n_landmarks
 
     # --- predictions ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -24,10 +25,8 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
-from treelens.kernels.base import SumKernel
 from treelens.kernels.gram import mirrored
 from treelens.parallel import blas_threads
-from treelens.patterns.histograms import GraphViews
 
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7
@@ -37,6 +36,25 @@ _ROUNDS = 3  # in which landmarks are added to those drawn at random
 # Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
 MOST_KEPT = 2**27
 Projected = tuple[slice, np.ndarray]  # some graphs, and ``V`` of them, shape (m, b)
+
+
+class Selectable(Protocol):
+    """What a covariance is between: graphs, or cells of several endpoints."""
+
+    def select(self: S, positions: np.ndarray, /) -> S: ...
+
+
+S = TypeVar("S", bound=Selectable)
+S_contra = TypeVar("S_contra", bound=Selectable, contravariant=True)
+
+
+class Covariance(Protocol[S_contra]):
+    """A stationary covariance."""
+
+    @property
+    def variance(self) -> float: ...
+
+    def matrix(self, left: S_contra, right: S_contra, n_jobs: int = 1, /) -> np.ndarray: ...
 
 
 def factor_landmarks(among: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -84,6 +102,24 @@ class LandmarkSums:
         """``inv(M) r``, shape (m, n_columns)."""
         return solve_factored(self.inner_factor, self.right)
 
+    @cached_property
+    def outer(self) -> np.ndarray:
+        """``inv(U')``, (m, m) lower triangular."""
+        return lapack.dtrtri(self.factor.T, lower=1)[0]
+
+    @cached_property
+    def inner_outer(self) -> np.ndarray:
+        """``inv(R') inv(U')``, (m, m) lower triangular; its square is ``inv(K_mm M)``."""
+        return blas.dtrsm(1.0, self.inner_factor.T, self.outer, lower=1)
+
+    def posterior(self, n_jobs: int = 1) -> LandmarkPosterior:
+        """Return the posterior of these sums."""
+        coefficients = solve_upper(self.factor, self.inner_solution, transposed=False)
+        with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
+            before = lapack.dlauum(self.outer, lower=1)[0]
+            gain = before - lapack.dlauum(self.inner_outer, lower=1)[0]
+        return LandmarkPosterior(coefficients, mirrored(gain.T))
+
 
 @dataclass(frozen=True, eq=False)
 class LandmarkPosterior:
@@ -108,27 +144,31 @@ def column_squares(matrix: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class LandmarkFit:
+class LandmarkFit(Generic[S]):
     """Training graphs under a kernel, ready to be conditioned on through any landmarks."""
 
-    kernel: SumKernel
-    graphs: GraphViews  # of all training graphs
+    kernel: Covariance[S]
+    graphs: S  # all that is trained on
     noise: np.ndarray  # (n,) variances
     targets: np.ndarray  # (n, n_columns)
     n_jobs: int = 1
 
     def through(self, landmarks: np.ndarray) -> tuple[LandmarkPosterior, LeaveOneOut]:
         """Return the posterior through the graphs at some positions, and each graph left out."""
+        sums, anchors = self.sums(landmarks), self.graphs.select(landmarks)
+        return self.conditioned(sums, landmarks, self.projections(sums.factor, anchors))
+
+    def sums(self, landmarks: np.ndarray) -> LandmarkSums:
+        """Return the sums of all graphs over the landmarks at some positions."""
         anchors, noise, targets = self.graphs.select(landmarks), self.noise, self.targets
         factor = factor_landmarks(self.kernel.matrix(anchors, anchors, self.n_jobs), self.n_jobs)
         blocks = (
             block_sums(half, noise[where], targets[where], self.n_jobs)
             for where, half in self.projections(factor, anchors)
         )
-        sums = LandmarkSums.added(factor, blocks, targets.shape[1])
-        return self.conditioned(sums, landmarks, self.projections(factor, anchors))
+        return LandmarkSums.added(factor, blocks, targets.shape[1])
 
-    def projections(self, factor: np.ndarray, anchors: GraphViews) -> Iterator[Projected]:
+    def projections(self, factor: np.ndarray, anchors: S) -> Iterator[Projected]:
         """Yield ``V`` of the graphs, block by block; ``anchors`` are the landmarks."""
         for where in gen_batches(len(self.targets), BLOCK):
             block = self.graphs.select(np.arange(where.start, where.stop))
@@ -150,11 +190,8 @@ class LandmarkFit:
             # The variance that landmarks leave unexplained, as in predictions.
             unexplained = np.maximum(self.kernel.variance - column_squares(half), 0.0)
             variance[where] = 1.0 / diagonal + unexplained
-        coefficients = solve_upper(sums.factor, sums.inner_solution, transposed=False)
-        with blas_threads(n_jobs):  # products of lower triangles, by a third of the arithmetic
-            outer = lapack.dtrtri(sums.factor.T, lower=1)[0]  # inv(U')
-            inner = blas.dtrsm(1.0, sums.inner_factor.T, outer, lower=1)  # inv(R') inv(U')
-            gain = lapack.dlauum(outer, lower=1)[0] - lapack.dlauum(inner, lower=1)[0]
+        found = sums.posterior(n_jobs)
+        coefficients, outer, inner = found.coefficients, sums.outer, sums.inner_outer
         # A new graph is no landmark, so landmarks are left out as such, too: else each would still
         # bend the mean towards the graphs around it. From J = inv(K_mm + K_mn inv(N) K_nm), whose
         # diagonal is the squared columns of ``inner``, its row and column go: the same as
@@ -166,13 +203,13 @@ class LandmarkFit:
         left = np.maximum(1.0 - leverage, _LEAST_LEFT)
         mean[landmarks] = (without - leverage[:, None] * targets[landmarks]) / left[:, None]
         variance[landmarks] = noise[landmarks] / left + 1.0 / column_squares(outer)
-        return LandmarkPosterior(coefficients, mirrored(gain.T)), LeaveOneOut(mean, variance)
+        return found, LeaveOneOut(mean, variance)
 
 
-class LandmarkBasis:
+class LandmarkBasis(Generic[S]):
     """At most ``n_landmarks`` that are added in rounds, with ``V`` of all graphs."""
 
-    def __init__(self, fit: LandmarkFit, n_landmarks: int) -> None:
+    def __init__(self, fit: LandmarkFit[S], n_landmarks: int) -> None:
         self.fit, self.landmarks = fit, np.empty(0, dtype=np.int64)
         self._projections = np.empty((n_landmarks, len(fit.targets)))
         self._factor, self._inner = np.zeros((n_landmarks, n_landmarks)), np.eye(n_landmarks)
@@ -215,7 +252,7 @@ class LandmarkBasis:
         return self.landmarks[order], LandmarkPosterior(found.coefficients[order], gain), left_out
 
 
-def choose_landmarks(fit: LandmarkFit, first: np.ndarray, n_landmarks: int) -> LandmarkBasis:
+def choose_landmarks(fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int) -> LandmarkBasis[S]:
     """Return landmarks: ``first``, which were drawn at random, and those that these explain worst.
 
     They are added in rounds, each time the graphs with the largest product of squared residual and

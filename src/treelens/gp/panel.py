@@ -11,10 +11,10 @@ cells. With one endpoint this is the process of :mod:`treelens.gp.evidence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from treelens.gp.posterior import (
     cholesky_in_place,
     inverse_in_place,
     solve_factored,
-    solve_upper,
 )
 from treelens.gp.terms import LOGIT_SPREAD, SearchedTerm, TermParameters
 from treelens.kernels.gram import mirrored
@@ -39,19 +38,61 @@ _LOADING_SPREAD = 3.0
 _OWN_SPREAD = 2.5
 
 
+class CellTable(NamedTuple):
+    """What is known of graphs (rows) and endpoints (columns)."""
+
+    values: np.ndarray  # (n_graphs, n_endpoints) of about unit size, NaN in gaps
+    factors: np.ndarray  # of the noise variance of an endpoint: 1 / sample weight
+    known: np.ndarray  # variances of noise that is known, on top of that of the endpoint
+    limits: np.ndarray  # 1 where the value is a lower limit, -1 where it is an upper one, else 0
+
+    @classmethod
+    def plain(cls, values: np.ndarray) -> CellTable:
+        """Return values of which nothing more is known."""
+        zeros = np.zeros(values.shape)
+        return cls(values, np.ones(values.shape), zeros, zeros.astype(np.int64))
+
+    def select(self, graphs: np.ndarray) -> CellTable:
+        """Return the rows of some graphs."""
+        return CellTable(*(part[graphs] for part in self))
+
+    def columns(self, endpoints: Sequence[int]) -> CellTable:
+        """Return the columns of some endpoints."""
+        return CellTable(*(part[:, list(endpoints)] for part in self))
+
+    @property
+    def exact(self) -> np.ndarray:
+        """The values that were measured, NaN in gaps and where only a limit is known."""
+        return np.where(self.limits == 0, self.values, np.nan)
+
+
 class Cells(NamedTuple):
     """Measured cells, ordered by graph."""
 
     graphs: np.ndarray  # (n_cells,) ascending
     endpoints: np.ndarray  # (n_cells,)
-    values: np.ndarray  # (n_cells,) of about unit size in each endpoint
+    values: np.ndarray  # (n_cells,)
+    factors: np.ndarray  # (n_cells,) as in CellTable, and so the next two
+    known: np.ndarray  # (n_cells,)
+    limits: np.ndarray  # (n_cells,)
     n_endpoints: int
 
     @classmethod
-    def of(cls, table: np.ndarray) -> Cells:
-        """Return the cells of a table (n_graphs, n_endpoints) that are not NaN."""
-        graphs, endpoints = np.nonzero(~np.isnan(table))
-        return cls(graphs, endpoints, table[graphs, endpoints], table.shape[1])
+    def of(cls, table: CellTable) -> Cells:
+        """Return the cells of a table that are not NaN."""
+        graphs, endpoints = np.nonzero(~np.isnan(table.values))
+        values, factors, known, limits = (part[graphs, endpoints] for part in table)
+        n_endpoints = table.values.shape[1]
+        return cls(graphs, endpoints, values, factors, known, limits, n_endpoints)
+
+    def select(self, positions: np.ndarray) -> Cells:
+        """Return the cells at some positions."""
+        parts = zip(self._fields[:-1], self[:-1], strict=True)
+        return self._replace(**{name: part[positions] for name, part in parts})
+
+    def noise(self, of_endpoints: np.ndarray) -> np.ndarray:
+        """Return noise variances of the cells, from those of their endpoints."""
+        return of_endpoints[self.endpoints] * self.factors + self.known
 
     @property
     def one_hot(self) -> np.ndarray:
@@ -202,7 +243,7 @@ class PanelEvidence:
         problem, cells, n_jobs = self.problem, self.problem.cells, self.problem.n_jobs
         kernels = self.kernels(parameters, learned)
         shared, noise = parameters.shared, np.exp(parameters.log_noise)
-        matrix = cell_covariance(kernels, shared, noise, cells, n_jobs)
+        matrix = cell_covariance(kernels, shared, cells.noise(noise), cells, n_jobs)
         factor = cholesky_in_place(matrix, n_jobs)
         half_log_determinant = float(np.log(np.diagonal(factor)).sum())
         alpha = solve_factored(factor, cells.values[:, None])  # (n_cells, 1)
@@ -221,7 +262,7 @@ class PanelEvidence:
             found = self._pairs[k].slopes(parameters.terms[k], of_graphs, learned, True)
             in_kernels.append(found.scales[:-1])
             in_logits.append(found.level_logits)
-        in_noise = noise * own
+        in_noise = noise * cells.sums_by_endpoint(on_diagonal * cells.factors)
         slopes_of_all = np.concatenate([*in_kernels, *in_sharing, in_noise, *in_logits])
         return value, slopes_of_all + prior_slopes
 
@@ -233,7 +274,7 @@ def cell_covariance(
     cells: Cells,
     n_jobs: int = 1,
 ) -> np.ndarray:
-    """Return the covariance of the measured cells, noise on its diagonal: (n_cells, n_cells)."""
+    """Return the covariance of cells, with ``noise`` (n_cells,) on its diagonal."""
     graphs, endpoints = cells.graphs, cells.endpoints
     matrix = np.empty((len(graphs), len(graphs)))
 
@@ -248,7 +289,7 @@ def cell_covariance(
     in_threads(fill, row_blocks(*matrix.shape), n_jobs)
     own = np.arange(len(graphs))
     matrix[own, own] *= 1.0 + JITTER
-    matrix[own, own] += noise[endpoints]
+    matrix[own, own] += noise
     return matrix
 
 
@@ -282,156 +323,3 @@ def in_pairs_of_graphs(
 
     in_threads(part, row_blocks(len(present), 4 * pull.shape[1]), n_jobs)
     return np.triu(sums, 1)  # cells are ordered by graph, so nothing is below the diagonal
-
-
-# --- given all measured cells --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class PanelPosterior:
-    """A panel given its measured cells."""
-
-    cells: Cells
-    shared: np.ndarray  # (n_views, n_endpoints, n_endpoints) B
-    noise: np.ndarray  # (n_endpoints,) variances
-    coefficients: np.ndarray  # (n_cells,) inv(A) y
-    factor: np.ndarray  # (n_cells, n_cells) upper triangular U, U.T @ U == A
-
-    @classmethod
-    def fit(
-        cls,
-        kernels: list[np.ndarray],
-        shared: Sequence[np.ndarray],
-        noise: np.ndarray,
-        cells: Cells,
-        n_jobs: int = 1,
-    ) -> PanelPosterior:
-        """Condition on all cells; ``kernels`` are among their graphs, view by view."""
-        matrix = cell_covariance(kernels, shared, noise, cells, n_jobs)
-        factor = cholesky_in_place(matrix, n_jobs)
-        coefficients = solve_factored(factor, cells.values[:, None], n_jobs)[:, 0]
-        return cls(cells, np.array(shared), noise, coefficients, factor)
-
-    def weights_of_graphs(self, view: int, n_graphs: int) -> np.ndarray:
-        """Return what a unit of a view's kernel with each graph adds: (n_graphs, n_endpoints)."""
-        cells = self.cells
-        found = np.zeros((n_graphs, cells.n_endpoints))
-        parts = self.coefficients[:, None] * self.shared[view][cells.endpoints]
-        np.add.at(found, cells.graphs, parts)
-        return found
-
-    def mean(self, rows: list[np.ndarray]) -> np.ndarray:
-        """Return means (n_new, n_endpoints) from kernel values with the training graphs."""
-        return np.sum(
-            [own @ self.weights_of_graphs(k, own.shape[1]) for k, own in enumerate(rows)], axis=0
-        )
-
-    def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
-        """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
-        cells, n = self.cells, self.cells.n_endpoints
-        halves = []
-        for endpoint in range(n):
-            across = np.zeros((len(rows[0]), len(cells.values)))
-            for own, shared in zip(rows, self.shared, strict=True):
-                across += own[:, cells.graphs] * shared[endpoint][cells.endpoints]
-            halves.append(solve_upper(self.factor, across.T, transposed=True, n_jobs=n_jobs))
-        taken = np.array([[np.einsum("ij,ij->j", a, b) for b in halves] for a in halves])
-        left = self.shared.sum(axis=0)[:, :, None] - taken  # (n_endpoints, n_endpoints, n_new)
-        found = np.moveaxis(left, 2, 0)
-        own = np.arange(n)
-        found[:, own, own] = np.maximum(found[:, own, own], 0.0)
-        return found
-
-    def left_out_blocks(
-        self, groups: np.ndarray, n_jobs: int = 1, inverse: np.ndarray | None = None
-    ) -> list[LeftOutBlock]:
-        """Return the cells of each group given all others; ``groups`` (n_cells,) are numbers.
-
-        ``inverse`` (n_cells, n_cells) is the upper triangle of that of the covariance, if known.
-        """
-        if inverse is None:
-            inverse = inverse_in_place(self.factor.copy(), n_jobs)
-        order = np.argsort(groups, kind="stable")
-        found = []
-        for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            covariance = np.linalg.inv(mirrored(inverse[np.ix_(members, members)]))
-            mean = self.cells.values[members] - covariance @ self.coefficients[members]
-            found.append(LeftOutBlock(members, mean, covariance))
-        return found
-
-
-class LeftOutBlock(NamedTuple):
-    """Cells of one graph, predicted without any of them."""
-
-    members: np.ndarray  # (n,) positions of the cells
-    mean: np.ndarray  # (n,)
-    covariance: np.ndarray  # (n, n) of measurements, noise included
-
-    def each_given_others(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of each cell, given the values of the others in the block."""
-        precision = np.linalg.inv(self.covariance)
-        own = np.diagonal(precision)
-        return values - precision @ (values - self.mean) / own, 1.0 / own
-
-
-class LoneEndpoint(NamedTuple):
-    """What the process of an endpoint by itself predicts of its cells, each left out."""
-
-    mean: np.ndarray  # (n_graphs,)
-    variance: np.ndarray  # (n_graphs,) of measurements
-    noise: float
-    share: float  # of its process in the predictions, from 0 to 1
-
-
-def with_lone(
-    block: LeftOutBlock, cells: Cells, noise: np.ndarray, lone: Mapping[int, LoneEndpoint]
-) -> LeftOutBlock:
-    """Return a block in which means and deviations of some endpoints are of their own process, too.
-
-    Correlations between the endpoints stay those of the joint process, whose noise variances are
-    ``noise`` (n_endpoints,).
-    """
-    endpoints, graphs = cells.endpoints[block.members], cells.graphs[block.members]
-    if not set(endpoints.tolist()) & set(lone):
-        return block
-    mean, added = block.mean.copy(), noise[endpoints]
-    ratio = np.ones(len(mean))
-    quiet = block.covariance - np.diag(added)
-    for k, own in lone.items():
-        here = endpoints == k
-        before = np.sqrt(np.maximum(np.diagonal(quiet)[here], np.finfo(float).tiny))
-        mean[here] += own.share * (own.mean[graphs[here]] - mean[here])
-        after = np.sqrt(np.maximum(own.variance[graphs[here]] - own.noise, 0.0))
-        ratio[here] += own.share * (after / before - 1.0)
-        added[here] = blended_variance(added[here], own.noise, own.share)
-    return LeftOutBlock(block.members, mean, quiet * np.outer(ratio, ratio) + np.diag(added))
-
-
-def blended_variance(joint: Any, single: Any, share: float) -> Any:
-    """Return the square of the weighted mean of two standard deviations."""
-    return ((1.0 - share) * np.sqrt(joint) + share * np.sqrt(single)) ** 2
-
-
-def given_siblings(
-    mean: np.ndarray, covariance: np.ndarray, noise: np.ndarray, measured: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions of graphs of which some endpoints are measured.
-
-    ``mean`` (n, n_endpoints) and ``covariance`` (n, n_endpoints, n_endpoints) are those without,
-    ``measured`` (n, n_endpoints) is NaN where nothing is known. A measured cell is predicted from
-    the others of its graph, without its own measurement, and covaries with no other.
-    """
-    mean, covariance = mean.copy(), covariance.copy()
-    for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
-        known = ~np.isnan(measured[k])
-        own, off = covariance[k].copy(), (measured[k] - mean[k])[known]
-        precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[known]))
-        gain = precision @ own[known][:, ~known]  # (n_known, n_gaps)
-        mean[k, ~known] += off @ gain
-        left = own[np.ix_(~known, ~known)] - own[np.ix_(~known, known)] @ gain
-        covariance[k] = 0.0
-        covariance[k][np.ix_(~known, ~known)] = left
-        spread = 1.0 / np.diagonal(precision)  # of each measurement, given the others
-        mean[k, known] = measured[k, known] - spread * (precision @ off)
-        covariance[k][known, known] = np.maximum(spread - noise[known], 0.0)
-    return mean, covariance

@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from treelens.gp.censoring import most_likely_noise
 from treelens.gp.data import TrainingView
-from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import USUAL_NOISE, EvidenceParameters, EvidenceProblem
 from treelens.gp.panel import (
     RANK,
     Cells,
-    LeftOutBlock,
-    LoneEndpoint,
+    CellTable,
     PanelEvidence,
     PanelParameters,
-    PanelPosterior,
     PanelProblem,
     Sharing,
-    with_lone,
 )
+from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks, through_landmarks
 from treelens.gp.panel_model import (
     FittedPanel,
     LeftOutPanel,
@@ -34,17 +33,23 @@ from treelens.gp.panel_model import (
     PanelProcess,
     PanelRecord,
 )
+from treelens.gp.panel_posterior import (
+    ExactPanel,
+    LeftOutBlock,
+    LoneEndpoint,
+    with_lone,
+)
 from treelens.gp.posterior import inverse_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
 from treelens.gp.terms import TermParameters
 from treelens.gp.views import shown_by
-from treelens.graphs.recipe import GraphRecipe
 from treelens.models.predictions import TrainingGraphs, choose_threshold, fit_slope
 from treelens.patterns.histograms import replicate_numbers
 
 _SHARED = 0.5  # of what a view explains of an endpoint alone, where the joint search begins
 _LEAST_AMPLITUDE = 1e-3
 _LEAST_NOISE = 0.02
+_CELLS_OF_SINGLES = 3  # a single endpoint is searched on this part of the cells of the joint search
 _FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
 # Shares of a single process in the predictions that are nearer to none or all of it than this.
 _SMALL_SHARE = 0.1
@@ -57,6 +62,8 @@ class PanelSettings(NamedTuple):
 
     weights: str = "depths"  # or "uniform"
     learning_size: int = 3000  # cells
+    exact_size: int = 12_000  # cells, from which on predictions go through landmarks
+    n_landmarks: int = 3000
     max_steps: int = 100
     seed: int = 0
     threshold: Any = "auto"  # of classes
@@ -68,12 +75,13 @@ class PanelSettings(NamedTuple):
         return ("uniform",) if self.weights == "uniform" else ("uniform", "depths")
 
 
-class Single(NamedTuple):
-    """What the search of one endpoint by itself has found."""
+class _Conditioned(NamedTuple):
+    """A process given its cells, and what tells of cells that are left out."""
 
-    terms: tuple[TermParameters, ...]  # with amplitudes of one, of all patterns
-    amplitudes: np.ndarray  # (n_views,)
-    noise: float
+    process: PanelProcess
+    cells: Cells
+    noise: np.ndarray  # (n_cells,) variances of measurements
+    given: ExactPanel | CellsThroughLandmarks
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +89,7 @@ class _Panel:
     """Training graphs in all views, and their standardised values."""
 
     views: tuple[TrainingView, ...]
-    table: np.ndarray  # (n_graphs, n_endpoints), NaN in gaps
+    table: CellTable
     copies: np.ndarray  # (n_graphs,) numbers that equal graphs share
     parts: np.ndarray  # (n_ways, n_graphs) numbers of parts that are unlike each other
     settings: PanelSettings
@@ -92,7 +100,7 @@ class _Panel:
         terms: Sequence[TermParameters],
         shared: Sequence[np.ndarray],
         noise: np.ndarray,
-    ) -> PanelProcess:
+    ) -> _Conditioned:
         """Return a process of some endpoints, given all their cells."""
         fitted = tuple(view.fitted(own) for view, own in zip(self.views, terms, strict=True))
         kernels = tuple(
@@ -100,48 +108,82 @@ class _Panel:
         )
         shown = shown_by(fitted, tuple(view.stored for view in self.views))
         n_jobs, cells = self.settings.n_jobs, self.cells(columns)
-        among = [
-            kernel.matrix(own, own, n_jobs) for kernel, own in zip(kernels, shown, strict=True)
-        ]
-        found = PanelPosterior.fit(among, shared, noise, cells, n_jobs)
-        return PanelProcess(
+        of_cells, landmarks = cells.noise(noise), self._landmarks(columns)
+        given: ExactPanel | CellsThroughLandmarks
+        if landmarks is None:
+            pairs = zip(kernels, shown, strict=True)
+            among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+            given = exact = ExactPanel.fit(among, shared, of_cells, cells, n_jobs)
+            coefficients, matrix = exact.coefficients, exact.factor
+        else:
+            kernel = CellKernel(kernels, np.array(shared))
+            given = through_landmarks(kernel, shown, cells, of_cells, landmarks, n_jobs)
+            coefficients, matrix = given.posterior.coefficients, given.posterior.gain
+        process = PanelProcess(
             np.array(columns, dtype=np.int64),
             fitted,
             kernels,
             tuple(shared),
-            noise,
-            found.coefficients,
-            factor=found.factor,
+            noise + known_noise(cells),
+            *given.given,
+            coefficients,
+            landmarks,
+            factor=matrix,
         )
+        return _Conditioned(process, cells, of_cells, given)
 
     def cells(self, columns: Sequence[int]) -> Cells:
-        return Cells.of(self.table[:, list(columns)])
+        return Cells.of(self.table.columns(columns))
+
+    def _landmarks(self, columns: Sequence[int]) -> np.ndarray | None:
+        """Return positions of cells that stand for all; None where predictions are exact."""
+        settings, table = self.settings, self.table.columns(columns)
+        known = ~np.isnan(table.values)
+        if known.sum() <= settings.exact_size:
+            return None
+        chosen = sampled_cells(table.values, settings.n_landmarks, settings.seed)
+        return np.flatnonzero(~np.isnan(chosen[known]))
+
+    def small(self) -> _Panel:
+        """Return the same with so few cells that they are conditioned on exactly."""
+        settings = self.settings
+        size = min(settings.exact_size, 2 * settings.learning_size)
+        values = sampled_cells(self.table.values, size, settings.seed)
+        return replace(self, table=self.table._replace(values=values))
+
+
+def known_noise(cells: Cells) -> np.ndarray:
+    """Return the medians of the variances that are known of cells, (n_endpoints,)."""
+    every = range(cells.n_endpoints)
+    return np.array([np.median(cells.known[cells.endpoints == k]) for k in every])
 
 
 def fit_panel(
     views: tuple[TrainingView, ...],
     training: TrainingGraphs,
+    known: CellTable,
     endpoints: Sequence[PanelEndpoint],
     settings: PanelSettings,
     parts: np.ndarray,
-    recipe: GraphRecipe | None = None,
 ) -> FittedPanel:
     """Fit all endpoints together.
 
-    ``training`` has the learned values (n_graphs, n_endpoints), NaN in gaps; offsets, scales and
-    probabilities of the endpoints are filled in. ``parts`` (n_ways, n_graphs) divide the
-    graphs into parts that are unlike each other: what predicts one from the others is trusted.
+    ``training`` are the graphs, ``known`` what is learned of them, values on the scales of the
+    endpoints, whose offsets, sizes and probabilities are filled in. ``parts`` (n_ways, n_graphs)
+    divide the graphs into parts that are unlike each other: what predicts one from the others is
+    trusted.
     """
-    values = training.targets
+    values = known.values
     scaled = [_scaled(each, values[:, k]) for k, each in enumerate(endpoints)]
     offset = np.array([each.offset for each in scaled])
     scale = np.array([each.scale for each in scaled])
     copies = replicate_numbers(view.data for view in views)
     copies = np.arange(len(values)) if copies is None else copies
-    panel = _Panel(views, (values - offset) / scale, copies, parts, settings)
+    known = known._replace(values=(values - offset) / scale, known=known.known / scale**2)
+    panel = _Panel(views, known, copies, parts, settings)
     singles = [_single(panel, k) for k in range(len(scaled))]
-    joint, search, n_learning = _joint(panel, singles)
-    alone, left_out = _chosen(panel, joint, singles)
+    learned = _joint(panel, singles)
+    joint, alone, left_out = _chosen(panel, learned, singles)
     left_out = LeftOutPanel(
         offset + scale * left_out.new,
         scale * left_out.new_std,
@@ -153,9 +195,10 @@ def fit_panel(
         _with_probabilities(each, values[:, k], left_out.new[:, k], settings.threshold)
         for k, each in enumerate(scaled)
     )
-    history = pd.DataFrame([vars(step) for step in search.history])
-    record = PanelRecord(settings.weights, history, search.converged, n_learning, left_out)
-    return FittedPanel(done, joint, alone, training, record, recipe)
+    history = pd.DataFrame([vars(step) for step in learned.search.history])
+    converged, n_cells = learned.search.converged, learned.n_cells
+    record = PanelRecord(settings.weights, history, converged, n_cells, left_out)
+    return FittedPanel(done, joint, alone, training, record)
 
 
 def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
@@ -181,50 +224,86 @@ def _with_probabilities(
 # --- what endpoints are alone ---------------------------------------------------------------------
 
 
+class Single(NamedTuple):
+    """What the search of one endpoint by itself has found."""
+
+    terms: tuple[TermParameters, ...]  # with amplitudes of one, of all patterns
+    amplitudes: np.ndarray  # (n_views,)
+    noise: float
+
+    def given(self, panel: _Panel, column: int) -> _Conditioned:
+        """Return the process of all cells of the endpoint."""
+        shared = [np.array([[amplitude]]) for amplitude in self.amplitudes]
+        return panel.process([column], self.terms, shared, np.array([self.noise]))
+
+
 def _single(panel: _Panel, column: int) -> Single:
     """Search the process of one endpoint by itself, on a sample of its values."""
-    settings, own = panel.settings, panel.table[:, [column]]
-    sample = sampled_cells(own, settings.learning_size, settings.seed)[:, 0]
+    settings, own = panel.settings, panel.table.columns([column])
+    size = max(settings.learning_size // _CELLS_OF_SINGLES, _FEWEST_PAIRS)
+    sample = sampled_cells(own.values, size, settings.seed)[:, 0]
     positions = np.flatnonzero(~np.isnan(sample))
+    some, limits = own.select(positions), own.limits[positions, 0]
     found = [view.term(positions, None) for view in panel.views]
     problem = EvidenceProblem(
         tuple(term for term, _ in found),
-        sample[positions][:, None],
-        np.ones(len(positions)),
+        some.values,
+        (some.factors + some.known / USUAL_NOISE)[:, 0],
         settings.n_jobs,
+        limits if limits.any() else None,
     )
     at: EvidenceParameters | None = None
     for stage in settings.stages:
         more = {"max_steps": settings.max_steps, "tick": settings.tick}
         at = maximise_evidence(problem, stage, at, **more).parameters  # type: ignore[arg-type]
     assert at is not None
+    noise = at.noise
+    if some.known.any():  # which was taken to be proportional to that of the endpoint
+        exact = np.flatnonzero(limits == 0)
+        kernel = problem.kernel_matrix(at)[np.ix_(exact, exact)]
+        given = some.known[exact, 0], some.values[exact]
+        noise = most_likely_noise(kernel, *given, settings.n_jobs)
     pairs = zip(panel.views, at.terms, strict=True)
     amplitudes = [view.covariance(own).amplitude for view, own in pairs]
     masks = [mask for _, mask in found]
     terms = (own.widened(mask) for own, mask in zip(at.terms, masks, strict=True))
-    return Single(tuple(terms), np.array(amplitudes), at.noise)
+    return Single(tuple(terms), np.array(amplitudes), noise)
 
 
 # --- what they share ------------------------------------------------------------------------------
 
 
-def _joint(panel: _Panel, singles: Sequence[Single]) -> tuple[PanelProcess, EvidenceFit, int]:
-    """Return the joint process of all cells, the end of its search, and the cells it saw."""
+class _Learned(NamedTuple):
+    """What the joint search has found."""
+
+    terms: tuple[TermParameters, ...]  # of all patterns
+    shared: tuple[np.ndarray, ...]
+    noise: np.ndarray
+    search: EvidenceFit
+    n_cells: int  # that it saw
+
+    def given(self, panel: _Panel) -> _Conditioned:
+        """Return the process of all cells."""
+        columns = range(len(self.noise))
+        return panel.process(columns, self.terms, self.shared, self.noise)
+
+
+def _joint(panel: _Panel, singles: Sequence[Single]) -> _Learned:
+    """Search for what the endpoints share."""
     settings = panel.settings
-    sample = sampled_cells(panel.table, settings.learning_size, settings.seed)
+    sample = sampled_cells(panel.table.values, settings.learning_size, settings.seed)
     positions = np.flatnonzero((~np.isnan(sample)).any(axis=1))
     found = [view.term(positions, None) for view in panel.views]
-    cells, masks = Cells.of(sample[positions]), [mask for _, mask in found]
-    usual = joined(panel.table, singles, masks)
+    some = panel.table._replace(values=sample).select(positions)
+    cells, masks = Cells.of(some), [mask for _, mask in found]
+    usual = joined(panel.table.exact, singles, masks)
     problem = PanelProblem(tuple(term for term, _ in found), cells, usual, settings.n_jobs)
     stage = settings.stages[-1]
     evaluate = PanelEvidence(problem)
     search = Stage(problem, stage, usual, evaluate, settings.tick).run(settings.max_steps)
     at: PanelParameters = search.parameters
     terms = [own.widened(mask) for own, mask in zip(at.terms, masks, strict=True)]
-    columns = range(panel.table.shape[1])
-    process = panel.process(columns, terms, at.shared, np.exp(at.log_noise))
-    return process, search, len(cells.values)
+    return _Learned(tuple(terms), at.shared, np.exp(at.log_noise), search, len(cells.values))
 
 
 def joined(
@@ -289,58 +368,65 @@ def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
 
 
 def _chosen(
-    panel: _Panel, joint: PanelProcess, singles: Sequence[Single]
-) -> tuple[tuple[PanelProcess, ...], LeftOutPanel]:
-    """Return processes of endpoints that have a share in predictions, and predictions left out."""
-    table, columns = panel.table, joint.columns.tolist()
-    cells, posterior = panel.cells(columns), joint.posterior(panel.cells(columns))
-    blocks, far = _left_out(panel, posterior, cells)
+    panel: _Panel, learned: _Learned, singles: Sequence[Single]
+) -> tuple[PanelProcess, tuple[PanelProcess, ...], LeftOutPanel]:
+    """Return the joint process, those that have a share in predictions, and cells left out."""
+    table, joint = panel.table.values, learned.given(panel)
+    small = panel if isinstance(joint.given, ExactPanel) else panel.small()
+    blocks, far = _left_out(panel, joint)
+    far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone, lone, single = [], {}, np.full(table.shape, np.nan)
     for k, found in enumerate(singles):
-        shared = [np.array([[amplitude]]) for amplitude in found.amplitudes]
-        process = panel.process([k], found.terms, shared, np.array([found.noise]))
-        own = panel.cells([k])
-        its_blocks, its_far = _left_out(panel, process.posterior(own), own)
-        means = [(each.members, each.mean) for each in its_blocks]
-        spreads = [(each.members, np.diagonal(each.covariance)) for each in its_blocks]
-        mean, variance = (_tabled(table[:, [k]], own, some)[:, 0] for some in (means, spreads))
-        single[:, k] = mean
-        if (share := share_alone(table[:, k], far[:, :, k], its_far[:, :, 0])) > 0:
-            alone.append(replace(process, share=share))
-            lone[k] = LoneEndpoint(mean, variance, found.noise, share)
-    blocks = [with_lone(each, cells, posterior.noise, lone) for each in blocks]
-    tables = _left_out_tables(table, cells, blocks)
-    return tuple(alone), LeftOutPanel(**tables, single=single)
+        own = found.given(panel, k)
+        its_blocks, its_far = _left_out(panel, own)
+        its_far = its_far if small is panel else _left_out(small, found.given(small, k))[1]
+        parts = (
+            [(each.members, getattr(each, name)) for each in its_blocks]
+            for name in ("mean", "quiet", "noise")
+        )
+        mean, variance, noise = (_tabled(table[:, [k]], own.cells, part) for part in parts)
+        single[:, [k]] = mean
+        if (share := share_alone(small.table.exact[:, k], far[:, :, k], its_far[:, :, 0])) > 0:
+            alone.append(replace(own.process, share=share))
+            lone[k] = LoneEndpoint(mean[:, 0], variance[:, 0], noise[:, 0], share)
+    blocks = [with_lone(each, joint.cells, lone) for each in blocks]
+    tables = _left_out_tables(table, joint, blocks)
+    return joint.process, tuple(alone), LeftOutPanel(**tables, single=single)
 
 
-def _left_out(
-    panel: _Panel, posterior: PanelPosterior, cells: Cells
-) -> tuple[list[LeftOutBlock], np.ndarray]:
+def _left_out(panel: _Panel, found: _Conditioned) -> tuple[list[LeftOutBlock], np.ndarray]:
     """Return the cells of each graph without it, and means without its part of the graphs.
 
-    The means are (n_ways, n_graphs, n_endpoints).
+    The means are (n_ways, n_graphs, n_endpoints); nothing where these are too many.
     """
-    n_jobs, shape = panel.settings.n_jobs, (len(panel.table), cells.n_endpoints)
-    inverse = inverse_in_place(posterior.factor.copy(), n_jobs)
-    blocks = posterior.left_out_blocks(panel.copies[cells.graphs], n_jobs, inverse)
+    cells, given, n_jobs = found.cells, found.given, panel.settings.n_jobs
+    copies = panel.copies[cells.graphs]
+    if not isinstance(given, ExactPanel):
+        return given.left_out_blocks(copies), np.empty(0)
+    inverse = inverse_in_place(given.factor.copy(), n_jobs)
+    blocks, shape = given.left_out_blocks(copies, n_jobs, inverse), panel.table.values.shape
     far = []
     for parts in panel.parts:
-        found = posterior.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
-        far.append(_tabled(np.empty(shape), cells, [(own.members, own.mean) for own in found]))
+        members = given.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
+        table = np.empty((shape[0], cells.n_endpoints))
+        far.append(_tabled(table, cells, [(own.members, own.mean) for own in members]))
     return blocks, np.array(far)
 
 
 def _left_out_tables(
-    table: np.ndarray, cells: Cells, blocks: Sequence[LeftOutBlock]
+    table: np.ndarray, joint: _Conditioned, blocks: Sequence[LeftOutBlock]
 ) -> dict[str, np.ndarray]:
     """Return means and deviations of all cells, each without its graph, and without itself."""
     parts: dict[str, list[Any]] = {name: [] for name in ("new", "new_std", "gap", "gap_std")}
+    limited, values = joint.cells.limits != 0, joint.given.given.values
     for own in blocks:
-        gap, variance = own.each_given_others(cells.values[own.members])
-        spreads = np.sqrt(np.diagonal(own.covariance)), np.sqrt(variance)
-        for name, values in zip(parts, (own.mean, spreads[0], gap, spreads[1]), strict=True):
-            parts[name].append((own.members, values))
-    return {name: _tabled(table, cells, found) for name, found in parts.items()}
+        gap, variance = own.each_given_others(values[own.members])
+        # deviations are those of measurements, also where only a limit is known
+        more = np.where(limited[own.members], joint.noise[own.members] - own.noise, 0.0)
+        spreads = np.sqrt(own.quiet + own.noise + more), np.sqrt(variance + more)
+        for name, found in zip(parts, (own.mean, spreads[0], gap, spreads[1]), strict=True):
+            parts[name].append((own.members, found))
+    return {name: _tabled(table, joint.cells, found) for name, found in parts.items()}
 
 
 def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> float:

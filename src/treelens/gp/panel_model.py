@@ -16,11 +16,14 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
-from treelens.gp.panel import (
-    Cells,
+from treelens.gp.panel import Cells, CellTable, cell_covariance
+from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks
+from treelens.gp.panel_posterior import (
+    ExactPanel,
+    LandmarkPanel,
+    Observed,
     PanelPosterior,
     blended_variance,
-    cell_covariance,
     given_siblings,
 )
 from treelens.gp.posterior import cholesky_in_place
@@ -93,10 +96,15 @@ class PanelProcess:
     views: tuple[FittedView, ...]
     kernels: tuple[Kernel, ...]  # one for each view
     shared: tuple[np.ndarray, ...]  # (n_own, n_own) B, one for each view
-    noise: np.ndarray  # (n_own,) variances, on the scale of the standardised values
-    coefficients: np.ndarray  # (n_cells,)
+    noise: np.ndarray  # (n_own,) variances of measurements, on the scale of standardised values
+    values: np.ndarray  # (n_cells,) that it is conditioned on: measured, or sites of limits
+    spreads: np.ndarray  # (n_cells,) noise variances of these
+    coefficients: np.ndarray  # (n_basis,)
+    basis: np.ndarray | None = None  # positions of landmarks among the cells; None: all cells
     share: float = 1.0  # of a single process in the predictions of its endpoint
-    factor: np.ndarray | None = None  # of the cells; None where it must be computed
+    # The factor of the covariance of the cells or, through landmarks, LandmarkPosterior's gain;
+    # None where it must be computed.
+    factor: np.ndarray | None = None
 
     def check(self, n_endpoints: int, n_cells: int) -> None:
         """Raise ``ValueError`` where the parts of a stored process do not fit together."""
@@ -110,18 +118,36 @@ class PanelProcess:
                 raise ValueError("what endpoints share must be a covariance")
         check_positive(self.share, "share", 1.0)
         check_array(self.noise, "noise", np.float64, (n,), _LEAST)
-        check_array(self.coefficients, "coefficients", np.float64, (n_cells,))
+        check_array(self.values, "values", np.float64, (n_cells,), -LARGEST, LARGEST)
+        check_array(self.spreads, "spreads", np.float64, (n_cells,), _LEAST)
+        n_basis = n_cells
+        if self.basis is not None:
+            check_positions(self.basis, "basis", n_cells)
+            n_basis = len(self.basis)
+        check_array(self.coefficients, "coefficients", np.float64, (n_basis,))
 
-    def covariance_of(self, cells: Cells, graphs: GraphViews, n_jobs: int) -> np.ndarray:
-        """Return the covariance of the measured cells, with their noise."""
+    def completed(self, cells: Cells, graphs: GraphViews, n_jobs: int) -> PanelProcess:
+        """Return the process with what variances need; ``graphs`` are those of training."""
+        if self.basis is not None:
+            kernel = CellKernel(self.kernels, np.array(self.shared))
+            given = Observed(self.values, self.spreads)
+            found = CellsThroughLandmarks.given_observed(
+                kernel, graphs, cells, given, self.basis, n_jobs
+            )
+            return replace(self, factor=found.posterior.gain)
         pairs = zip(self.kernels, graphs, strict=True)
         among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
-        return cell_covariance(among, self.shared, self.noise, cells, n_jobs)
+        matrix = cell_covariance(among, self.shared, self.spreads, cells, n_jobs)
+        return replace(self, factor=cholesky_in_place(matrix, n_jobs))
 
     def posterior(self, cells: Cells) -> PanelPosterior:
         """Return the posterior; without a factor it is good for means."""
         factor = np.empty((0, 0)) if self.factor is None else self.factor
-        return PanelPosterior(cells, np.array(self.shared), self.noise, self.coefficients, factor)
+        shared = np.array(self.shared)
+        if self.basis is not None:
+            return LandmarkPanel(cells.select(self.basis), shared, self.coefficients, factor)
+        given = Observed(self.values, self.spreads)
+        return ExactPanel(cells, shared, self.coefficients, factor, given)
 
     def rows(self, new: GraphViews, old: GraphViews, n_jobs: int) -> list[np.ndarray]:
         """Return kernel values of new graphs with the training graphs, view by view."""
@@ -275,7 +301,8 @@ class FittedPanel(FittedModel):
 
     def cells(self, process: PanelProcess) -> Cells:
         """Return the measured cells of a process, standardised."""
-        return Cells.of(self.standardised(self.training.targets)[:, process.columns])
+        values = self.standardised(self.training.targets)
+        return Cells.of(CellTable.plain(values[:, process.columns]))
 
     @cached_property
     def _shown(self) -> tuple[GraphViews, ...]:
@@ -295,8 +322,7 @@ class FittedPanel(FittedModel):
             return self
         done = []
         for process, graphs in zip((self.joint, *self.alone), self._shown, strict=True):
-            matrix = process.covariance_of(self.cells(process), graphs, n_jobs)
-            done.append(replace(process, factor=cholesky_in_place(matrix, n_jobs)))
+            done.append(process.completed(self.cells(process), graphs, n_jobs))
         return replace(self, joint=done[0], alone=tuple(done[1:]))
 
     def decide(

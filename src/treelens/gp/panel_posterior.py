@@ -1,0 +1,238 @@
+"""A panel given its measured cells: what it predicts, and cells that are left out.
+
+Predictions are sums over all cells or, through landmarks, over some: :mod:`treelens.gp.landmarks`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treelens.gp.censoring import conditioned_on_limits
+from treelens.gp.panel import Cells, cell_covariance
+from treelens.gp.posterior import (
+    ScaledTargets,
+    cholesky_in_place,
+    inverse_in_place,
+    solve_factored,
+    solve_upper,
+)
+from treelens.kernels.gram import mirrored
+from treelens.parallel import blas_threads
+
+
+class Observed(NamedTuple):
+    """What a process is conditioned on: measured values, or sites in the place of limits."""
+
+    values: np.ndarray  # (n_cells,)
+    noise: np.ndarray  # (n_cells,) variances
+
+
+@dataclass(frozen=True, eq=False)
+class PanelPosterior(ABC):
+    """A panel given its measured cells: sums over some cells, the basis."""
+
+    basis: Cells
+    shared: np.ndarray  # (n_views, n_endpoints, n_endpoints) B
+    coefficients: np.ndarray  # (n_basis,)
+
+    def weights_of_graphs(self, view: int, n_graphs: int) -> np.ndarray:
+        """Return what a unit of a view's kernel with each graph adds: (n_graphs, n_endpoints)."""
+        basis = self.basis
+        found = np.zeros((n_graphs, basis.n_endpoints))
+        parts = self.coefficients[:, None] * self.shared[view][basis.endpoints]
+        np.add.at(found, basis.graphs, parts)
+        return found
+
+    def mean(self, rows: list[np.ndarray]) -> np.ndarray:
+        """Return means (n_new, n_endpoints) from kernel values with the training graphs."""
+        return np.sum(
+            [own @ self.weights_of_graphs(k, own.shape[1]) for k, own in enumerate(rows)], axis=0
+        )
+
+    def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
+        """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
+        basis, n, across = self.basis, self.basis.n_endpoints, []
+        for endpoint in range(n):
+            own = np.zeros((len(rows[0]), len(basis.values)))
+            for row, shared in zip(rows, self.shared, strict=True):
+                own += row[:, basis.graphs] * shared[endpoint][basis.endpoints]
+            across.append(own)
+        left = self.shared.sum(axis=0)[:, :, None] - self._taken(across, n_jobs)
+        found, every = np.moveaxis(left, 2, 0), np.arange(n)  # (n_new, n_endpoints, n_endpoints)
+        found[:, every, every] = np.maximum(found[:, every, every], 0.0)
+        return found
+
+    @abstractmethod
+    def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
+        """Return what measured cells take off covariances, (n_endpoints, n_endpoints, n_new).
+
+        ``across`` are covariances with the basis, (n_new, n_basis) for each endpoint.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPanel(PanelPosterior):
+    """A panel whose basis are all measured cells."""
+
+    factor: np.ndarray  # (n_cells, n_cells) upper triangular U, U.T @ U == A
+    given: Observed
+
+    @classmethod
+    def fit(
+        cls,
+        kernels: list[np.ndarray],
+        shared: Sequence[np.ndarray],
+        noise: np.ndarray,
+        cells: Cells,
+        n_jobs: int = 1,
+    ) -> ExactPanel:
+        """Condition on cells, whose noise variances are (n_cells,).
+
+        ``kernels`` are among their graphs.
+        """
+        matrix = cell_covariance(kernels, shared, np.zeros(len(noise)), cells, n_jobs)
+        given = with_limits(cells, matrix, noise, n_jobs)
+        matrix[np.diag_indices_from(matrix)] += given.noise
+        factor = cholesky_in_place(matrix, n_jobs)
+        coefficients = solve_factored(factor, given.values[:, None], n_jobs)[:, 0]
+        return cls(cells, np.array(shared), coefficients, factor, given)
+
+    def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
+        halves = [solve_upper(self.factor, own.T, transposed=True, n_jobs=n_jobs) for own in across]
+        return np.array([[np.einsum("ij,ij->j", a, b) for b in halves] for a in halves])
+
+    def left_out_blocks(
+        self, groups: np.ndarray, n_jobs: int = 1, inverse: np.ndarray | None = None
+    ) -> list[LeftOutBlock]:
+        """Return the cells of each group given all others; ``groups`` (n_cells,) are numbers.
+
+        ``inverse`` (n_cells, n_cells) is the upper triangle of that of the covariance, if known.
+        """
+        if inverse is None:
+            inverse = inverse_in_place(self.factor.copy(), n_jobs)
+        found, given = [], self.given
+        for members in members_of(groups):
+            covariance = np.linalg.inv(mirrored(inverse[np.ix_(members, members)]))
+            mean = given.values[members] - covariance @ self.coefficients[members]
+            found.append(LeftOutBlock(members, mean, covariance, given.noise[members]))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkPanel(PanelPosterior):
+    """A panel whose basis are landmarks, some of the cells."""
+
+    gain: np.ndarray  # (m, m) as in LandmarkPosterior
+
+    def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
+        with blas_threads(n_jobs):
+            moved = [own @ self.gain for own in across]
+        return np.array([[np.einsum("ij,ij->i", a, b) for b in across] for a in moved])
+
+
+def with_limits(cells: Cells, matrix: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> Observed:
+    """Return values and noise variances, sites in the place of limits.
+
+    ``matrix`` (n_cells, n_cells) is the covariance without noise, ``noise`` that of measurements.
+    """
+    if not cells.limits.any():
+        return Observed(cells.values, noise)
+    ones = np.ones(len(noise))
+    targets = ScaledTargets(cells.values[:, None], np.zeros(1), 1.0, ones, cells.limits)
+    values, used, _ = conditioned_on_limits(targets, matrix, noise, n_jobs)
+    return Observed(values[:, 0], used)
+
+
+# --- cells that are left out ----------------------------------------------------------------------
+
+
+def members_of(groups: np.ndarray) -> list[np.ndarray]:
+    """Return the positions of each group's members, from a number for each."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+
+
+class LeftOutBlock(NamedTuple):
+    """Cells of one graph, predicted without any of them."""
+
+    members: np.ndarray  # (n,) positions of the cells
+    mean: np.ndarray  # (n,)
+    covariance: np.ndarray  # (n, n) with the noise of what the process is conditioned on
+    noise: np.ndarray  # (n,) variances of it, which are on the diagonal
+
+    @property
+    def quiet(self) -> np.ndarray:
+        """Variances without noise, (n,)."""
+        return np.maximum(np.diagonal(self.covariance) - self.noise, 0.0)
+
+    def each_given_others(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of each cell, given the values of the others in the block."""
+        precision = np.linalg.inv(self.covariance)
+        own = np.diagonal(precision)
+        return values - precision @ (values - self.mean) / own, 1.0 / own
+
+
+class LoneEndpoint(NamedTuple):
+    """What the process of an endpoint by itself predicts of its cells, each left out."""
+
+    mean: np.ndarray  # (n_graphs,)
+    variance: np.ndarray  # (n_graphs,) without noise
+    noise: np.ndarray  # (n_graphs,) of what it is conditioned on
+    share: float  # of its process in the predictions, from 0 to 1
+
+
+def with_lone(block: LeftOutBlock, cells: Cells, lone: Mapping[int, LoneEndpoint]) -> LeftOutBlock:
+    """Return a block in which means and deviations of some endpoints are of their own process, too.
+
+    Correlations between the endpoints stay those of the joint process.
+    """
+    endpoints, graphs = cells.endpoints[block.members], cells.graphs[block.members]
+    if not set(endpoints.tolist()) & set(lone):
+        return block
+    mean, added = block.mean.copy(), block.noise.copy()
+    ratio = np.ones(len(mean))
+    quiet = block.covariance - np.diag(added)
+    for k, own in lone.items():
+        here = endpoints == k
+        some = graphs[here]
+        before = np.sqrt(np.maximum(np.diagonal(quiet)[here], np.finfo(float).tiny))
+        mean[here] += own.share * (own.mean[some] - mean[here])
+        ratio[here] += own.share * (np.sqrt(own.variance[some]) / before - 1.0)
+        added[here] = blended_variance(added[here], own.noise[some], own.share)
+    quiet = quiet * np.outer(ratio, ratio)
+    return LeftOutBlock(block.members, mean, quiet + np.diag(added), added)
+
+
+def blended_variance(joint: Any, single: Any, share: float) -> Any:
+    """Return the square of the weighted mean of two standard deviations."""
+    return ((1.0 - share) * np.sqrt(joint) + share * np.sqrt(single)) ** 2
+
+
+def given_siblings(
+    mean: np.ndarray, covariance: np.ndarray, noise: np.ndarray, measured: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return predictions of graphs of which some endpoints are measured.
+
+    ``mean`` (n, n_endpoints) and ``covariance`` (n, n_endpoints, n_endpoints) are those without,
+    ``measured`` (n, n_endpoints) is NaN where nothing is known. A measured cell is predicted from
+    the others of its graph, without its own measurement, and covaries with no other.
+    """
+    mean, covariance = mean.copy(), covariance.copy()
+    for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
+        known = ~np.isnan(measured[k])
+        own, off = covariance[k].copy(), (measured[k] - mean[k])[known]
+        precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[known]))
+        gain = precision @ own[known][:, ~known]  # (n_known, n_gaps)
+        mean[k, ~known] += off @ gain
+        left = own[np.ix_(~known, ~known)] - own[np.ix_(~known, known)] @ gain
+        covariance[k] = 0.0
+        covariance[k][np.ix_(~known, ~known)] = left
+        spread = 1.0 / np.diagonal(precision)  # of each measurement, given the others
+        mean[k, known] = measured[k, known] - spread * (precision @ off)
+        covariance[k][known, known] = np.maximum(spread - noise[known], 0.0)
+    return mean, covariance
