@@ -34,8 +34,8 @@ from treelens.parallel import in_threads
 NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
 USUAL_NOISE = 0.1
 # Of the variance of the process: with less noise, rounding to float32 would change what is found.
-_LEAST_ROUNDED = 1e-4
-_FEWEST_ROUNDED = 200  # graphs; with fewer it gains nothing
+LEAST_ROUNDED = 1e-4
+FEWEST_ROUNDED = 200  # graphs; with fewer it gains nothing
 
 
 class EvidenceParameters(NamedTuple):
@@ -129,8 +129,8 @@ class EvidenceProblem:
         ends a search, but where the noise is tiny.
         """
         noise = parameters.noise * float(self.noise_factors.min())
-        enough = noise >= _LEAST_ROUNDED * self.kernel(parameters).variance
-        return np.float32 if enough and self.n_graphs >= _FEWEST_ROUNDED else np.float64
+        enough = noise >= LEAST_ROUNDED * self.kernel(parameters).variance
+        return np.float32 if enough and self.n_graphs >= FEWEST_ROUNDED else np.float64
 
     def kernel(self, parameters: EvidenceParameters) -> SumKernel:
         """Return the covariance at some parameters."""
@@ -255,27 +255,30 @@ class Evidence:
 
 
 class RoundedEvidence:
-    """As :class:`Evidence`, in float32 where that is good enough: twice as fast."""
+    """As :class:`Evidence`, in float32 where that is good enough: twice as fast.
 
-    def __init__(self, problem: EvidenceProblem) -> None:
-        self.problem = problem
-        self._by_dtype: dict[Any, Evidence] = {}
+    ``kind`` makes the evidence of a problem in a type of numbers.
+    """
 
-    def __call__(self, parameters: EvidenceParameters, learned: str) -> tuple[float, np.ndarray]:
+    def __init__(self, problem: Any, kind: Callable[[Any, Any], Any] = Evidence) -> None:
+        self.problem, self._kind = problem, kind
+        self._by_dtype: dict[Any, Any] = {}
+
+    def __call__(self, parameters: Any, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the parameters that are learned."""
         return with_enough_digits(
             lambda dtype: self._in(dtype)(parameters, learned), self.problem.dtype_for(parameters)
         )
 
-    def value(self, parameters: EvidenceParameters) -> float:
+    def value(self, parameters: Any) -> float:
         """Return the objective alone."""
         return with_enough_digits(
             lambda dtype: self._in(dtype).value(parameters), self.problem.dtype_for(parameters)
         )
 
-    def _in(self, dtype: type) -> Evidence:
+    def _in(self, dtype: type) -> Any:
         if dtype not in self._by_dtype:
-            self._by_dtype[dtype] = Evidence(self.problem, dtype)
+            self._by_dtype[dtype] = self._kind(self.problem, dtype)
         return self._by_dtype[dtype]
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.gp.evidence import NOISE, pull_of
+from treelens.gp.evidence import FEWEST_ROUNDED, LEAST_ROUNDED, NOISE, pull_of
 from treelens.gp.posterior import (
     JITTER,
     cholesky_in_place,
@@ -165,6 +165,13 @@ class PanelProblem:
     def n_scales(self) -> int:
         return len(self.scale_bounds)
 
+    def dtype_for(self, parameters: PanelParameters) -> type:
+        """float32 where its rounding changes no result, else float64; as of one endpoint."""
+        noise = self.cells.noise(np.exp(parameters.log_noise))
+        variance = np.diagonal(np.sum(parameters.shared, axis=0)).max()
+        enough = noise.min() >= LEAST_ROUNDED * variance
+        return np.float32 if enough and self.n_graphs >= FEWEST_ROUNDED else np.float64
+
     def vector(self, parameters: PanelParameters, learned: str) -> np.ndarray:
         """Return the numbers that are searched: scales, and with "depths" weights of levels."""
         logits = [own.level_logits for own in parameters.terms] if learned == "depths" else []
@@ -181,7 +188,8 @@ class PanelProblem:
         self, parameters: PanelParameters, vector: np.ndarray, learned: str
     ) -> PanelParameters:
         """Return parameters with the numbers that are searched taken from ``vector``."""
-        n, sizes = self.cells.n_endpoints, [len(view.KERNEL.PARAMETERS) for view in self.views]
+        n = self.cells.n_endpoints
+        sizes = [len(view.KERNEL.PARAMETERS) for view in self.views]
         n_loadings = parameters.sharing[0].loadings.size
         n_views = len(self.views)
         sizes += [n_loadings + n] * n_views + [n]
@@ -202,7 +210,8 @@ class PanelProblem:
 
     def prior(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return minus the log of the Gaussian priors, up to a constant, and its slopes."""
-        spreads, middle = [], []
+        spreads = []
+        middle = []
         for view in self.views:
             spreads += [each.spread for each in view.KERNEL.PARAMETERS]
             middle += view.usual_scales[:-1].tolist()
@@ -224,15 +233,16 @@ class PanelProblem:
 class PanelEvidence:
     """Objective and gradient of a panel, as a function of its parameters."""
 
-    def __init__(self, problem: PanelProblem) -> None:
-        self.problem = problem
-        self._pairs = [view.pairs(problem.n_jobs) for view in problem.views]
+    def __init__(self, problem: PanelProblem, dtype: Any = np.float64) -> None:
+        self.problem, self.dtype = problem, dtype
+        self._pairs = [view.pairs(problem.n_jobs, dtype) for view in problem.views]
 
     def kernels(self, parameters: PanelParameters, learned: str = "uniform") -> list[np.ndarray]:
         """Return kernel values among the graphs, view by view."""
-        n_graphs, found = int(self.problem.cells.graphs[-1]) + 1, []
+        n_graphs = int(self.problem.cells.graphs[-1]) + 1
+        found = []
         for pairs, own in zip(self._pairs, parameters.terms, strict=True):
-            matrix = np.zeros((n_graphs, n_graphs))
+            matrix = np.zeros((n_graphs, n_graphs), self.dtype)
             pairs.add_to(matrix, own, learned)
             np.fill_diagonal(matrix, 1.0)
             found.append(mirrored(matrix, self.problem.n_jobs))
@@ -240,20 +250,25 @@ class PanelEvidence:
 
     def __call__(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the numbers that are searched."""
-        problem, cells, n_jobs = self.problem, self.problem.cells, self.problem.n_jobs
+        problem = self.problem
+        cells = self.problem.cells
+        n_jobs = self.problem.n_jobs
         kernels = self.kernels(parameters, learned)
-        shared, noise = parameters.shared, np.exp(parameters.log_noise)
+        shared = parameters.shared
+        noise = np.exp(parameters.log_noise)
         matrix = cell_covariance(kernels, shared, cells.noise(noise), cells, n_jobs)
         factor = cholesky_in_place(matrix, n_jobs)
-        half_log_determinant = float(np.log(np.diagonal(factor)).sum())
-        alpha = solve_factored(factor, cells.values[:, None])  # (n_cells, 1)
+        half_log_determinant = float(np.log(np.diagonal(factor).astype(float)).sum())
+        alpha = solve_factored(factor, cells.values[:, None]).astype(float)  # (n_cells, 1)
         prior, prior_slopes = problem.prior(parameters, learned)
         value = 0.5 * float(cells.values @ alpha[:, 0]) + half_log_determinant + prior
         inverse = inverse_in_place(factor, n_jobs)
-        on_diagonal = 0.5 * (np.diagonal(inverse) - alpha[:, 0] ** 2)
-        pull = np.triu(pull_of(inverse, alpha, n_jobs), 1)
+        on_diagonal = 0.5 * (np.diagonal(inverse).astype(float) - alpha[:, 0] ** 2)
+        pull = pull_of(inverse, alpha, n_jobs)
         own = cells.sums_by_endpoint(on_diagonal)
-        in_kernels, in_sharing, in_logits = [], [], []
+        in_kernels = []
+        in_sharing = []
+        in_logits = []
         for k, kernel in enumerate(kernels):
             by_pair = in_pairs_of_endpoints(pull, kernel, cells, n_jobs)
             slopes = parameters.sharing[k].slopes(by_pair, own * (1.0 + JITTER))
@@ -274,17 +289,22 @@ def cell_covariance(
     cells: Cells,
     n_jobs: int = 1,
 ) -> np.ndarray:
-    """Return the covariance of cells, with ``noise`` (n_cells,) on its diagonal."""
-    graphs, endpoints = cells.graphs, cells.endpoints
-    matrix = np.empty((len(graphs), len(graphs)))
+    """Return the covariance of cells, with ``noise`` (n_cells,) on its diagonal.
+
+    What lies below the diagonal has no meaning.
+    """
+    graphs = cells.graphs
+    endpoints = cells.endpoints
+    matrix = np.zeros((len(graphs), len(graphs)), kernels[0].dtype)
 
     def fill(rows: slice) -> None:
-        block = np.zeros((rows.stop - rows.start, len(graphs)))
+        later = slice(rows.start, None)
+        block = matrix[rows, later]
+        block[:] = 0.0
         for kernel, between in zip(kernels, shared, strict=True):
-            part = kernel[graphs[rows]][:, graphs]
-            part *= between[endpoints[rows]][:, endpoints]
+            part = kernel[graphs[rows]][:, graphs[later]]
+            part *= between.astype(part.dtype)[endpoints[rows]][:, endpoints[later]]
             block += part
-        matrix[rows] = block
 
     in_threads(fill, row_blocks(*matrix.shape), n_jobs)
     own = np.arange(len(graphs))
@@ -296,30 +316,40 @@ def cell_covariance(
 def in_pairs_of_endpoints(
     pull: np.ndarray, kernel: np.ndarray, cells: Cells, n_jobs: int = 1
 ) -> np.ndarray:
-    """Return ``sum of pull * kernel`` over pairs of cells, by their endpoints."""
-    one_hot = cells.one_hot
+    """Return ``sum of pull * kernel`` over pairs of cells, by their endpoints.
+
+    ``pull`` is that of :func:`pull_of`, and so in :func:`in_pairs_of_graphs`.
+    """
+    one_hot = cells.one_hot.astype(pull.dtype)
 
     def part(rows: slice) -> np.ndarray:
-        block = pull[rows] * kernel[cells.graphs[rows]][:, cells.graphs]
-        return one_hot[rows].T @ (block @ one_hot)
+        later = slice(rows.start, None)
+        block = pull[rows, later] * kernel[cells.graphs[rows]][:, cells.graphs[later]]
+        return one_hot[rows].T @ (block @ one_hot[later])
 
-    return np.sum(in_threads(part, row_blocks(*pull.shape), n_jobs), axis=0)
+    parts = in_threads(part, row_blocks(*pull.shape), n_jobs)
+    return np.sum(parts, axis=0, dtype=float)
 
 
 def in_pairs_of_graphs(
     pull: np.ndarray, shared: np.ndarray, cells: Cells, n_jobs: int = 1
 ) -> np.ndarray:
     """Return slopes in the kernel of pairs of graphs, above the diagonal, from those in cells."""
-    endpoints, n_graphs = cells.endpoints, int(cells.graphs[-1]) + 1
+    endpoints = cells.endpoints
+    n_graphs = int(cells.graphs[-1]) + 1
     present, starts = np.unique(cells.graphs, return_index=True)
     ends = np.append(starts[1:], len(endpoints))
-    sums = np.zeros((n_graphs, n_graphs))
+    sums = np.zeros((n_graphs, n_graphs), pull.dtype)
+    weights = shared.astype(pull.dtype)
 
     def part(rows: slice) -> None:
-        first, last = int(starts[rows.start]), int(ends[rows.stop - 1])
-        block = pull[first:last] * shared[endpoints[first:last]][:, endpoints]
+        first = int(starts[rows.start])
+        last = int(ends[rows.stop - 1])
+        block = pull[first:last, first:] * weights[endpoints[first:last]][:, endpoints[first:]]
+        block[:, : last - first] = np.triu(block[:, : last - first], 1)
         by_graph = np.add.reduceat(block, starts[rows] - first, axis=0)
-        sums[np.ix_(present[rows], present)] = np.add.reduceat(by_graph, starts, axis=1)
+        own = np.ix_(present[rows], present[rows.start :])
+        sums[own] = np.add.reduceat(by_graph, starts[rows.start :] - first, axis=1)
 
     in_threads(part, row_blocks(len(present), 4 * pull.shape[1]), n_jobs)
     return np.triu(sums, 1)  # cells are ordered by graph, so nothing is below the diagonal

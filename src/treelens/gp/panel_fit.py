@@ -15,7 +15,12 @@ import pandas as pd
 
 from treelens.gp.censoring import most_likely_noise
 from treelens.gp.data import TrainingView
-from treelens.gp.evidence import USUAL_NOISE, EvidenceParameters, EvidenceProblem
+from treelens.gp.evidence import (
+    USUAL_NOISE,
+    EvidenceParameters,
+    EvidenceProblem,
+    RoundedEvidence,
+)
 from treelens.gp.panel import (
     RANK,
     Cells,
@@ -107,18 +112,22 @@ class _Panel:
             view.covariance(own).kernel for view, own in zip(self.views, terms, strict=True)
         )
         shown = shown_by(fitted, tuple(view.stored for view in self.views))
-        n_jobs, cells = self.settings.n_jobs, self.cells(columns)
-        of_cells, landmarks = cells.noise(noise), self._landmarks(columns)
+        n_jobs = self.settings.n_jobs
+        cells = self.cells(columns)
+        of_cells = cells.noise(noise)
+        landmarks = self._landmarks(columns)
         given: ExactPanel | CellsThroughLandmarks
         if landmarks is None:
             pairs = zip(kernels, shown, strict=True)
             among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
             given = exact = ExactPanel.fit(among, shared, of_cells, cells, n_jobs)
-            coefficients, matrix = exact.coefficients, exact.factor
+            coefficients = exact.coefficients
+            matrix = exact.factor
         else:
             kernel = CellKernel(kernels, np.array(shared))
             given = through_landmarks(kernel, shown, cells, of_cells, landmarks, n_jobs)
-            coefficients, matrix = given.posterior.coefficients, given.posterior.gain
+            coefficients = given.posterior.coefficients
+            matrix = given.posterior.gain
         process = PanelProcess(
             np.array(columns, dtype=np.int64),
             fitted,
@@ -137,7 +146,8 @@ class _Panel:
 
     def _landmarks(self, columns: Sequence[int]) -> np.ndarray | None:
         """Return positions of cells that stand for all; None where predictions are exact."""
-        settings, table = self.settings, self.table.columns(columns)
+        settings = self.settings
+        table = self.table.columns(columns)
         known = ~np.isnan(table.values)
         if known.sum() <= settings.exact_size:
             return None
@@ -196,7 +206,8 @@ def fit_panel(
         for k, each in enumerate(scaled)
     )
     history = pd.DataFrame([vars(step) for step in learned.search.history])
-    converged, n_cells = learned.search.converged, learned.n_cells
+    converged = learned.search.converged
+    n_cells = learned.n_cells
     record = PanelRecord(settings.weights, history, converged, n_cells, left_out)
     return FittedPanel(done, joint, alone, training, record)
 
@@ -214,7 +225,8 @@ def _with_probabilities(
     if endpoint.classes is None:
         return endpoint
     known = ~np.isnan(values)
-    codes, decisions = (values[known] > 0).astype(int), left_out[known]
+    codes = (values[known] > 0).astype(int)
+    decisions = left_out[known]
     slope = fit_slope(decisions[:, None], codes, np.ones(len(codes)))
     calibrated = replace(endpoint, slope=slope)
     chosen = choose_threshold(threshold, calibrated.probabilities(decisions), codes)
@@ -239,11 +251,13 @@ class Single(NamedTuple):
 
 def _single(panel: _Panel, column: int) -> Single:
     """Search the process of one endpoint by itself, on a sample of its values."""
-    settings, own = panel.settings, panel.table.columns([column])
+    settings = panel.settings
+    own = panel.table.columns([column])
     size = max(settings.learning_size // _CELLS_OF_SINGLES, _FEWEST_PAIRS)
     sample = sampled_cells(own.values, size, settings.seed)[:, 0]
     positions = np.flatnonzero(~np.isnan(sample))
-    some, limits = own.select(positions), own.limits[positions, 0]
+    some = own.select(positions)
+    limits = own.limits[positions, 0]
     found = [view.term(positions, None) for view in panel.views]
     problem = EvidenceProblem(
         tuple(term for term, _ in found),
@@ -295,11 +309,12 @@ def _joint(panel: _Panel, singles: Sequence[Single]) -> _Learned:
     positions = np.flatnonzero((~np.isnan(sample)).any(axis=1))
     found = [view.term(positions, None) for view in panel.views]
     some = panel.table._replace(values=sample).select(positions)
-    cells, masks = Cells.of(some), [mask for _, mask in found]
+    cells = Cells.of(some)
+    masks = [mask for _, mask in found]
     usual = joined(panel.table.exact, singles, masks)
     problem = PanelProblem(tuple(term for term, _ in found), cells, usual, settings.n_jobs)
     stage = settings.stages[-1]
-    evaluate = PanelEvidence(problem)
+    evaluate = RoundedEvidence(problem, PanelEvidence)
     search = Stage(problem, stage, usual, evaluate, settings.tick).run(settings.max_steps)
     at: PanelParameters = search.parameters
     terms = [own.widened(mask) for own, mask in zip(at.terms, masks, strict=True)]
@@ -316,7 +331,8 @@ def joined(
     """
     counts = (~np.isnan(table)).sum(axis=0)
     loadings = loadings_to_begin_with(table, min(RANK, table.shape[1]))
-    terms, sharing = [], []
+    terms = []
+    sharing = []
     for view, mask in enumerate(masks):
         own = [each.terms[view] for each in singles]
         amplitude = np.maximum([each.amplitudes[view] for each in singles], _LEAST_AMPLITUDE)
@@ -352,7 +368,8 @@ def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
     counts = known.sum(axis=0)
     if counts.sum() <= size:
         return table
-    low, high = 1, int(counts.max())
+    low = 1
+    high = int(counts.max())
     while low < high:  # the largest number of cells of one endpoint for which all fit
         middle = (low + high + 1) // 2
         fits = np.minimum(counts, middle).sum() <= size
@@ -371,11 +388,14 @@ def _chosen(
     panel: _Panel, learned: _Learned, singles: Sequence[Single]
 ) -> tuple[PanelProcess, tuple[PanelProcess, ...], LeftOutPanel]:
     """Return the joint process, those that have a share in predictions, and cells left out."""
-    table, joint = panel.table.values, learned.given(panel)
+    table = panel.table.values
+    joint = learned.given(panel)
     small = panel if isinstance(joint.given, ExactPanel) else panel.small()
     blocks, far = _left_out(panel, joint)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
-    alone, lone, single = [], {}, np.full(table.shape, np.nan)
+    alone = []
+    lone = {}
+    single = np.full(table.shape, np.nan)
     for k, found in enumerate(singles):
         own = found.given(panel, k)
         its_blocks, its_far = _left_out(panel, own)
@@ -399,12 +419,15 @@ def _left_out(panel: _Panel, found: _Conditioned) -> tuple[list[LeftOutBlock], n
 
     The means are (n_ways, n_graphs, n_endpoints); nothing where these are too many.
     """
-    cells, given, n_jobs = found.cells, found.given, panel.settings.n_jobs
+    cells = found.cells
+    given = found.given
+    n_jobs = panel.settings.n_jobs
     copies = panel.copies[cells.graphs]
     if not isinstance(given, ExactPanel):
         return given.left_out_blocks(copies), np.empty(0)
     inverse = inverse_in_place(given.factor.copy(), n_jobs)
-    blocks, shape = given.left_out_blocks(copies, n_jobs, inverse), panel.table.values.shape
+    blocks = given.left_out_blocks(copies, n_jobs, inverse)
+    shape = panel.table.values.shape
     far = []
     for parts in panel.parts:
         members = given.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
@@ -418,7 +441,8 @@ def _left_out_tables(
 ) -> dict[str, np.ndarray]:
     """Return means and deviations of all cells, each without its graph, and without itself."""
     parts: dict[str, list[Any]] = {name: [] for name in ("new", "new_std", "gap", "gap_std")}
-    limited, values = joint.cells.limits != 0, joint.given.given.values
+    limited = joint.cells.limits != 0
+    values = joint.given.given.values
     for own in blocks:
         gap, variance = own.each_given_others(values[own.members])
         # deviations are those of measurements, also where only a limit is known

@@ -89,14 +89,16 @@ class CellsThroughLandmarks:
         """Condition on values, sites in the place of limits among them."""
         sizes = kernel.sizes[cells.endpoints]
         seen = SeenCells(graphs, cells.graphs, cells.endpoints)
-        values, noise = (given.values / sizes)[:, None], given.noise / sizes**2
+        values = (given.values / sizes)[:, None]
+        noise = given.noise / sizes**2
         fit = LandmarkFit(kernel, seen, noise, values, n_jobs)
         return cls(fit, cells, given, landmarks, fit.sums(landmarks), kernel.shared)
 
     @property
     def posterior(self) -> LandmarkPanel:
         """What predicts new graphs."""
-        found, basis = self.sums.posterior(self.fit.n_jobs), self.cells.select(self.landmarks)
+        found = self.sums.posterior(self.fit.n_jobs)
+        basis = self.cells.select(self.landmarks)
         sizes = self._sizes[self.landmarks]
         gain = found.precision_gain / np.outer(sizes, sizes)
         return LandmarkPanel(basis, self.shared, found.coefficients[:, 0] / sizes, gain)
@@ -107,7 +109,8 @@ class CellsThroughLandmarks:
 
     def without_noise(self, seen: SeenCells) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and covariance of other cells, with unit variance a priori."""
-        n_jobs, sums = self.fit.n_jobs, self.sums
+        n_jobs = self.fit.n_jobs
+        sums = self.sums
         rows = self.fit.kernel.matrix(seen, self.fit.graphs.select(self.landmarks), n_jobs)
         half = solve_upper(sums.factor, rows.T, transposed=True, n_jobs=n_jobs)
         inner = solve_upper(sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
@@ -121,7 +124,9 @@ class CellsThroughLandmarks:
 
         A new graph is no landmark: those of a group are left out as landmarks, too.
         """
-        found, n_jobs, sizes = list[LeftOutBlock](), self.fit.n_jobs, self._sizes
+        found = list[LeftOutBlock]()
+        n_jobs = self.fit.n_jobs
+        sizes = self._sizes
         landmark = np.full(len(groups), -1)
         landmark[self.landmarks] = np.arange(len(self.landmarks))
         anchors = self.fit.graphs.select(self.landmarks)
@@ -131,14 +136,17 @@ class CellsThroughLandmarks:
             rows = self.fit.kernel.matrix(seen, anchors, n_jobs)
             half = solve_upper(self.sums.factor, rows.T, transposed=True, n_jobs=n_jobs)
             inner = solve_upper(self.sums.inner_factor, half, transposed=True, n_jobs=n_jobs)
-            among, stop = self.fit.kernel.matrix(seen, seen, n_jobs), 0
+            among = self.fit.kernel.matrix(seen, seen, n_jobs)
+            stop = 0
             for members in blocks:
                 here = slice(stop, stop := stop + len(members))
                 own = _Group(half[:, here], inner[:, here], among[here, here])
-                noise, values = self.fit.noise[members], self.fit.targets[members, 0]
+                noise = self.fit.noise[members]
+                values = self.fit.targets[members, 0]
                 anchored = landmark[members]
                 mean, covariance = own.left_out(self.sums, anchored[anchored >= 0], noise, values)
-                scale, used = sizes[members], self.given.noise[members]
+                scale = sizes[members]
+                used = self.given.noise[members]
                 covariance = covariance * np.outer(scale, scale) + np.diag(used)
                 found.append(LeftOutBlock(members, scale * mean, covariance, used))
         return found
@@ -165,7 +173,8 @@ class _Group:
             explained -= cross @ np.linalg.solve(own.T @ own, cross.T)
             right = own.T @ sums.inner_solution[:, 0]
             own = sums.inner_outer[:, landmarks]
-            cross, square = self.inner.T @ own, own.T @ own
+            cross = self.inner.T @ own
+            square = own.T @ own
             mean -= cross @ np.linalg.solve(square, right)
             left -= cross @ np.linalg.solve(square, cross.T)
         share = left / noise
@@ -176,11 +185,13 @@ class _Group:
 
 def _some_at_a_time(groups: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
     """Yield groups of cells, so many that there is room for their kernel rows."""
-    some, n = list[np.ndarray](), 0
+    some = list[np.ndarray]()
+    n = 0
     for members in groups:
         if some and n + len(members) > BLOCK:
             yield some
-            some, n = [], 0
+            some = []
+            n = 0
         some.append(members)
         n += len(members)
     yield some
@@ -198,7 +209,8 @@ def through_landmarks(
 
     These become sites, given all measured values.
     """
-    given, limited = Observed(cells.values, noise), np.flatnonzero(cells.limits)
+    given = Observed(cells.values, noise)
+    limited = np.flatnonzero(cells.limits)
     if len(limited):
         exact = np.flatnonzero(cells.limits == 0)
         some = Observed(cells.values[exact], noise[exact])
@@ -213,7 +225,8 @@ def through_landmarks(
             cells.values[limited] / sizes, cells.limits[limited], noise[limited] / sizes**2
         )
         sites = fit_sites(limits, mean, covariance, n_jobs=n_jobs)
-        values, variances = cells.values.copy(), noise.copy()
+        values = cells.values.copy()
+        variances = noise.copy()
         values[limited], variances[limited] = sites.mean * sizes, sites.variance * sizes**2
         given = Observed(values, variances)
     return CellsThroughLandmarks.given_observed(kernel, graphs, cells, given, landmarks, n_jobs)

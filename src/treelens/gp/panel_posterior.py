@@ -56,7 +56,9 @@ class PanelPosterior(ABC):
 
     def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
         """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
-        basis, n, across = self.basis, self.basis.n_endpoints, []
+        basis = self.basis
+        n = self.basis.n_endpoints
+        across = []
         for endpoint in range(n):
             own = np.zeros((len(rows[0]), len(basis.values)))
             for row, shared in zip(rows, self.shared, strict=True):
@@ -115,7 +117,8 @@ class ExactPanel(PanelPosterior):
         """
         if inverse is None:
             inverse = inverse_in_place(self.factor.copy(), n_jobs)
-        found, given = [], self.given
+        found = []
+        given = self.given
         for members in members_of(groups):
             covariance = np.linalg.inv(mirrored(inverse[np.ix_(members, members)]))
             mean = given.values[members] - covariance @ self.coefficients[members]
@@ -138,13 +141,14 @@ class LandmarkPanel(PanelPosterior):
 def with_limits(cells: Cells, matrix: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> Observed:
     """Return values and noise variances, sites in the place of limits.
 
-    ``matrix`` (n_cells, n_cells) is the covariance without noise, ``noise`` that of measurements.
+    ``matrix`` (n_cells, n_cells) is the covariance without noise, of which the upper triangle
+    counts, ``noise`` that of measurements.
     """
     if not cells.limits.any():
         return Observed(cells.values, noise)
     ones = np.ones(len(noise))
     targets = ScaledTargets(cells.values[:, None], np.zeros(1), 1.0, ones, cells.limits)
-    values, used, _ = conditioned_on_limits(targets, matrix, noise, n_jobs)
+    values, used, _ = conditioned_on_limits(targets, mirrored(matrix.copy()), noise, n_jobs)
     return Observed(values[:, 0], used)
 
 
@@ -191,10 +195,12 @@ def with_lone(block: LeftOutBlock, cells: Cells, lone: Mapping[int, LoneEndpoint
 
     Correlations between the endpoints stay those of the joint process.
     """
-    endpoints, graphs = cells.endpoints[block.members], cells.graphs[block.members]
+    endpoints = cells.endpoints[block.members]
+    graphs = cells.graphs[block.members]
     if not set(endpoints.tolist()) & set(lone):
         return block
-    mean, added = block.mean.copy(), block.noise.copy()
+    mean = block.mean.copy()
+    added = block.noise.copy()
     ratio = np.ones(len(mean))
     quiet = block.covariance - np.diag(added)
     for k, own in lone.items():
@@ -225,7 +231,8 @@ def given_siblings(
     mean, covariance = mean.copy(), covariance.copy()
     for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
         known = ~np.isnan(measured[k])
-        own, off = covariance[k].copy(), (measured[k] - mean[k])[known]
+        own = covariance[k].copy()
+        off = (measured[k] - mean[k])[known]
         precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[known]))
         gain = precision @ own[known][:, ~known]  # (n_known, n_gaps)
         mean[k, ~known] += off @ gain
