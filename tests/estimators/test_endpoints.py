@@ -220,10 +220,7 @@ def test_a_fitted_panel_does_not_change(data, numbers, tmp_path):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda model, graphs: model.explain(graphs[0]),
-        lambda model, graphs: model.fragments(graphs),
         lambda model, graphs: model.patterns_,
-        lambda model, graphs: model.fragments_,
         lambda model, graphs: model.kernel_matrix(graphs),
         lambda model, graphs: model.kneighbors(graphs),
         lambda model, graphs: model.condition(graphs, [1.0] * len(graphs)),

@@ -79,10 +79,10 @@ def test_fragments_count_all_that_is_at_their_nodes(data, model):
     table = model.fragments_
     assert len(table)
     assert (table["error"] > 0).all()
-    from treelens.explain.effects import effects_of_graphs, inverse_covariance
+    from treelens.explain.effects import effects_of_graphs, inverse_covariances
 
     expansion = model.model_.expansion
-    found = effects_of_graphs(expansion, graphs[:50], inverse=inverse_covariance(expansion))
+    found = effects_of_graphs(expansion, graphs[:50], inverses=inverse_covariances(expansion))
     np.testing.assert_allclose(found.decisions, model.loo_.predictions, atol=1e-6)
     owner = np.repeat(np.arange(50), graphs[:50].sizes)
     np.testing.assert_allclose(found.base + np.bincount(owner, found.phi), found.decisions)

@@ -16,10 +16,11 @@ from treelens.explain.effects import (
     PATHS,
     KernelSums,
     effects_of_patterns,
-    inverse_covariance,
+    inverse_covariances,
     mixture_slopes,
     slopes_of,
 )
+from treelens.explain.jackknife import jackknife_errors
 from treelens.kernels.mixture import TanimotoL1
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
@@ -123,8 +124,8 @@ def model(data):
 
 
 def effects_of_graphs(expansion, graphs, *args, **options):
-    inverse = inverse_covariance(expansion)
-    return effects.effects_of_graphs(expansion, graphs, *args, inverse=inverse, **options)
+    inverses = inverse_covariances(expansion)
+    return effects.effects_of_graphs(expansion, graphs, *args, inverses=inverses, **options)
 
 
 def test_compiled_paths_are_the_integrals(rng):
@@ -240,8 +241,9 @@ def test_the_jackknife_is_that_of_leaving_each_training_graph_out(data, kind):
     found = effects_of_graphs(expansion, new, output)
     assert not any(found.copies)
     nodes = np.arange(0, new.n_nodes, 3)
-    weights, inverse = np.linspace(0.5, 1.5, len(nodes)), inverse_covariance(expansion)
-    (error,) = effects.jackknife_errors(found, [(nodes, weights)], inverse, output)
+    weights, inverses = np.linspace(0.5, 1.5, len(nodes)), inverse_covariances(expansion)
+    (error,) = jackknife_errors(found, [(nodes, weights)], inverses, output)
+    (inverse,) = inverses
     alpha, sums = expansion.coefficients[output], []
     for g in range(24):
         without = alpha - alpha[g] * inverse[g] / inverse[g, g]
@@ -260,7 +262,7 @@ def test_effects_of_patterns_are_those_of_explanations_of_the_class_predicted(da
     codes = np.digitize(values, np.quantile(values, [0.3, 0.6]))
     model = tl.GraphClassifier(1, views=[tl.WLPatterns()], n_jobs=1).fit(graphs[:30], codes[:30])
     seen = model.model_.refine(graphs[30:])
-    found = effects_of_patterns(model.model_.expansion, seen.features).toarray()
+    found = effects_of_patterns(model.model_.expansion, [seen.features]).toarray()
     for row, graph in zip(found, graphs[30:], strict=True):
         one = model.explain(graph).pattern_contributions["contribution"]
         expected = np.zeros(len(row))
@@ -304,6 +306,6 @@ def test_effects_of_patterns_are_those_on_the_class_with_the_largest_decision():
         raised = expansion.intercepts + 100.0 * (np.arange(3) == code)
         other = dataclasses.replace(expansion, intercepts=raised)
         (part,) = effects.effects_of_graphs(other, OTHERS, code).parts
-        found = effects_of_patterns(other, features)
+        found = effects_of_patterns(other, [features])
         expected = part.rows.to_sparse(found.shape[1])
         np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import treelens as tl
-from treelens.explain.effects import effects_of_graphs, inverse_covariance
+from treelens.explain.effects import effects_of_graphs, inverse_covariances
 
 TAILS = ["", "C", "CC", "CCC", "C(C)C", "OC", "CO", "CCO", "C=C", "CC=C"]
 MOLECULES = [
@@ -32,7 +32,7 @@ def table(model):
 
 def test_the_effect_of_size_is_the_mean_over_graphs_not_over_nodes(model, table):
     expansion, graphs = model.model_.expansion, model._new_graphs(MOLECULES)
-    found = effects_of_graphs(expansion, graphs, inverse=inverse_covariance(expansion))
+    found = effects_of_graphs(expansion, graphs, inverses=inverse_covariances(expansion))
     means = [phi.mean() for phi in np.split(found.phi, graphs.node_offsets[1:-1])]
     size = table.attrs["size"]
     assert size["per_node"] == pytest.approx(np.mean(means))

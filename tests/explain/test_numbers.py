@@ -15,7 +15,8 @@ from naive import explain as naive
 from strategies import make_random_graphs
 from treelens import chem
 from treelens.explain import effects, numbers
-from treelens.explain.effects import inverse_covariance, jackknife_errors
+from treelens.explain.effects import inverse_covariances
+from treelens.explain.jackknife import jackknife_errors
 
 pytest.importorskip("rdkit")
 pytestmark = pytest.mark.filterwarnings("ignore:Training never saw")
@@ -107,8 +108,8 @@ def test_columns_are_divided_as_by_the_naive_twin(model):
 
 def test_left_out_molecules_add_up_to_leave_one_out_predictions(model):
     graphs, expansion = model._train_graphs, model.model_.expansion
-    inverse = inverse_covariance(expansion)
-    found = effects.effects_of_graphs(expansion, graphs, inverse=inverse)
+    inverses = inverse_covariances(expansion)
+    found = effects.effects_of_graphs(expansion, graphs, inverses=inverses)
     np.testing.assert_allclose(found.decisions, model.loo_.predictions, atol=1e-7)
     owner = np.repeat(np.arange(len(graphs)), graphs.sizes)
     rest = np.sum(
@@ -122,11 +123,12 @@ def test_the_jackknife_is_that_of_leaving_each_training_molecule_out(model):
     """Against models without one training molecule each, of the same weights and scales."""
     expansion = model.model_.expansion
     new = tl.as_graph_collection(_molecules(5, 7)).with_data({"heat": np.zeros(5)})
-    inverse = inverse_covariance(expansion)
-    found = effects.effects_of_graphs(expansion, new, inverse=inverse)
+    inverses = inverse_covariances(expansion)
+    (inverse,) = inverses
+    found = effects.effects_of_graphs(expansion, new, inverses=inverses)
     nodes = np.arange(0, new.n_nodes, 2)
     weights = np.linspace(0.5, 1.5, len(nodes))
-    (error,) = jackknife_errors(found, [(nodes, weights)], inverse)
+    (error,) = jackknife_errors(found, [(nodes, weights)], inverses)
     alpha, sums = expansion.coefficients[0], []
     for g in range(len(alpha)):
         without = alpha - alpha[g] * inverse[g] / inverse[g, g]

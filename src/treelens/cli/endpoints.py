@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from treelens.cli import options
 from treelens.cli.console import Output, percent, score_text, score_title, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
+
     from treelens.chem.molecule_table import MoleculeTable
     from treelens.evaluation.splits import Split
+    from treelens.graphs.collection import GraphCollection
 
 _SHOWN = ("rmse", "r2", "coverage", "roc_auc", "accuracy")
 _SHORT_TITLES = {"coverage": "in 90 %"}  # of narrow columns
@@ -98,6 +102,42 @@ def show_predicted(output: Output, endpoints: Sequence[dict[str, Any]]) -> None:
         ]
         known = f" {each['n']} measured. {' '.join(scores)}" if each["n"] else ""
         output.progress(f"{each['endpoint']}: predicted {words}.{known}")
+
+
+# --- explain and fragments ------------------------------------------------------------------------
+
+
+def check_of_panel(model: Any, target: str | None, endpoint: str | None) -> None:
+    """Raise where --target or --endpoint does not suit a model of several endpoints."""
+    if target is not None:
+        raise ValueError(
+            "--target: the model has several targets, whose columns are found by their names. "
+            "Leave it out; --endpoint NAME looks at one of them."
+        )
+    if endpoint is not None:
+        model.endpoint(endpoint)  # or an error that names them
+
+
+def read_measured(
+    output: Output, data: str, model: Any, reading: dict[str, Any]
+) -> tuple[GraphCollection, pd.DataFrame | None]:
+    """Return the graphs of DATA and the cells that are known of them; None without any."""
+    from treelens.chem.measured_cells import measured_cells
+
+    table, notes = options.read_data(data, model=model, **reading), list[str]()
+    known = measured_cells(model.model_, table, notes)
+    output.note(*table.notes, *notes)
+    return table.graphs, known if known.notna().any(axis=None) else None
+
+
+def with_value(
+    graphs: GraphCollection, cells: pd.DataFrame | None, endpoint: str
+) -> tuple[GraphCollection, Any]:
+    """Return the graphs with a value of an endpoint, and these; all graphs where none has one."""
+    if cells is None or not cells[endpoint].notna().any():
+        return graphs, None
+    known = cells[endpoint].notna().to_numpy()
+    return graphs[known], cells[endpoint][known].to_numpy()
 
 
 # --- evaluate -------------------------------------------------------------------------------------

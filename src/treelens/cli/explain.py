@@ -8,9 +8,15 @@ from typing import Annotated, Any, Literal
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, shortened
-from treelens.cli.endpoints import show_endpoint_facts
+from treelens.cli.endpoints import (
+    check_of_panel,
+    read_measured,
+    show_endpoint_facts,
+    with_value,
+)
 
 _LOCAL = "127.0.0.1"
+_OF_EACH = 5  # fragments of each of several endpoints
 _SHOWN = 24  # rows of a long table
 _LONGEST = 14  # characters of a molecule: a line has 80
 
@@ -22,18 +28,42 @@ def explain_cli(
     data: options.Data,
     out: options.Out = Path("report.html"),
     target: options.Truth = None,
+    endpoint: options.Endpoint = None,
     smiles: options.Smiles = None,
     sheet: options.Sheet = None,
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
     """Explain the predictions of a MODEL on DATA in one HTML file."""
-    loaded = options.load_model(model, jobs, [data], [out])
-    table = options.read_for_model(
-        output, data, loaded, target, smiles=smiles, sheet=sheet, max_atoms=max_atoms
-    )
-    loaded.report(out, table.graphs, table.targets)
-    output.finish({"n_graphs": len(table.graphs)}, lambda *_: None, out, "Report")
+    loaded: Any = options.load_model(model, jobs, [data], [out])
+    reading = {"smiles": smiles, "sheet": sheet, "max_atoms": max_atoms}
+    graphs, y, endpoint = _read(output, data, loaded, (target, endpoint), reading)
+    if endpoint is None:
+        loaded.report(out, graphs, y)
+    else:
+        graphs, y = with_value(graphs, y, endpoint)
+        loaded.endpoint(endpoint).report(out, graphs, y)
+    output.finish({"n_graphs": len(graphs)}, lambda *_: None, out, "Report")
+
+
+def _read(
+    output: Output,
+    data: str,
+    model: Any,
+    named: tuple[str | None, str | None],
+    reading: dict[str, Any],
+) -> tuple[Any, Any, str | None]:
+    """Return the graphs of DATA, what was measured of them and the endpoint of a panel, if any.
+
+    ``named`` are --target and --endpoint.
+    """
+    target, endpoint = named
+    if model.model_.endpoint_names:
+        check_of_panel(model, target, endpoint)
+        return *read_measured(output, data, model, reading), endpoint
+    model.model_.endpoint(endpoint)  # or an error
+    table = options.read_for_model(output, data, model, target, **reading)
+    return table.graphs, None if target is None else table.targets, None
 
 
 @command
@@ -41,8 +71,12 @@ def fragments_cli(
     output: Output,
     model: options.ModelPath,
     data: options.Data,
-    top: Annotated[int, options.option("At most so many.", min=1)] = 40,
+    top: Annotated[
+        int | None,
+        options.option("At most so many, of each target.", min=1, default="40; of several 5"),
+    ] = None,
     target: options.Truth = None,
+    endpoint: options.Endpoint = None,
     out: Annotated[
         Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
     ] = None,
@@ -55,22 +89,37 @@ def fragments_cli(
 
     Best with the data that the MODEL was fitted to: each graph is then explained by the others.
     """
+    from treelens.explain.fragments import N_FRAGMENTS
     from treelens.graphs.recipe import noun_of
 
     loaded = options.load_model(model, jobs, [data], [out])
-    rows = options.read_for_model(
-        output, data, loaded, target, smiles=smiles, sheet=sheet, max_atoms=max_atoms
-    )
-    y = None if target is None else rows.targets
-    table = loaded.fragments(rows.graphs, y, n_fragments=top).drop(columns="drawing")
+    reading = {"smiles": smiles, "sheet": sheet, "max_atoms": max_atoms}
+    graphs, y, endpoint = _read(output, data, loaded, (target, endpoint), reading)
+    several = bool(loaded.model_.endpoint_names) and endpoint is None
+    n = top or (_OF_EACH if several else N_FRAGMENTS)
+    table = loaded.fragments(graphs, y, endpoint=endpoint, n_fragments=n).drop(columns="drawing")
     result: dict[str, Any] = {
         "model": str(model),
-        "noun": noun_of(rows.graphs.recipe),
-        "n_graphs": len(rows.graphs),
+        "noun": noun_of(graphs.recipe),
+        "n_graphs": len(graphs),
         "fragments": [{"rank": k, **row} for k, row in table.to_dict("index").items()],
         **{str(name): value for name, value in table.attrs.items()},
     }
-    output.finish(result, _show_fragments, out, table=table, index=True)
+    show = _show_of_each if several else _show_fragments
+    output.finish(result, show, out, table=table, index=True)
+
+
+def _show_of_each(output: Output, result: dict[str, Any]) -> None:
+    """Print the fragments of each endpoint."""
+    for name in result["size"]:
+        own = [row for row in result["fragments"] if row["endpoint"] == name]
+        found = {key: result[key][name] for key in ("size", "toward")}
+        if not own:
+            output.line(f"{name}: no fragment has an effect beyond two standard errors.")
+            continue
+        own = [{**row, "rank": rank} for rank, row in enumerate(own, start=1)]
+        _show_table(output, {**result, **found, "fragments": own}, f"{name}: fragments")
+    explain_fragments(output, result)
 
 
 def _show_fragments(output: Output, result: dict[str, Any]) -> None:
@@ -78,6 +127,17 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
         output.line(result["none"])
     if not result["fragments"]:
         return
+    _show_table(output, result, "Fragments")
+    explain_fragments(output, result)
+    if "effect" in result["size"]:
+        size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
+        output.line(
+            f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
+            f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
+        )
+
+
+def _show_table(output: Output, result: dict[str, Any], what: str) -> None:
     rows = [
         [
             row["rank"],
@@ -90,15 +150,8 @@ def _show_fragments(output: Output, result: dict[str, Any]) -> None:
     ]
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
     columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
-    title = "Fragments and their effects (± standard error), each beyond those above it"
+    title = f"{what} and their effects (± standard error), each beyond those above it"
     output.table(columns, rows, title, cut=["fragment", "SMARTS"])
-    explain_fragments(output, result)
-    if "effect" in result["size"]:
-        size, node = result["size"], "atom" if result["noun"] == "molecules" else "node"
-        output.line(
-            f"Size: the mean {node}, whatever it is, adds {size['per_node']:+.4f}; "
-            f"{size['mean_nodes']:.1f} {node}s, the mean, add {size['effect']:+.3f}."
-        )
 
 
 def explain_fragments(output: Output, result: dict[str, Any]) -> None:

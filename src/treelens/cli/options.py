@@ -50,6 +50,12 @@ Data = Annotated[str, argument("DATA", _DATA_HELP.format("; one SMILES will do")
 TrainingSource = Annotated[str, argument("DATA", _DATA_HELP.format(""))]
 ModelPath = Annotated[Path, argument("MODEL", "A file that 'treelens fit' wrote.")]
 Truth = Annotated[Text, column("Column with the true class or number.", "--target")]
+Endpoint = Annotated[
+    Text,
+    option(
+        "One target of a MODEL of several.", "--endpoint", metavar="NAME", default="all of them"
+    ),
+]
 Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
 Sheet = Annotated[
     Text,

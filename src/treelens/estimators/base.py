@@ -236,6 +236,7 @@ class FittedEstimator(GraphEstimator):
         class_label: Any = None,
         n_neighbors: int = 5,
         *,
+        endpoint: str | None = None,
         covariates: Any = None,
         tables: Any = None,
     ) -> Explanation:
@@ -250,6 +251,8 @@ class FittedEstimator(GraphEstimator):
             regression.
         n_neighbors : int, default=5
             How many of the most similar training graphs to list in ``neighbors``.
+        endpoint : str, optional
+            Of a model of several endpoints, the one to explain.
         covariates, tables : optional
             As for ``predict``, with a row for this graph.
 
@@ -261,7 +264,7 @@ class FittedEstimator(GraphEstimator):
             on the scale that was learned; of a ``GraphSVC`` with more than two classes, the mean
             of the decisions of the class against each of the others.
         """
-        model = self._of_one_endpoint("explain")
+        model = self._fitted_model.endpoint(endpoint)
         single = self._with_numbers(as_single_graph(graph, self.recipe_), covariates, tables)
         explanation = explain(model, single, class_label, n_neighbors)
         if explanation.warning:
@@ -273,6 +276,7 @@ class FittedEstimator(GraphEstimator):
         X: Any,
         y: Any = None,
         *,
+        endpoint: str | None = None,
         class_label: Any = None,
         n_fragments: int = 40,
         min_support: int | None = None,
@@ -287,11 +291,15 @@ class FittedEstimator(GraphEstimator):
         ----------
         X, y : graphs, and optionally their classes or values
             With these, the table has the columns ``support CLASS`` or ``mean_value``.
+        endpoint : str, optional
+            Of a model of several endpoints, the one that the table is about; without it the table
+            is about all of them, and its first column is ``endpoint``. Where ``y`` is given, the
+            fragments of an endpoint are those of the graphs with a value of it.
         class_label : optional
             The class that positive effects favour: by default, with two classes that of
             :meth:`explain`; with more, each row has its own.
         n_fragments : int, default=40
-            The largest number of rows.
+            The largest number of rows, of each endpoint.
         min_support : int, optional
             The smallest number of graphs with a fragment; by default 0.4 % of them, at least 3.
         smarts : bool, default=True
@@ -305,18 +313,22 @@ class FittedEstimator(GraphEstimator):
         >>> model.fragments(graphs, y)["pattern"].iloc[0]
         '0(0,1,2)'
         """
-        model = self._of_one_endpoint("fragments")
         graphs = self._new_graphs(X)
+        options = {
+            "class_label": class_label,
+            "n_fragments": n_fragments,
+            "min_support": min_support,
+            "smarts": smarts,
+        }
+        return self._fragments_among(graphs, y, endpoint, options)
+
+    def _fragments_among(
+        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
+    ) -> FragmentTable:
+        model = self._fitted_model.endpoint(endpoint)
         known = None if y is None else Targets.of(y, len(graphs))
         targets = None if known is None else reported_values(model, known)
-        return self._fragment_table(
-            graphs,
-            targets,
-            class_label=class_label,
-            n_fragments=n_fragments,
-            min_support=min_support,
-            smarts=smarts,
-        )
+        return self._fragment_table(graphs, targets, **options)
 
     def _fragment_table(self, graphs: GraphCollection, targets: Any, **more: Any) -> FragmentTable:
         from treelens.explain.fragments import fragment_table
@@ -339,18 +351,21 @@ class FittedEstimator(GraphEstimator):
         graphs), ``conditional_effect`` (its part beyond the rows above and the pattern's parent)
         with ``conditional_error`` over graphs, ``total`` (over all its occurrences in a graph),
         ``support`` (graphs that have it), ``support CLASS`` or ``mean_value``, ``examples``,
-        ``drawing`` (the fragment in a small graph, which goes with its row wherever that goes).
+        ``drawing`` (the fragment in a small graph, which goes with its row wherever that goes). Of
+        several endpoints there is a column ``endpoint``, and each is about the graphs that have a
+        value of it.
         """
-        self._of_one_endpoint("fragments_")
         if self._train_graphs is None:
             raise AttributeError(
                 "The file of this model does not have its training graphs: call "
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:
-            targets = self._fitted_model.training.reported
-            self._fragments = self._fragment_table(self._train_graphs, targets)
+            self._fragments = self._fragments_of_training(self._train_graphs)
         return self._fragments.copy()
+
+    def _fragments_of_training(self, graphs: GraphCollection) -> FragmentTable:
+        return self._fragment_table(graphs, self._fitted_model.training.reported)
 
     def save(self, path: Any, training_data: bool = True, variances: bool = False) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.

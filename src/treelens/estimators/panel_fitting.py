@@ -32,8 +32,10 @@ from treelens.estimators.panel_answers import (
     values_of,
     warn_of_slopes,
 )
+from treelens.estimators.panel_endpoint import EndpointOfPanel, joined_fragments
 from treelens.estimators.panel_table import panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
+from treelens.explain.fragments import FragmentTable
 from treelens.gp.data import TrainingView
 from treelens.gp.panel import CellTable
 from treelens.gp.panel_domain import PanelDomain
@@ -66,6 +68,7 @@ def unlike_parts(graphs: GraphCollection, seed: int) -> np.ndarray:
 class PanelEstimator(FittedEstimator):
     """What estimators do with several endpoints."""
 
+    _endpoints: tuple[PanelRecord | None, dict[str, EndpointOfPanel]] = (None, {})
     _domain: tuple[PanelRecord, PanelDomain] | None = None
     _endpoint_kind: ClassVar[str | None] = None  # "numbers", "classes", or None for both
 
@@ -169,7 +172,7 @@ class PanelEstimator(FittedEstimator):
         n_jobs = self._n_jobs()
         known = None if measured is None else cells_for(self._panel, measured, len(graphs))
         if variance or known is not None:  # kept, so that the next call need not compute it again
-            self.model_ = self._panel.completed(n_jobs)
+            self._complete()
         return self._panel.decide(graphs, variance=variance, measured=known, n_jobs=n_jobs)
 
     def _predict_panel(
@@ -222,6 +225,57 @@ class PanelEstimator(FittedEstimator):
     def _panel_probabilities(self, X: Any, measured: Any, tables: Any) -> dict[str, np.ndarray]:
         found = self._decide_panel(X, False, measured, tables)
         return probabilities_of(self._panel, found.mean)
+
+    # --- one endpoint ---------------------------------------------------------------------------
+
+    def endpoint(self, name: str) -> EndpointOfPanel:
+        """Return one endpoint of several, as a model that explains, finds fragments and reports.
+
+        Parameters
+        ----------
+        name : str
+            One of ``endpoints_``.
+
+        Returns
+        -------
+        EndpointOfPanel
+            With ``predict``, ``explain``, ``fragments``, ``fragments_``, ``patterns_`` and
+            ``report`` as models of one endpoint have them. The training graphs are those with a
+            value of the endpoint.
+        """
+        model = self._panel.endpoint(name)  # or an error that names the endpoints
+        record, kept = self._endpoints
+        if record is not self._panel.record:
+            self._endpoints = self._panel.record, (kept := {})
+        title = self._panel.endpoint_names[model.column]
+        return kept.setdefault(title, EndpointOfPanel(self, title))
+
+    def _fragments_among(
+        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
+    ) -> FragmentTable:
+        if not self._is_panel:
+            return super()._fragments_among(graphs, y, endpoint, options)
+        self._complete()
+        values = None if y is None else cells_for(self._panel, y, len(graphs))
+        names = self.endpoints_ if endpoint is None else [self.endpoint(endpoint).name]
+        tables = {}
+        for name in names:
+            some, targets = np.arange(len(graphs)), None
+            own = self._panel.endpoint(name)
+            if values is not None:
+                some, targets = own.measured_among(values)
+            tables[name] = self.endpoint(name)._fragment_table(graphs[some], targets, **options)
+        return joined_fragments(tables) if endpoint is None else tables[names[0]]
+
+    def _fragments_of_training(self, graphs: GraphCollection) -> FragmentTable:
+        if not self._is_panel:
+            return super()._fragments_of_training(graphs)
+        self._complete()
+        return joined_fragments({name: self.endpoint(name).fragments_ for name in self.endpoints_})
+
+    def _complete(self) -> None:
+        """Compute what variances need and a file does not keep, once for all that follows."""
+        self.model_ = self._panel.completed(self._n_jobs())
 
     def scores(self, X: Any, y: Any, *, measured: Any = None, tables: Any = None) -> pd.DataFrame:
         """Return scores of each endpoint where it was measured; for several endpoints only.

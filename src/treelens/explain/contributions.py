@@ -47,8 +47,8 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.fitted import FittedModel
 from treelens.models.predictions import Predictions
-from treelens.patterns.forest import PatternForest
-from treelens.patterns.histograms import GraphViews, PatternHistograms
+from treelens.patterns.forest import PatternForest, SeenGraphs
+from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.source import PatternSource
 
 _MOST_PATTERNS = 8  # rows in a notebook
@@ -359,8 +359,9 @@ def explain(
         partial(
             _neighbor_table,
             model,
-            seen.features,
-            sign * expansion.coefficients[row],
+            seen,
+            row,
+            sign,
             n_neighbors,
         ),
     )
@@ -419,17 +420,14 @@ def _unseen_warning(share: float, limit: float) -> str | None:
 
 
 def _neighbor_table(
-    model: FittedModel, views: GraphViews, coefficients: np.ndarray, n_neighbors: int
+    model: FittedModel, seen: SeenGraphs, output: int, sign: float, n_neighbors: int
 ) -> pd.DataFrame:
-    near = nearest_graphs(views.patterns, model.training_graphs.patterns, n_neighbors)
+    near = nearest_graphs(seen.patterns.features, model.training_graphs.patterns, n_neighbors)
     positions = near.positions[0]
-    contributions = np.zeros(len(model.training.targets))
-    expansion = model.expansion
-    kernel = sum(
-        part.kernel.matrix(views[part.view], expansion.basis[part.view])[0]
-        for part in expansion.all_parts
-    )
-    contributions[expansion.basis_indices] = coefficients * kernel
+    contributions, expansion = np.zeros(len(model.training.targets)), model.expansion
+    trained = expansion.basis_indices >= 0
+    added = sign * expansion.by_basis_graph(seen, output)
+    contributions[expansion.basis_indices[trained]] = added[trained]
     targets = model.training.reported[positions]
     columns: dict[str, Any] = (
         {"value": targets} if model.classes is None else {"class_label": model.classes[targets]}
@@ -437,7 +435,8 @@ def _neighbor_table(
     if model.training.limits is not None:
         columns["limit"] = [model.training.sign(k) for k in positions.tolist()]
     columns |= {"similarity": near.similarity[0], "contribution": contributions[positions]}
-    return pd.DataFrame(columns, index=pd.Index(positions, name="training_graph"))
+    index = pd.Index(model.training_positions[positions], name="training_graph")
+    return pd.DataFrame(columns, index=index)
 
 
 def spread_over_graph(

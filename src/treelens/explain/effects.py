@@ -27,14 +27,19 @@ explained *without that graph*: with ``A`` the covariance of the targets and
 
     alpha_i - alpha_g inv(A)_ig / inv(A)_gg,
 
-zero at ``g`` itself, and the contributions add up to the leave-one-out prediction. A support vector
-machine, and a Gaussian process with landmarks, have no such form: they use all coefficients.
+zero at ``g`` itself, and the contributions add up to the leave-one-out prediction. Where a process
+has several endpoints, ``A`` is that of the measured cells, and all cells of ``g`` are left out. A
+support vector machine, and a Gaussian process with landmarks, have no such form: they use all
+coefficients.
+
+A model may be a sum of several expansions over the same views, such as one endpoint of a panel:
+what these add for the same pattern, column or node adds up.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -43,7 +48,7 @@ import numpy as np
 from scipy import sparse
 
 from treelens.explain import _compiled
-from treelens.explain.numbers import NumbersEffects, effects_of_numbers, node_shares
+from treelens.explain.numbers import NumbersEffects, effects_of_numbers
 from treelens.gp.posterior import inverse_in_place
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import Term
@@ -94,7 +99,7 @@ def slopes_of(
     basis, kernel, rows = basis_graphs.pairs, part.kernel, graphs.pairs.rows
     if len(rows) == 1:  # looks at the patterns of this graph only
         weights = part.weights[rows.indices][None, :] * graphs.pairs.scale
-        shared = weights @ _shared_patterns(basis, rows.indices, rows.values) * basis.scale
+        shared = weights @ shared_patterns(basis, rows.indices, rows.values) * basis.scale
     else:
         shared = pair_sums(graphs.pairs, basis, part.weights, n_jobs=n_jobs)
     sums = KernelSums(shared, graphs.diagonal, basis_graphs.diagonal)
@@ -103,7 +108,7 @@ def slopes_of(
     return PATHS[kernel.name](sums._replace(offset=kernel.offset, gamma=kernel.gamma or 0.0))
 
 
-def _shared_patterns(
+def shared_patterns(
     basis: PairFeatures, patterns: np.ndarray, values: np.ndarray
 ) -> sparse.csr_array:
     """What each pattern of a graph has in common with the basis graphs: (n_patterns, n_basis)."""
@@ -200,6 +205,12 @@ class PartEffects:
     node_offsets: np.ndarray  # of the graphs
     ends: np.ndarray  # (n_graphs, 2) sums over the basis without any pattern, and with them
 
+    def plus(self, other: PartEffects) -> PartEffects:
+        """Return the sum with what the same patterns add in another expansion."""
+        rows = replace(self.rows, values=self.rows.values + other.rows.values)
+        unseen, ends = self.unseen + other.unseen, self.ends + other.ends
+        return replace(self, rows=rows, unseen=unseen, ends=ends)
+
     @cached_property
     def node_shares(self) -> sparse.csr_array:
         """How nodes share the patterns of their graph, shape (n_entries, n_nodes)."""
@@ -269,6 +280,25 @@ class GraphEffects:
     base: np.ndarray
     decisions: np.ndarray  # (n_graphs,) base and all effects: the prediction
     copies: list[tuple[int, ...]]  # the basis graphs that each graph was explained without
+    added_up: tuple[GraphEffects, ...] = ()  # those of each expansion, where there are several
+
+    @property
+    def terms(self) -> tuple[GraphEffects, ...]:
+        """The effects of each expansion that adds up to the model."""
+        return self.added_up or (self,)
+
+    def plus(self, other: GraphEffects) -> GraphEffects:
+        """Return the sum with the effects of another expansion, whose views are the same."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        tables = zip(self.numbers, other.numbers, strict=True)
+        return replace(
+            self,
+            parts=[own.plus(more) for own, more in pairs],
+            numbers=[own.plus(more) for own, more in tables],
+            base=self.base + other.base,
+            decisions=self.decisions + other.decisions,
+            added_up=(*self.terms, other),
+        )
 
     @property
     def all_parts(self) -> list[PartEffects | NumbersEffects]:
@@ -304,10 +334,48 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
     return [(code, 1.0, classes[code]) for code in codes.tolist()]
 
 
-def inverse_covariance(expansion: KernelExpansion, n_jobs: int = 1) -> np.ndarray | None:
-    """``inv(A)`` of the training graphs; None for models without a closed form."""
-    factor = expansion.factor(n_jobs)
-    return None if factor is None else mirrored(inverse_in_place(factor.copy(), n_jobs))
+def inverse_covariances(
+    expansion: KernelExpansion, n_jobs: int = 1
+) -> tuple[np.ndarray, ...] | None:
+    """``inv(A)`` of each expansion that is added up; None for models without a closed form."""
+    found = []
+    for term in expansion.terms:
+        if (factor := term.factor(n_jobs)) is None:
+            return None
+        found.append(mirrored(inverse_in_place(factor.copy(), n_jobs)))
+    return tuple(found)
+
+
+class LeftOut(NamedTuple):
+    """What each graph is explained without: the training graphs that it is a copy of."""
+
+    copies: list[tuple[int, ...]]  # basis graphs
+    inverse: np.ndarray | None = None  # of the covariance of the observations
+
+    def coefficients(
+        self, term: KernelExpansion, output: int, view: int
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what gives the coefficients in a view that explain graphs, from positions."""
+        alpha = term.coefficients[output]
+        usual = term.of_graphs(view, alpha[None, :])
+
+        def of(positions: np.ndarray) -> np.ndarray:
+            tiled = np.tile(usual, (len(positions), 1))
+            for row, position in zip(tiled, positions.tolist(), strict=True):
+                copies = self.copies[position]
+                if copies and (group := term.members(copies)):
+                    row[:] = term.of_graphs(view, self._without(alpha, group))[0]
+            return tiled
+
+        return of
+
+    def _without(self, alpha: np.ndarray, group: list[int]) -> np.ndarray:
+        """Return coefficients without a group of observations, shape (1, n)."""
+        assert self.inverse is not None  # there are copies
+        columns = self.inverse[group]
+        left = alpha - np.linalg.solve(columns[:, group], alpha[group]) @ columns
+        left[group] = 0.0
+        return left[None, :]
 
 
 def effects_of_graphs(
@@ -316,72 +384,93 @@ def effects_of_graphs(
     output: int = 0,
     n_jobs: int = 1,
     seen: SeenGraphs | None = None,
-    inverse: np.ndarray | None = None,
+    inverses: tuple[np.ndarray, ...] | None = None,
 ) -> GraphEffects:
     """Divide the predictions of many graphs among their patterns and numbers.
 
     ``output`` is the code of the class with more than two classes; ``seen`` the refined graphs,
-    if at hand; with ``inverse`` (:func:`inverse_covariance`) training graphs are explained without
-    themselves.
+    if at hand; with ``inverses`` (:func:`inverse_covariances`) training graphs are explained
+    without themselves.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    copies: list[tuple[int, ...]] = [()] * len(graphs)
-    if inverse is not None:  # replicates are left out together, as in leave-one-out predictions
-        known: dict[bytes, list[int]] = defaultdict(list)
-        for index, key in enumerate(graph_keys(expansion.basis)):
-            known[key].append(index)
-        n_new = seen.patterns.histograms.unseen.sum(axis=1)
-        keys = zip(n_new, graph_keys(seen.features), strict=True)
-        copies = [() if n_unseen else tuple(known.get(key, ())) for n_unseen, key in keys]
-    alpha = expansion.coefficients[output]
+    if inverses is None:
+        left_out = [LeftOut([()] * len(graphs))] * len(expansion.terms)
+    else:
+        copies = _copies(expansion, seen)
+        left_out = [LeftOut(copies, inverse) for inverse in inverses]
+    first, *others = [
+        _effects_of_term(term, graphs, term.shown(seen), output, without, n_jobs)
+        for term, without in zip(expansion.terms, left_out, strict=True)
+    ]
+    for more in others:
+        first = first.plus(more)
+    return first
 
-    def coefficients(positions: np.ndarray) -> np.ndarray:
-        """Those that explain some graphs: without their copies among the training graphs."""
-        tiled = np.tile(alpha, (len(positions), 1))
-        for row, position in zip(tiled, positions.tolist(), strict=True):
-            group = list(copies[position])
-            if group:
-                columns = inverse[group]  # type: ignore[index]  # there are copies
-                row -= np.linalg.solve(columns[:, group], alpha[group]) @ columns
-                row[group] = 0.0
-        return tiled
 
-    parts = []
-    for part in expansion.parts:
+def _copies(expansion: KernelExpansion, seen: SeenGraphs) -> list[tuple[int, ...]]:
+    """Return the basis graphs that each graph is a copy of."""
+    # Replicates are left out together, as in leave-one-out predictions.
+    known: dict[bytes, list[int]] = defaultdict(list)
+    for index, key in enumerate(graph_keys(expansion.basis)):
+        known[key].append(index)
+    n_new = seen.patterns.histograms.unseen.sum(axis=1)
+    keys = zip(n_new, graph_keys(seen.features), strict=True)
+    return [() if n_unseen else tuple(known.get(key, ())) for n_unseen, key in keys]
+
+
+def _effects_of_term(
+    term: KernelExpansion,
+    graphs: GraphCollection,
+    seen: SeenGraphs,
+    output: int,
+    left_out: LeftOut,
+    n_jobs: int,
+) -> GraphEffects:
+    """Divide what one expansion adds."""
+    parts, numbers = [], []
+    for part in term.parts:
         refined = seen.views[part.view]
-        features, basis = refined.features, expansion.basis.counted(part.view)
+        features, basis = refined.features, term.basis.counted(part.view)
+        coefficients = left_out.coefficients(term, output, part.view)
         values, unseen, ends = _divided(part, basis, features, coefficients, n_jobs)
         own, offsets = replace(features.pairs.rows, values=values), graphs.node_offsets
         parts.append(PartEffects(part, basis.pairs, refined, own, unseen, offsets, ends))
-    numbers = []
-    for table in expansion.numbers:
-        rows, of_basis = seen.features.numbers(table.view), expansion.basis.numbers(table.view)
-        blocks = position_blocks(len(graphs), len(alpha))
-        found = effects_of_numbers(table, graphs, rows, of_basis, coefficients, blocks)
-        numbers.append(found)
+    for table in term.numbers:
+        rows, of_basis = seen.features.numbers(table.view), term.basis.numbers(table.view)
+        coefficients = left_out.coefficients(term, output, table.view)
+        blocks = position_blocks(len(graphs), len(of_basis))
+        numbers.append(effects_of_numbers(table, graphs, rows, of_basis, coefficients, blocks))
     ends = np.sum([part.ends for part in parts], axis=0)
     ends = np.sum([ends, *(part.ends for part in numbers)], axis=0)
-    base, decisions = (float(expansion.intercepts[output]) + ends).T
-    return GraphEffects(expansion, graphs, parts, numbers, base, decisions, copies)
+    base, decisions = (float(term.intercepts[output]) + ends).T
+    return GraphEffects(term, graphs, parts, numbers, base, decisions, left_out.copies)
 
 
 def effects_of_patterns(
-    expansion: KernelExpansion, views: GraphViews, n_jobs: int = 1
+    expansion: KernelExpansion, views: Sequence[GraphViews], n_jobs: int = 1
 ) -> sparse.csr_array:
-    """What every pattern of the forest adds to predictions: (n_graphs, n_patterns)."""
-    # Of more than two classes, to the one with the largest decision value.
-    coefficients, graphs = expansion.coefficients, views.patterns
-    output = np.zeros(graphs.pairs.n_graphs, dtype=np.int64)
-    if len(coefficients) > 1:
+    """What every pattern of the forest adds to predictions: (n_graphs, n_patterns).
+
+    ``views`` are the graphs as each expansion that is added up compares them.
+    """
+    output = np.zeros(views[0].patterns.pairs.n_graphs, dtype=np.int64)
+    if len(expansion.coefficients) > 1:  # of several classes, to that of the largest decision value
         kernel = sum(
-            part.kernel.matrix(views[part.view], expansion.basis[part.view], n_jobs)
+            part.kernel.matrix(views[0][part.view], expansion.basis[part.view], n_jobs)
             for part in expansion.parts
         )
-        output = (kernel @ coefficients.T + expansion.intercepts).argmax(axis=1)
-    part, basis = expansion.parts[0], expansion.basis.patterns
-    values, _, _ = _divided(part, basis, graphs, lambda k: coefficients[output[k]], n_jobs)
-    rows = replace(graphs.pairs.rows, values=values)
-    return rows.to_sparse(graphs.pairs.n_patterns)
+        output = (kernel @ expansion.coefficients.T + expansion.intercepts).argmax(axis=1)
+    total = None
+    for term, own in zip(expansion.terms, views, strict=True):
+        part, graphs = term.parts[0], own.patterns
+        coefficients = term.of_graphs(part.view, term.coefficients)
+        values, _, _ = _divided(
+            part, term.basis.patterns, graphs, lambda k, x=coefficients: x[output[k]], n_jobs
+        )
+        rows = replace(graphs.pairs.rows, values=values)
+        found = rows.to_sparse(graphs.pairs.n_patterns)
+        total = found if total is None else total + found
+    return total
 
 
 def _divided(
@@ -444,111 +533,3 @@ def feature_blocks(graphs: Features, n_basis: int) -> Iterator[tuple[np.ndarray,
     n = graphs.pairs.n_graphs
     for positions in position_blocks(n, n_basis):
         yield positions, graphs if len(positions) == n else graphs.select(positions)
-
-
-def jackknife_errors(
-    effects: GraphEffects,
-    regions: list[tuple[np.ndarray, np.ndarray]],
-    inverse: np.ndarray | None,
-    output: int = 0,
-    n_jobs: int = 1,
-) -> np.ndarray:
-    """Standard errors of weighted sums of ``phi`` over the sample of training graphs: (n_regions,).
-
-    A region has nodes and their weights. The jackknife in closed form: without training graph ``g``
-    a sum changes by ``r_g v_g``, with ``r_g`` the leave-one-out residual and ``v = inv(A) e``,
-    where ``e_i`` is what a unit of the coefficient of basis graph ``i`` adds to the sum. Weights
-    and scales of the kernel are taken as given. Zeros without the inverse.
-    """
-    if inverse is None or not regions:
-        return np.zeros(len(regions))
-    residuals = effects.expansion.coefficients[output] / np.diagonal(inverse)
-    changes = residuals * (_unit_effects(effects, regions, n_jobs) @ inverse)  # (n_regions, n)
-    changes -= changes.mean(axis=1, keepdims=True)
-    n = len(residuals)
-    return np.sqrt((n - 1) / n * (changes**2).sum(axis=1))
-
-
-def _unit_effects(
-    effects: GraphEffects, regions: list[tuple[np.ndarray, np.ndarray]], n_jobs: int
-) -> np.ndarray:
-    """What a unit of each basis graph's coefficient adds to each region's sum of ``phi``."""
-    owners = [
-        np.unique(np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1)
-        for nodes, _ in regions
-    ]
-    chosen = np.unique(np.concatenate(owners))
-    units = np.zeros((len(regions), len(effects.expansion.basis_indices)))
-    for found in effects.parts:
-        shares = found.node_shares.tocsc()
-        jobs: dict[int, list[tuple[int, np.ndarray, float]]] = defaultdict(list)  # by graph
-        unseen = unseen_sums(found.part, found.seen.features)
-        for k, (nodes, node_weights) in enumerate(regions):
-            share = shares[:, nodes] @ node_weights  # (n_entries,)
-            lost = np.zeros(len(found.unseen_shares))  # what unseen patterns have of the region
-            lost[nodes] = node_weights * found.unseen_shares[nodes]
-            for graph in owners[k].tolist():
-                here = slice(*found.rows.offsets[graph : graph + 2])
-                inside = slice(*found.node_offsets[graph : graph + 2])
-                jobs[graph].append((k, share[here], unseen[graph] * lost[inside].sum()))
-        _add_units(effects, found, chosen, jobs, units, n_jobs)
-    for table in effects.numbers:
-        _add_units_of_numbers(effects, table, regions, units)
-    return units
-
-
-def _add_units_of_numbers(
-    effects: GraphEffects,
-    found: NumbersEffects,
-    regions: list[tuple[np.ndarray, np.ndarray]],
-    units: np.ndarray,
-) -> None:
-    """Add the part of one table of numbers."""
-    part, offsets = found.part, effects.graphs.node_offsets
-    basis = effects.expansion.basis.numbers(part.view)
-    n_numbers = len(part.start)
-    owner = [np.searchsorted(offsets, nodes, side="right") - 1 for nodes, _ in regions]
-    chosen = np.unique(np.concatenate(owner))
-    for positions in position_blocks(len(chosen), len(basis)):
-        graphs = chosen[positions]
-        some, rows = effects.graphs[graphs], found.rows[graphs]
-        shares = node_shares(part, some, rows)
-        shift = some.node_offsets[:-1] - offsets[graphs]
-        for k, (nodes, weights) in enumerate(regions):
-            place = np.searchsorted(graphs, owner[k])
-            own = np.minimum(place, len(graphs) - 1)
-            here = graphs[own] == owner[k]
-            moved = weights[here, None] * shares[nodes[here] + shift[own[here]]]
-            mine, which = np.unique(own[here], return_inverse=True)
-            directions = np.zeros((len(mine), n_numbers))
-            np.add.at(directions, which, moved)
-            added = part.kernel.kernel.path_along(part.start, rows[mine], basis, directions)
-            added *= part.kernel.amplitude
-            for row, graph in zip(added, graphs[mine].tolist(), strict=True):
-                row[list(effects.copies[graph])] = 0.0
-            units[k] += added.sum(axis=0)
-
-
-def _add_units(
-    effects: GraphEffects,
-    found: PartEffects,
-    chosen: np.ndarray,
-    jobs: dict[int, list[tuple[int, np.ndarray, float]]],
-    units: np.ndarray,
-    n_jobs: int,
-) -> None:
-    """Add the part of one view; ``jobs`` are regions and shares of patterns, graph by graph."""
-    features, basis = found.seen.features, found.basis
-    rows, weights = features.pairs.rows, found.part.weights
-    basis_graphs = effects.expansion.basis.counted(found.part.view)
-    for positions, some in feature_blocks(features.select(chosen), basis.n_graphs):
-        slopes = slopes_of(found.part, basis_graphs, some, n_jobs)
-        for place, graph in enumerate(chosen[positions].tolist()):
-            here = slice(rows.offsets[graph], rows.offsets[graph + 1])
-            patterns, values = rows.indices[here], rows.values[here]
-            own, shares, unseen = zip(*jobs[graph], strict=True)
-            weighed = np.array(shares) * weights[patterns]  # (n_regions, n_patterns)
-            added = weighed @ _shared_patterns(basis, patterns, values) * slopes.per_shared[place]
-            added += np.outer(weighed @ values + np.array(unseen), slopes.per_own[place])
-            added[:, list(effects.copies[graph])] = 0.0
-            units[list(own)] += added

@@ -12,8 +12,7 @@ import pandas as pd
 from treelens.explain.effects import (
     GraphEffects,
     effects_of_graphs,
-    inverse_covariance,
-    jackknife_errors,
+    inverse_covariances,
     outputs_of,
 )
 from treelens.explain.fragment_search import (
@@ -27,6 +26,7 @@ from treelens.explain.fragment_search import (
     sizes_for_ranking,
     some_of,
 )
+from treelens.explain.jackknife import jackknife_errors
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
@@ -151,7 +151,7 @@ def fragment_table(
     graphs, ``seen`` are the refined graphs, if at hand.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    inverse, classes = inverse_covariance(expansion, n_jobs), expansion.classes
+    inverses, classes = inverse_covariances(expansion, n_jobs), expansion.classes
     forest, colors = _forest_to_search(expansion, graphs, seen, n_jobs)
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
@@ -159,10 +159,10 @@ def fragment_table(
     found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
     size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
-        effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverse)
+        effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverses)
         explained = ExplainedGraphs(forest, graphs, colors, effects.phi)
         order = np.inf
-        for fragment in _certain_ones(explained, effects, inverse, output, sign, settings):
+        for fragment in _certain_ones(explained, effects, inverses, output, sign, settings):
             # Fragments of several classes are merged by score; those of one keep their order.
             order = min(order, abs(fragment.score))
             found.append((order, label, fragment))
@@ -212,7 +212,7 @@ def _forest_to_search(
 def _certain_ones(
     explained: ExplainedGraphs,
     effects: GraphEffects,
-    inverse: np.ndarray | None,
+    inverses: tuple[np.ndarray, ...] | None,
     output: int,
     sign: float,
     settings: _Search,
@@ -224,7 +224,7 @@ def _certain_ones(
     for start in range(0, len(fragments), max(n, 1)):  # errors take time: no more than are needed
         some = fragments[start : start + n]
         regions = [_sampled_region(explained, fragment) for fragment in some]
-        errors = jackknife_errors(effects, regions, inverse, output, settings.n_jobs).tolist()
+        errors = jackknife_errors(effects, regions, inverses, output, settings.n_jobs).tolist()
         signed = (f.signed(sign, error) for f, error in zip(some, errors, strict=True))
         found += [fragment for fragment in signed if fragment.is_significant]
         if len(found) >= n:

@@ -15,7 +15,7 @@ Columns that are not computed from the graphs (covariates, tables of the user's)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,11 @@ class NumbersEffects:
     by_column: np.ndarray  # (n_graphs, n_columns) contributions
     phi: np.ndarray  # (n_nodes,) those of columns that are computed from the graphs, by node
     ends: np.ndarray  # (n_graphs, 2) sums over the basis at the start, and of the graphs
+
+    def plus(self, other: NumbersEffects) -> NumbersEffects:
+        """Return the sum with what the same columns add in another expansion."""
+        by_column, phi = self.by_column + other.by_column, self.phi + other.phi
+        return replace(self, by_column=by_column, phi=phi, ends=self.ends + other.ends)
 
     def table(self, index: int, view: str, sign: float = 1.0) -> pd.DataFrame:
         """Return a row for each column: its value in a graph, the reference and what it adds."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from treelens.gp.panel_model import FittedPanel
 from treelens.kernels.weighted import nearest_of, similarities
 from treelens.models.domain import N_NEIGHBORS, Neighbourhood, expected_error, neighbourhood
 from treelens.patterns.histograms import Features, GraphViews
+
+if TYPE_CHECKING:
+    from treelens.gp.panel_model import FittedPanel
 
 _MOST_LEFT_OUT = 500  # training graphs that limits are set by
 _INSIDE = 0.975  # of them, by each of the two limits

@@ -16,7 +16,9 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
+from treelens.errors import first_few
 from treelens.gp.panel import Cells, CellTable, cell_covariance
+from treelens.gp.panel_endpoint import EndpointModel
 from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks
 from treelens.gp.panel_posterior import (
     ExactPanel,
@@ -40,7 +42,7 @@ from treelens.models.predictions import (
     calibrated,
 )
 from treelens.patterns.forest import PatternForest, RefinedGraphs, SeenGraphs
-from treelens.patterns.histograms import GraphViews, ViewData
+from treelens.patterns.histograms import GraphViews
 from treelens.targets import TargetRecord
 
 _LEAST = float(np.finfo(float).tiny)
@@ -154,15 +156,18 @@ class PanelProcess:
         triples = zip(self.kernels, new, old, strict=True)
         return [kernel.matrix(ours, theirs, n_jobs) for kernel, ours, theirs in triples]
 
-    def seen(self, shown: SeenGraphs) -> GraphViews:
+    def seen(self, shown: SeenGraphs) -> SeenGraphs:
         """Return new graphs as this process compares them; ``shown`` as another one does."""
-        found: list[ViewData] = []
-        for view, own in zip(self.views, shown.views, strict=True):
+        found = list(shown.views)
+        for k, (view, own) in enumerate(zip(self.views, shown.views, strict=True)):
             if isinstance(own, RefinedGraphs) and isinstance(view, WeightedPatterns):
-                found.append(view.weighed(own))
-            else:
-                found.append(own)
-        return GraphViews(found)
+                found[k] = own._replace(features=view.weighed(own))
+        return SeenGraphs(tuple(found))
+
+    @property
+    def exact_factor(self) -> np.ndarray | None:
+        """The factor of the covariance of all cells; None through landmarks."""
+        return None if self.basis is not None else self.factor
 
     @property
     def variances(self) -> np.ndarray:
@@ -304,6 +309,14 @@ class FittedPanel(FittedModel):
         values = self.standardised(self.training.targets)
         return Cells.of(CellTable.plain(values[:, process.columns]))
 
+    def process(self, place: int) -> PanelProcess:
+        """Return the joint process, 0, or one of those of single endpoints."""
+        return (self.joint, *self.alone)[place]
+
+    def shown(self, place: int) -> GraphViews:
+        """Return all training graphs as a process compares them."""
+        return self._shown[place]
+
     @cached_property
     def _shown(self) -> tuple[GraphViews, ...]:
         """All training graphs as each process compares them, the joint one first."""
@@ -366,7 +379,7 @@ class FittedPanel(FittedModel):
         """
         mean, between = self._of_process(0, self.joint, seen.features, variance, n_jobs)
         for k, process in enumerate(self.alone, start=1):
-            own = self._of_process(k, process, process.seen(seen), variance, n_jobs)
+            own = self._of_process(k, process, process.seen(seen).features, variance, n_jobs)
             (column,) = process.columns.tolist()
             mean[:, column] += process.share * (own[0][:, 0] - mean[:, column])
             if between is not None and own[1] is not None:
@@ -407,6 +420,17 @@ class FittedPanel(FittedModel):
     def expansion(self) -> KernelExpansion:
         raise not_of_panels("Dividing predictions among patterns", self.endpoint_names)
 
+    def endpoint(self, which: Any = None) -> EndpointModel:
+        names = self.endpoint_names
+        if which is None:
+            raise ValueError(
+                f"The model has {len(names)} endpoints ({first_few(names)}): name one of them, "
+                f"such as endpoint={names[0]!r}."
+            )
+        if which not in names and which not in range(len(names)):
+            raise ValueError(f"endpoint must be one of {', '.join(names)}; got {which!r}.")
+        return EndpointModel(self, which if which not in names else names.index(which))
+
     @property
     def view_names(self) -> list[str]:
         return [view.name for view in self.joint.views]
@@ -415,6 +439,15 @@ class FittedPanel(FittedModel):
     def covariate_names(self) -> list[str]:
         tables = [view.table for view in self.joint.views if isinstance(view, NumbersTable)]
         return [name for table in tables for name in table.names]
+
+    @property
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Columns of the tables of numbers, (n_graphs,) each, for the training graphs."""
+        columns: dict[str, np.ndarray] = {}
+        for view, stored in zip(self.joint.views, self.training.views, strict=True):
+            if isinstance(view, NumbersTable):
+                columns |= view.table.decode(np.asarray(stored))
+        return columns
 
     @property
     def keyed_tables(self) -> list[tuple[str, str]]:

@@ -118,7 +118,30 @@ class FittedModel(ABC):
         """Return where the model may be believed; None where it cannot say."""
         return None
 
+    def endpoint(self, which: Any = None) -> FittedModel:
+        """Return the model of one endpoint, by its name or position.
+
+        A model of one endpoint is its own, and the name may be left out.
+        """
+        name = self.training.record.name
+        if which not in (None, 0, name):
+            raise ValueError(
+                f"endpoint={which!r}, but this model has one endpoint"
+                f"{'' if name is None else f', {name!r}'}: leave it out."
+            )
+        return self
+
     # --- what explanations divide ---------------------------------------------------------------
+
+    @property
+    def training_positions(self) -> np.ndarray:
+        """Positions of the training graphs in the collection that the model was fitted to."""
+        return np.arange(len(self.training.targets))
+
+    @property
+    def training_terms(self) -> tuple[GraphViews, ...]:
+        """All training graphs as each term of ``expansion`` compares them."""
+        return (self.training_graphs,)
 
     @property
     @abstractmethod

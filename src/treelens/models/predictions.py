@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize, sparse, special
 from sklearn.utils.class_weight import compute_class_weight
 
 from treelens.errors import GraphDataError
@@ -204,16 +204,55 @@ class NumbersPart:
 
 
 @dataclass(frozen=True, eq=False)
+class SharedCells:
+    """Coefficients of measured cells, and what they are of graphs, view by view.
+
+    Where a process has several endpoints, each cell (a graph and an endpoint) has a coefficient.
+    """
+
+    graphs: np.ndarray  # (n_cells,) the basis graph of each cell
+    sizes: np.ndarray  # (n_views, n_cells) what a unit of a coefficient adds to that of its graph
+    n_graphs: int
+
+    @cached_property
+    def _of_cells(self) -> sparse.csr_array:
+        ones, offsets = np.ones(len(self.graphs)), np.arange(len(self.graphs) + 1)
+        return sparse.csr_array((ones, self.graphs, offsets), (len(ones), self.n_graphs))
+
+    def of_graphs(self, view: int, coefficients: np.ndarray) -> np.ndarray:
+        """Return coefficients of graphs (m, n_graphs) from those of cells (m, n_cells)."""
+        return self.sums(coefficients * self.sizes[view])
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return sums over the cells of each graph: (m, n_graphs) from (m, n_cells)."""
+        return np.asarray(values @ self._of_cells)
+
+    def of_cells(self, view: int, added: np.ndarray) -> np.ndarray:
+        """Return what a unit of each cell adds (m, n_cells), from units of graphs."""
+        return added[:, self.graphs] * self.sizes[view]
+
+    def members(self, graphs: tuple[int, ...]) -> list[int]:
+        """Return the cells of some graphs."""
+        return np.flatnonzero(np.isin(self.graphs, graphs)).tolist()
+
+
+def _as_they_are(seen: SeenGraphs) -> SeenGraphs:
+    return seen
+
+
+@dataclass(frozen=True, eq=False)
 class KernelExpansion:
     """Outputs that are linear in kernel values: ``intercepts + coefficients @ k(graph, basis)``.
 
-    Two classes share one output, positive for the second; more have one output each.
+    Two classes share one output, positive for the second; more have one output each. Several
+    expansions over the same views add up where a model is a sum of processes.
     """
 
     parts: tuple[CountedPart, ...]  # terms of views that count patterns, the forest first
     basis: GraphViews  # the n training graphs that have a coefficient
-    basis_indices: np.ndarray  # (n,) their positions in the training set
-    coefficients: np.ndarray  # (n_outputs, n)
+    # (n,) their positions in the training set, -1 of graphs outside it
+    basis_indices: np.ndarray
+    coefficients: np.ndarray  # (n_outputs, n), or of cells (n_outputs, n_cells)
     intercepts: np.ndarray  # (n_outputs,)
     classes: np.ndarray | None  # None for regression
     refine: Callable[..., SeenGraphs]  # from graphs and n_jobs
@@ -221,6 +260,37 @@ class KernelExpansion:
     # without a training graph have no closed form.
     factor: Callable[[int], np.ndarray | None] = lambda n_jobs: None
     numbers: tuple[NumbersPart, ...] = ()  # terms of views that are tables
+    cells: SharedCells | None = None  # None: each basis graph has one coefficient for all views
+    # How refined graphs look to this expansion, whose weights may be others.
+    shown: Callable[[SeenGraphs], SeenGraphs] = _as_they_are
+    added: tuple[KernelExpansion, ...] = ()  # others, over the same views in the same order
+
+    @property
+    def terms(self) -> tuple[KernelExpansion, ...]:
+        """This expansion and those that are added to it."""
+        return (self, *self.added)
+
+    def of_graphs(self, view: int, coefficients: np.ndarray) -> np.ndarray:
+        """Return coefficients of basis graphs in a view, (m, n), from (m, n or n_cells)."""
+        return coefficients if self.cells is None else self.cells.of_graphs(view, coefficients)
+
+    def of_cells(self, view: int, added: np.ndarray) -> np.ndarray:
+        """Return what a unit of each coefficient adds, from units of graphs in a view, (m, n)."""
+        return added if self.cells is None else self.cells.of_cells(view, added)
+
+    def members(self, graphs: tuple[int, ...]) -> list[int]:
+        """Return the coefficients of some basis graphs."""
+        return list(graphs) if self.cells is None else self.cells.members(graphs)
+
+    def by_basis_graph(self, seen: SeenGraphs, output: int) -> np.ndarray:
+        """Return what each basis graph adds to an output of one graph, shape (n,)."""
+        total = np.zeros(len(self.basis_indices))
+        for term in self.terms:
+            features, alpha = term.shown(seen).features, term.coefficients[[output]]
+            for part in term.all_parts:
+                row = part.kernel.matrix(features[part.view], term.basis[part.view])[0]
+                total += term.of_graphs(part.view, alpha)[0] * row
+        return total
 
     @property
     def all_parts(self) -> tuple[CountedPart | NumbersPart, ...]:

@@ -349,9 +349,12 @@ def _rows(
 def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
     """Return the patterns that change predictions most, of the report's or the training graphs."""
     expansion, source = model.expansion, model.expansion.source
-    graphs = model.training_graphs if given is None else given.predictions.graphs.features
-    chosen = _sample(graphs.patterns.pairs.n_graphs, _MOST_EXPLAINED)
-    effects = effects_of_patterns(expansion, graphs.select(chosen))  # (n, n_patterns)
+    views = model.training_terms
+    if given is not None:
+        views = [term.shown(given.predictions.graphs).features for term in expansion.terms]
+    chosen = _sample(views[0].patterns.pairs.n_graphs, _MOST_EXPLAINED)
+    some = [graphs.select(chosen) for graphs in views]
+    effects = effects_of_patterns(expansion, some)  # (n, n_patterns)
     holders = np.bincount(effects.indices, minlength=effects.shape[1])
     size = np.asarray(abs(effects).sum(axis=0)).ravel() / len(chosen)
     sign = -1.0 if positive_code(expansion.classes) == 0 else 1.0

@@ -337,7 +337,7 @@ def _graph_checks(model: Any, given: PredictedGraphs, noun: str) -> Iterator[tup
     )
     if given.classes is None:
         yield unusual(
-            given.learned_std > np.quantile(model.record.left_out.std, 1.0 - _UNUSUAL),
+            given.learned_std > np.quantile(model.held_out.std, 1.0 - _UNUSUAL),
             f"{{share}} have wider intervals than 95 % of the training {noun}s in leave-one-out.",
         )
     elif given.truth is not None:
