@@ -124,7 +124,8 @@ def read_measured(
     """Return the graphs of DATA and the cells that are known of them; None without any."""
     from treelens.chem.measured_cells import measured_cells
 
-    table, notes = options.read_data(data, model=model, **reading), list[str]()
+    table = options.read_data(data, model=model, **reading)
+    notes = list[str]()
     known = measured_cells(model.model_, table, notes)
     output.note(*table.notes, *notes)
     return table.graphs, known if known.notna().any(axis=None) else None

@@ -320,11 +320,8 @@ class FittedEstimator(GraphEstimator):
             "min_support": min_support,
             "smarts": smarts,
         }
-        return self._fragments_among(graphs, y, endpoint, options)
-
-    def _fragments_among(
-        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
-    ) -> FragmentTable:
+        if self._fitted_model.endpoint_names:
+            return self._fragments_of_endpoints(graphs, y, endpoint, options)
         model = self._fitted_model.endpoint(endpoint)
         known = None if y is None else Targets.of(y, len(graphs))
         targets = None if known is None else reported_values(model, known)
@@ -361,11 +358,22 @@ class FittedEstimator(GraphEstimator):
                 "model.fragments(graphs) with them, or with others."
             )
         if self._fragments is None:
-            self._fragments = self._fragments_of_training(self._train_graphs)
+            model = self._fitted_model
+            self._fragments = (
+                self._training_fragments_of_endpoints()
+                if model.endpoint_names
+                else self._fragment_table(self._train_graphs, model.training.reported)
+            )
         return self._fragments.copy()
 
-    def _fragments_of_training(self, graphs: GraphCollection) -> FragmentTable:
-        return self._fragment_table(graphs, self._fitted_model.training.reported)
+    def _fragments_of_endpoints(
+        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
+    ) -> FragmentTable:
+        """Return the fragments of one of several endpoints, or of all of them."""
+        raise NotImplementedError  # estimators of panels have it
+
+    def _training_fragments_of_endpoints(self) -> FragmentTable:
+        raise NotImplementedError
 
     def save(self, path: Any, training_data: bool = True, variances: bool = False) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.

@@ -250,26 +250,22 @@ class PanelEstimator(FittedEstimator):
         title = self._panel.endpoint_names[model.column]
         return kept.setdefault(title, EndpointOfPanel(self, title))
 
-    def _fragments_among(
+    def _fragments_of_endpoints(
         self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
     ) -> FragmentTable:
-        if not self._is_panel:
-            return super()._fragments_among(graphs, y, endpoint, options)
         self._complete()
         values = None if y is None else cells_for(self._panel, y, len(graphs))
         names = self.endpoints_ if endpoint is None else [self.endpoint(endpoint).name]
         tables = {}
         for name in names:
-            some, targets = np.arange(len(graphs)), None
-            own = self._panel.endpoint(name)
+            some = np.arange(len(graphs))
+            targets = None
             if values is not None:
-                some, targets = own.measured_among(values)
+                some, targets = self._panel.endpoint(name).measured_among(values)
             tables[name] = self.endpoint(name)._fragment_table(graphs[some], targets, **options)
         return joined_fragments(tables) if endpoint is None else tables[names[0]]
 
-    def _fragments_of_training(self, graphs: GraphCollection) -> FragmentTable:
-        if not self._is_panel:
-            return super()._fragments_of_training(graphs)
+    def _training_fragments_of_endpoints(self) -> FragmentTable:
         self._complete()
         return joined_fragments({name: self.endpoint(name).fragments_ for name in self.endpoints_})
 

@@ -424,7 +424,8 @@ def _neighbor_table(
 ) -> pd.DataFrame:
     near = nearest_graphs(seen.patterns.features, model.training_graphs.patterns, n_neighbors)
     positions = near.positions[0]
-    contributions, expansion = np.zeros(len(model.training.targets)), model.expansion
+    contributions = np.zeros(len(model.training.targets))
+    expansion = model.expansion
     trained = expansion.basis_indices >= 0
     added = sign * expansion.by_basis_graph(seen, output)
     contributions[expansion.basis_indices[trained]] = added[trained]

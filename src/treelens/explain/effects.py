@@ -208,8 +208,8 @@ class PartEffects:
     def plus(self, other: PartEffects) -> PartEffects:
         """Return the sum with what the same patterns add in another expansion."""
         rows = replace(self.rows, values=self.rows.values + other.rows.values)
-        unseen, ends = self.unseen + other.unseen, self.ends + other.ends
-        return replace(self, rows=rows, unseen=unseen, ends=ends)
+        unseen = self.unseen + other.unseen
+        return replace(self, rows=rows, unseen=unseen, ends=self.ends + other.ends)
 
     @cached_property
     def node_shares(self) -> sparse.csr_array:
@@ -433,7 +433,8 @@ def _effects_of_term(
         features, basis = refined.features, term.basis.counted(part.view)
         coefficients = left_out.coefficients(term, output, part.view)
         values, unseen, ends = _divided(part, basis, features, coefficients, n_jobs)
-        own, offsets = replace(features.pairs.rows, values=values), graphs.node_offsets
+        own = replace(features.pairs.rows, values=values)
+        offsets = graphs.node_offsets
         parts.append(PartEffects(part, basis.pairs, refined, own, unseen, offsets, ends))
     for table in term.numbers:
         rows, of_basis = seen.features.numbers(table.view), term.basis.numbers(table.view)
@@ -462,7 +463,8 @@ def effects_of_patterns(
         output = (kernel @ expansion.coefficients.T + expansion.intercepts).argmax(axis=1)
     total = None
     for term, own in zip(expansion.terms, views, strict=True):
-        part, graphs = term.parts[0], own.patterns
+        part = term.parts[0]
+        graphs = own.patterns
         coefficients = term.of_graphs(part.view, term.coefficients)
         values, _, _ = _divided(
             part, term.basis.patterns, graphs, lambda k, x=coefficients: x[output[k]], n_jobs

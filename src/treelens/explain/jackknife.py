@@ -40,10 +40,12 @@ def jackknife_errors(
     counted = np.zeros(len(effects.expansion.basis_indices), dtype=bool)
     for term, inverse in zip(effects.terms, inverses, strict=True):
         turned = _unit_effects(term, regions, n_jobs) @ inverse  # (n_regions, n_coefficients)
-        alpha, cells = term.expansion.coefficients[output], term.expansion.cells
+        alpha = term.expansion.coefficients[output]
+        cells = term.expansion.cells
         if cells is None:
             residuals = alpha / np.diagonal(inverse)
-            changes, counted[:] = changes + residuals * turned, True
+            changes = changes + residuals * turned
+            counted[:] = True
             continue
         residuals = np.empty(len(alpha))
         for group in np.split(np.arange(len(alpha)), np.flatnonzero(np.diff(cells.graphs)) + 1):
@@ -64,8 +66,10 @@ def _unit_effects(
         np.unique(np.searchsorted(effects.graphs.node_offsets, nodes, side="right") - 1)
         for nodes, _ in regions
     ]
-    chosen, term = np.unique(np.concatenate(owners)), effects.expansion
-    shape, total = (len(regions), len(term.basis_indices)), np.zeros((len(regions), 1))
+    chosen = np.unique(np.concatenate(owners))
+    term = effects.expansion
+    shape = (len(regions), len(term.basis_indices))
+    total = np.zeros((len(regions), 1))
     for found in effects.parts:
         shares = found.node_shares.tocsc()
         jobs: dict[int, list[tuple[int, np.ndarray, float]]] = defaultdict(list)  # by graph

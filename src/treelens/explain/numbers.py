@@ -43,7 +43,8 @@ class NumbersEffects:
 
     def plus(self, other: NumbersEffects) -> NumbersEffects:
         """Return the sum with what the same columns add in another expansion."""
-        by_column, phi = self.by_column + other.by_column, self.phi + other.phi
+        by_column = self.by_column + other.by_column
+        phi = self.phi + other.phi
         return replace(self, by_column=by_column, phi=phi, ends=self.ends + other.ends)
 
     def table(self, index: int, view: str, sign: float = 1.0) -> pd.DataFrame:

@@ -62,7 +62,8 @@ class EndpointModel(FittedModel):
     @cached_property
     def training(self) -> TrainingGraphs:  # type: ignore[override]
         """The graphs with a value of this endpoint, and these values."""
-        own, some = self.panel.training, self.training_positions
+        own = self.panel.training
+        some = self.training_positions
         values = own.targets[some, self.column]
 
         def chosen(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -96,7 +97,8 @@ class EndpointModel(FittedModel):
         reported are numbers in their units, or codes of classes.
         """
         some = np.flatnonzero(~np.isnan(values[:, self.column]))
-        found, hidden = values[some, self.column], self.training.record.hidden
+        found = values[some, self.column]
+        hidden = self.training.record.hidden
         if self.classes is not None:
             return some, (found > 0).astype(np.int64)
         return some, found if hidden is None else hidden.inverse(found)
@@ -151,7 +153,8 @@ class EndpointModel(FittedModel):
     @cached_property
     def expansion(self) -> KernelExpansion:  # type: ignore[override]
         """The mean as a sum over the cells of the panel, and those of the process by itself."""
-        panel, column = self.panel, self.column
+        panel = self.panel
+        column = self.column
         places = [k for k, own in enumerate(panel.alone) if column in own.columns.tolist()]
         single = panel.alone[places[0]].share if places else 0.0
         terms = [self._term(k + 1, single) for k in places]
@@ -164,8 +167,9 @@ class EndpointModel(FittedModel):
     def _term(self, place: int, share: float) -> KernelExpansion:
         """Return what one process adds, times its share; ``place`` 0 is the joint one."""
         panel = self.panel
-        process, basis = panel.process(place), panel.shown(place)
-        cells, own = panel.cells(process), process.columns.tolist().index(self.column)
+        process = panel.process(place)
+        cells = panel.cells(process)
+        own = process.columns.tolist().index(self.column)
         sizes = np.array([between[own][cells.endpoints] for between in process.shared])
         n_graphs = len(panel.training.targets)
         positions = np.full(n_graphs, -1)
@@ -177,7 +181,7 @@ class EndpointModel(FittedModel):
                 for k, (view, kernel) in terms
                 if isinstance(view, WeightedPatterns)
             ),
-            basis,
+            panel.shown(place),
             positions,
             share * panel.scale[self.column] * process.coefficients[None, :],
             np.zeros(1),
@@ -217,7 +221,8 @@ class EndpointModel(FittedModel):
         """Predictions of new molecules: all cells of each graph are left out."""
         found, some = self.panel.record.left_out, self.training_positions
         mean, std = found.new[some, self.column], found.new_std[some, self.column]
-        every, end = np.ones(len(some), dtype=bool), self.panel.endpoints[self.column]
+        every = np.ones(len(some), dtype=bool)
+        end = self.panel.endpoints[self.column]
         if end.classes is None:
             return HeldOut("leave-one-out", every, mean, std)
         chances = end.probabilities(mean)

@@ -216,8 +216,8 @@ class SharedCells:
 
     @cached_property
     def _of_cells(self) -> sparse.csr_array:
-        ones, offsets = np.ones(len(self.graphs)), np.arange(len(self.graphs) + 1)
-        return sparse.csr_array((ones, self.graphs, offsets), (len(ones), self.n_graphs))
+        n = len(self.graphs)
+        return sparse.csr_array((np.ones(n), self.graphs, np.arange(n + 1)), (n, self.n_graphs))
 
     def of_graphs(self, view: int, coefficients: np.ndarray) -> np.ndarray:
         """Return coefficients of graphs (m, n_graphs) from those of cells (m, n_cells)."""
@@ -286,7 +286,8 @@ class KernelExpansion:
         """Return what each basis graph adds to an output of one graph, shape (n,)."""
         total = np.zeros(len(self.basis_indices))
         for term in self.terms:
-            features, alpha = term.shown(seen).features, term.coefficients[[output]]
+            features = term.shown(seen).features
+            alpha = term.coefficients[[output]]
             for part in term.all_parts:
                 row = part.kernel.matrix(features[part.view], term.basis[part.view])[0]
                 total += term.of_graphs(part.view, alpha)[0] * row
