@@ -50,10 +50,19 @@ def lone(panel):
     return other
 
 
+@pytest.fixture(scope="module")
+def few(data):
+    """Some of the cells stand for all."""
+    graphs, table = data
+    y = tl.Targets(table[:N_TRAIN], transform="none")
+    model = tl.GraphPanel(depth=1, max_steps=3, exact_size=60, n_landmarks=40, n_jobs=1)
+    return model.fit(graphs[:N_TRAIN], y)
+
+
 @pytest.mark.parametrize("name", ["size", "copy", "large"])
-def test_explanations_add_up_to_the_prediction_of_the_panel(data, panel, lone, name):
+def test_explanations_add_up_to_the_prediction_of_the_panel(data, panel, lone, few, name):
     graphs = data[0]
-    for model in (panel, lone):
+    for model in (panel, lone, few):
         column = model.endpoints_.index(name)
         for k in (3, N_TRAIN + 2):  # a training graph and a new one
             found = model.explain(
