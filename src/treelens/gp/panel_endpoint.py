@@ -168,7 +168,7 @@ class EndpointModel(FittedModel):
         """Return what one process adds, times its share; ``place`` 0 is the joint one."""
         panel = self.panel
         process = panel.process(place)
-        cells = panel.cells(process)
+        cells = process.posterior(panel.cells(process)).basis
         own = process.columns.tolist().index(self.column)
         sizes = np.array([between[own][cells.endpoints] for between in process.shared])
         n_graphs = len(panel.training.targets)
