@@ -1,4 +1,4 @@
-"""``python -m reproduction NAME``: make the missing rows of an experiment, then its page."""
+"""``python -m reproduction NAME``: make the missing rows of an experiment, then fill the pages."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reproduction.blocks import refresh
 from reproduction.data import StudyOptions
-
-# Page -> module and the function that writes it.
-PAGES = {
-    "choice": ("page_choice", "write"),
-    "table2": ("page_paper", "write"),
-    "numbers": ("page_compare", "write_numbers"),
-    "censored": ("censored", "write"),
-    "classes": ("page_compare", "write_classes"),
-    "attributes": ("attributes", "write"),
-    "explanations": ("page_explanations", "write"),
-    "speed": ("page_speed", "write"),
-    "decisions": ("decisions", "write"),
-    "defaults": ("defaults", "write"),
-    "index": ("page_index", "write"),
-}
+from reproduction.tables import TABLES, draw_figures, tables_from
 
 
 class Experiment(NamedTuple):
@@ -36,27 +23,28 @@ class Experiment(NamedTuple):
 
 
 EXPERIMENTS = {
-    "compare": Experiment("treelens, its fixed choices and rivals, by --part", "compare", "choice"),
+    "compare": Experiment(
+        "treelens, its fixed choices and rivals, by --part", "compare", "molecules"
+    ),
     "expansion": Experiment(
-        "nine endpoints of ExpansionRx: panels, single models, rivals", "expansion", "index"
+        "nine endpoints of ExpansionRx: panels, single models, rivals", "expansion", "admet"
     ),
     # of the paper
-    "table1": Experiment("the paper's Table 1: statistics of the data sets", "published", "table2"),
-    "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "table2"),
+    "table1": Experiment("the paper's Table 1: statistics of the data sets", "published", "paper"),
+    "table2": Experiment("its Table 2: accuracy of every kernel, nested CV", "table2", "paper"),
     "synthetic": Experiment(
-        "its study of graphs with a planted pattern", "synthetic_study", "table2"
+        "its study of graphs with a planted pattern", "synthetic_study", "paper"
     ),
-    "patterns": Experiment("its learned patterns of MUTAG and PTC_MR", "pattern_study", "table2"),
-    "runtime": Experiment("its Table 3 and figure of running times", "runtime", "table2"),
-    "bounds": Experiment("its stability and generalisation bounds, measured", "bounds", "table2"),
-    "figures": Experiment("its explaining figures, drawn again", "figures", "table2"),
-    "claims": Experiment("the table of its claims in docs/paper.md", "claims", "table2"),
+    "patterns": Experiment("its learned patterns of MUTAG and PTC_MR", "pattern_study", "paper"),
+    "runtime": Experiment("its Table 3 and figure of running times", "runtime", "paper"),
+    "bounds": Experiment("its stability and generalisation bounds, measured", "bounds", "paper"),
+    "figures": Experiment("its explaining figures, drawn again", "figures", "paper"),
     # molecules and attributes
     "censored": Experiment(
-        "limits in the place of values, on data censored by us", "censored", "censored"
+        "limits in the place of values, on data censored by us", "censored", "molecules"
     ),
     "attributes": Experiment(
-        "continuous attributes of nodes, ours and other kernels", "attributes", "attributes"
+        "continuous attributes of nodes, ours and other kernels", "attributes", "graphs"
     ),
     # explanations
     "fidelity": Experiment(
@@ -92,18 +80,15 @@ EXPERIMENTS = {
     ),
     "intervals": Experiment(
         "coverage of 90 % intervals on random and scaffold folds",
-        "defaults",
-        "defaults",
+        "error_bars",
+        "molecules",
         "run_intervals",
     ),
-    "rules": Experiment(
-        "other rules of choosing weights for classes", "defaults", "defaults", "run_class_rules"
-    ),
     "domain": Experiment(
-        "does the applicability domain order the errors", "defaults", "defaults", "run_domain"
+        "does the applicability domain order the errors", "error_bars", "decisions", "run_domain"
     ),
 }
-# What makes no page: module, function, what it does.
+# What fills no page: module, function, what it does.
 TOOLS = {
     "check": ("check", "run", "make a --sample of rows again and say what moved"),
     "freeze": ("frozen", "freeze", "write the state of src/ whose defaults are published"),
@@ -113,7 +98,7 @@ PAPER = ("table1", "figures", "synthetic", "patterns", "runtime", "bounds", "tab
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line, run one experiment and write its page."""
+    """Parse the command line, run one experiment and fill the pages."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
     options = StudyOptions(
@@ -138,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
-    """Make the missing rows of an experiment (of all of the paper's, of a page), then pages."""
+    """Make the missing rows of an experiment (of all of the paper's), then fill the pages."""
     if name in TOOLS:
         module, function, _ = TOOLS[name]
         getattr(_module(module), function)(options)
@@ -147,12 +132,27 @@ def run(name: str, options: StudyOptions, rows: bool = True) -> list[Path]:
     options.out.mkdir(parents=True, exist_ok=True)  # before hours of work, not after
     for experiment in (EXPERIMENTS[each] for each in names if rows):
         getattr(_module(experiment.module), experiment.function)(options)
-    wanted = {*(EXPERIMENTS[each].page for each in names), name, "index"}
-    pages = [page for page in PAGES if name == "pages" or page in wanted]
-    written = [getattr(_module(PAGES[page][0]), PAGES[page][1])(options.out) for page in pages]
-    if name == "pages":
-        _module("claims").run(options)
-    return [path for path in written if path is not None]
+    return publish(options.out)
+
+
+def publish(out: Path) -> list[Path]:
+    """Draw the figures and fill the pages of a folder; without pages, write all its tables."""
+    table = tables_from(out)
+    written = draw_figures(out)
+    if pages := pages_of(out):
+        return written + refresh(pages, table)
+    found = {name: table(name) for name in TABLES}
+    parts = [f"## {name}\n\n{text}\n" for name, text in found.items() if text]
+    path = out / "tables.md"
+    path.write_text("\n".join(["# Tables\n", *parts]), encoding="utf-8")
+    return [*written, path]
+
+
+def pages_of(out: Path) -> list[Path]:
+    """Return the pages of a folder of results, with the README of a repository above it."""
+    pages = sorted(path for path in out.glob("*.md") if path.name != "tables.md")
+    readme = out.resolve().parents[1] / "README.md"
+    return [*pages, *([readme] if pages and readme.exists() else [])]
 
 
 def _worker(text: str) -> tuple[int, int]:
@@ -172,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     lines = [f"  {name:<{width}}{each.about}" for name, each in EXPERIMENTS.items()]
     lines += [f"  {name:<{width}}{about}" for name, (_, _, about) in TOOLS.items()]
     lines.append(f"  {'all':<{width}}the experiments of the paper, one after the other")
-    lines.append(f"  {'pages':<{width}}write every page from the rows that are there")
+    lines.append(f"  {'pages':<{width}}fill the tables of all pages and draw their figures")
     parser = argparse.ArgumentParser(
         prog="python -m reproduction",
         description=__doc__,
@@ -181,9 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "name",
-        choices=[*EXPERIMENTS, *TOOLS, *PAGES, "all", "pages"],
+        choices=[*EXPERIMENTS, *TOOLS, "all", "pages"],
         metavar="NAME",
-        help="an experiment (below) or a page of results",
+        help="an experiment (below)",
     )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
     parser.add_argument("--sets", "--datasets", nargs="+", help="all by default")
@@ -205,7 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of check: which rows")
     parser.add_argument("--jobs", type=int, default=-1, help="processes or threads")
     parser.add_argument("--quick", action="store_true", help="a small part of it, in minutes")
-    parser.add_argument("--page-only", action="store_true", help="make no rows, only the page")
+    parser.add_argument("--page-only", action="store_true", help="make no rows, only the pages")
     return parser
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reproduction.data import StudyOptions
-from reproduction.pages import Rows, grouped, rows_of, save_figure
+from reproduction.pages import Rows, grouped, markdown_table, save_figure
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.datasets import load_dataset, make_synthetic
 from treelens.pairwise.bounds import (
@@ -230,41 +230,49 @@ def summarize(rows: Rows) -> dict[tuple[str, str], list[Cell]]:
     return cells
 
 
-def bounds_parts(out: Path) -> list[str]:
-    """Draw the figure and return the section of the page about the paper."""
-    rows = [row for row in rows_of(out, "bounds") if row["seed"] == 0]
-    if not rows:
-        return []
-    draw_bounds(out / "figures", rows)
-    everything = [cell for group in summarize(rows).values() for cell in group]
-    bounded = [cell for cell in everything if cell.divergence_bound is not None]
-    kept = sum(cell.divergence <= (cell.divergence_bound or 0.0) for cell in bounded)
-    smallest = (min(c.any_solver_bound, c.gap_bound or np.inf) for c in everything)
-    below = sum(c.high_gap <= least for c, least in zip(everything, smallest, strict=True))
-    telling = sum((cell.gap_bound or np.inf) < cell.loss_bound for cell in bounded)
-    telling_any = sum(cell.any_solver_bound < cell.loss_bound for cell in everything)
-    return [
-        "## The bounds",
-        "Twin runs: n graphs are drawn and learned from twice with the same pairs, the second time "
-        "with one graph replaced. The distance of the two weight vectors and the gap between the "
-        "loss of unseen and of training pairs are compared with their bounds (depths 1 and 2, "
-        "radius 1, margins 1 and 0.5, σ = 0.1). A gap can never exceed the largest loss M of a "
-        "pair: a bound above M says nothing.",
-        "![Bounds and measurements](figures/bounds.png)",
-        f"The mean distance of the weights is below its bound in {kept} of {len(bounded)} cases, "
-        "and the 95 % quantile of the gap below the smaller of its bounds in "
-        f"{below} of {len(everything)}. The stability bound is below M in {telling} of "
-        f"{len(bounded)} cases, all of them short runs; a bound that does not ask how the weights "
-        f"were found in {telling_any} of {len(everything)}. Both bound the loss of pairs, not the "
-        "classification error.",
+def table(rows: Rows) -> str:
+    """On how many lines what was measured is below its bound, and the bound says something."""
+    lines = []
+    by_run: dict[str, list[Cell]] = {run: [] for run in RUNS}
+    for (_, run), cells in summarize([row for row in rows if row["seed"] == 0]).items():
+        by_run[run] += cells
+    for run, cells in by_run.items():
+        if not cells:
+            continue
+        n = len(cells)
+        bounded = [(c, c.divergence_bound, c.gap_bound) for c in cells if c.gap_bound is not None]
+        kept = sum(c.divergence <= (limit or 0.0) for c, limit, _ in bounded)
+        gaps = sum(c.high_gap <= min(c.any_solver_bound, c.gap_bound or np.inf) for c in cells)
+        telling = sum(gap < c.loss_bound for c, _, gap in bounded)
+        any_solver = sum(c.any_solver_bound < c.loss_bound for c in cells)
+        shown = [f"{kept} of {n}", f"{telling} of {n}"] if bounded else ["no bound", "no bound"]
+        lines.append([run, shown[0], f"{gaps} of {n}", shown[1], f"{any_solver} of {n}"])
+    header = [
+        "run",
+        "weights within the bound",
+        "gap within the bounds",
+        "stability bound below M",
+        "bound for any solver below M",
     ]
+    return markdown_table(header, lines)
 
 
-def draw_bounds(folder: Path, rows: Rows) -> list[Path]:
+def moved(rows: Rows) -> str:
+    """How far the printed steps move the weights."""
+    found = grouped([row for row in rows if row["run"] == "paper"], "dataset")
+    lines = []
+    for name, own in found.items():
+        far = [row["moved"] for row in own]
+        lines.append([name, f"{np.mean(far):.4f}", f"{max(far):.4f}"])
+    return markdown_table(["`‖W − 1‖` after the printed steps", "mean", "largest"], lines)
+
+
+def draw_bounds(folder: Path, rows: Rows) -> Path:
     """Divergence above, gap below, a column for each data set; dashed lines are bounds."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    rows = [row for row in rows if row["seed"] == 0]
     cells = summarize(rows)
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     figure = Figure(figsize=(1.2 + 3.4 * len(datasets), 6.8), layout="constrained")

@@ -11,12 +11,11 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -529,10 +528,3 @@ def _choices(model: Any) -> dict[str, Any]:
         "compared": gain.compared,
         "gain": [gain.difference, gain.standard_error],
     }
-
-
-def all_rows(out: Path, parts: Sequence[str] = tuple(PARTS)) -> list[dict[str, Any]]:
-    """Return the rows of some parts, each with its part."""
-    from reproduction.pages import rows_of
-
-    return [{**row, "part": part} for part in parts for row in rows_of(out, f"compare_{part}")]

@@ -6,7 +6,6 @@ the library's closed forms.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
 
 from reproduction.data import StudyOptions
-from reproduction.pages import save_figure
+from reproduction.pages import Rows, grouped, save_figure
 from treelens.graphs.collection import Graph
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.datasets import SUBSTRUCTURES
@@ -38,7 +37,6 @@ def run(options: StudyOptions) -> None:
     draw_kernels(folder, compare_nodes())
     draw_hinges(folder)
     draw_substructures(folder)
-    draw_patterns(options.out)
 
 
 def _figure(width: float, height: float) -> Any:
@@ -66,7 +64,7 @@ def _draw_graph(axes: Any, graph: Graph, texts: Sequence[str], fills: Sequence[s
         font_size=9,
     )
     axes.set_axis_off()
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", adjustable="datalim")  # narrow drawings keep their nodes whole
     axes.margins(0.15)
 
 
@@ -82,7 +80,7 @@ def _both() -> tuple[PatternVocabulary, np.ndarray]:
     return vocabulary, colors.colors
 
 
-def draw_refinement(folder: Path) -> list[Path]:
+def draw_refinement(folder: Path) -> Path:
     """Draw two graphs at depths 0, 1, 2, with the meaning of every colour beside them."""
     vocabulary, colors = _both()
     figure = _figure(8.0, 6.0)
@@ -152,7 +150,7 @@ def transport_plan(cost: np.ndarray) -> np.ndarray:
     return found.x.reshape(cost.shape)
 
 
-def draw_kernels(folder: Path, found: NodeComparison) -> list[Path]:
+def draw_kernels(folder: Path, found: NodeComparison) -> Path:
     """Draw the nodes of both graphs, joined as each kernel joins them."""
     vocabulary, colors = _both()
     texts = vocabulary.texts(vocabulary.level_offsets[1] + colors[1])
@@ -203,7 +201,7 @@ def draw_kernels(folder: Path, found: NodeComparison) -> list[Path]:
 # --- hinges, substructures, weights -----------------------------------------------------------
 
 
-def draw_hinges(folder: Path) -> list[Path]:
+def draw_hinges(folder: Path) -> Path:
     """Draw both hinges and their smoothed versions over the distance."""
     distance = np.linspace(0.0, 7.0, 701)
     panels = [
@@ -238,7 +236,7 @@ def draw_hinges(folder: Path) -> list[Path]:
     return save_figure(figure, folder, "hinges")
 
 
-def draw_substructures(folder: Path) -> list[Path]:
+def draw_substructures(folder: Path) -> Path:
     """Draw the eight substructures, the planted pattern coloured; training above, test below."""
     figure = _figure(10.0, 4.4)
     for axes, (number, graph) in zip(
@@ -252,12 +250,9 @@ def draw_substructures(folder: Path) -> list[Path]:
     return save_figure(figure, folder, "synthetic_substructures")
 
 
-def draw_patterns(out: Path, n_each: int = 6) -> list[Path]:
+def draw_patterns(folder: Path, rows: Rows, n_each: int = 6) -> Path:
     """Draw the highest and lowest learned weights of MUTAG and PTC_MR with standard errors."""
-    path = out / "rows" / "patterns.json"
-    if not path.exists():
-        return []
-    tables = json.loads(path.read_text(encoding="utf-8"))
+    tables = grouped(rows, "set")
     figure = _figure(10.5, 3.6 * len(tables))
     axes = figure.subplots(len(tables), 2, squeeze=False)
     for row, (name, table) in zip(axes, tables.items(), strict=True):
@@ -277,4 +272,4 @@ def draw_patterns(out: Path, n_each: int = 6) -> list[Path]:
             panel.set_yticks(range(len(shown)), [p["pattern"] for p in shown], fontsize=8)
             panel.set(title=f"{name}, depth {depth}", xlabel="learned weight (uniform: 1)")
             panel.spines[["top", "right"]].set_visible(False)
-    return save_figure(figure, out / "figures", "patterns")
+    return save_figure(figure, folder, "patterns")

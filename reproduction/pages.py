@@ -1,11 +1,10 @@
-"""Markdown pages from rows: tables, means, paired tests, and writing a page."""
+"""What tables of pages are made of: rows, means, paired tests, numbers in words, figures."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,50 +20,36 @@ from treelens.evaluation.statistics import (
 Rows = Sequence[Mapping[str, Any]]
 
 
+class FromRows(NamedTuple):
+    """A table or a figure of a page: what makes it, and the studies whose rows it takes."""
+
+    make: Callable[..., Any]
+    studies: tuple[str, ...]
+
+
+def from_rows(make: Callable[..., Any], *studies: str) -> FromRows:
+    """Return what is made from the rows of some studies, each of them an argument."""
+    return FromRows(make, studies)
+
+
 def rows_of(out: Path, name: str) -> list[dict[str, Any]]:
     """Return the rows of a study in a folder of results."""
     return read_rows(out / "rows" / f"{name}.jsonl")
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table of the given cells."""
+    """Return a table of the given cells, in which no line breaks at a plus-minus."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    text = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
-def section(title: str, text: str, header: Sequence[str], lines: Sequence[Any]) -> list[str]:
-    """Return title, text and table of a section; nothing where the table has no lines."""
-    return [title, text, markdown_table(header, lines)] if lines else []
-
-
-def sections(out: Path, makers: Mapping[str, Callable[[Rows], list[str]]]) -> list[str]:
-    """Return what each maker says about the rows of its study, where there are any."""
-    found = ((make, rows_of(out, name)) for name, make in makers.items())
-    return [part for make, rows in found if rows for part in make(rows)]
-
-
-def write_page(out: Path, name: str, title: str, parts: Iterable[str]) -> Path:
-    """Write ``NAME.md``: the title, the command that wrote it, and the parts that are not empty."""
-    command = f"Written by `python -m reproduction {name} --out docs/results`."
-    found = [f"# {title}", command, *(part.strip("\n") for part in parts if part)]
-    path = out / f"{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text("\n\n".join(found) + "\n", encoding="utf-8")
-    os.replace(part, path)
-    return path
-
-
-def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write a matplotlib figure as PNG and SVG, without dates or random names inside."""
-    import matplotlib
-
+def save_figure(figure: Any, folder: Path, name: str) -> Path:
+    """Write a matplotlib figure, without dates or versions inside."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(paths[0], dpi=200)
-        figure.savefig(paths[1], metadata={"Date": None})
-    return paths
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    return path
 
 
 # --- numbers in words -------------------------------------------------------------------------
@@ -85,12 +70,6 @@ def p_text(p_value: float | None) -> str:
 def signed(value: float, digits: int = 2) -> str:
     """Return a difference with its sign."""
     return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def listed(texts: Iterable[str], between: str = ", ") -> str:
-    """Return texts as a list in a sentence."""
-    *first, last = texts
-    return f"{between.join(first)} and {last}" if first else last
 
 
 def difference_text(test: PairedTest, digits: int = 3, times: float = 1.0) -> str:

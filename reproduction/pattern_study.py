@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,14 +23,14 @@ N_RESAMPLES = 10
 
 
 def run(options: StudyOptions) -> None:
-    """Learn the weights of both sets and write ``rows/patterns.json``."""
-    tables = {}
-    for name in options.sets or (NAMES[:1] if options.quick else NAMES):
-        graphs, y = load_dataset(name)
-        tables[name] = _records(learned_patterns(graphs, np.asarray(y), name))
-    path = options.out / "rows" / "patterns.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+    """Learn the weights of both sets and write a row for each pattern."""
+    with options.rows("patterns", ("set", "depth", "pattern")) as rows:
+        known = {row["set"] for row in rows.rows}
+        for name in options.sets or (NAMES[:1] if options.quick else NAMES):
+            if name not in known:
+                graphs, y = load_dataset(name)
+                for record in _records(learned_patterns(graphs, np.asarray(y), name)):
+                    rows.append({"set": name, **record})
 
 
 def learned_patterns(graphs: Any, y: np.ndarray, name: str) -> Any:
@@ -80,18 +78,3 @@ def _records(table: Any) -> list[dict[str, Any]]:
     columns = ["pattern", "depth", "weight", "error", "support"]
     records = table[columns].round({"weight": 6, "error": 6}).to_dict("records")
     return [{k: None if v != v else v for k, v in record.items()} for record in records]
-
-
-def pattern_parts(out: Path) -> list[str]:
-    """Return the section of the page about the paper."""
-    if not (out / "rows" / "patterns.json").exists():
-        return []
-    return [
-        "## Learned patterns of MUTAG and PTC_MR",
-        f"Weights of WWL with depths 1 to {DEPTH}, learned on all graphs within radius {RADIUS:g} "
-        "per depth (the largest of the paper's grid), without edge labels: the six highest and the "
-        f"six lowest of each depth. Bars are the jackknife's standard error over {N_RESAMPLES} "
-        "parts. A weight above 1 says that sharing the pattern should bring two graphs nearer; it "
-        "does not speak for one class. All weights are in `rows/patterns.json`.",
-        "![Highest and lowest learned weights](figures/patterns.png)",
-    ]

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from reproduction.data import StudyOptions
 from reproduction.methods import GRIDS, study_learner
-from reproduction.pages import Rows, grouped, markdown_table, rows_of, save_figure
+from reproduction.pages import Rows, grouped, markdown_table, save_figure
 from reproduction.published import PAPER_SECONDS
 from treelens.estimators.kernels import WassersteinWL
 from treelens.estimators.svc import GraphSVC
@@ -318,42 +318,41 @@ def seconds_text(seconds: float | str | None) -> str:
     return f"{minutes}' {rest}''" if minutes < 60 else f"{minutes // 60}h {minutes % 60}'"
 
 
-def runtime_parts(out: Path) -> list[str]:
-    """Draw the figure and return the section of the page about the paper."""
-    rows = [row for row in rows_of(out, "runtime") if row["seed"] == 0]
-    if not rows:
-        return []
-    draw_runtime(out / "figures", rows)
-    by_set = grouped([r for r in rows if r["experiment"] in ("task", "grid")], "dataset")
+def table3(rows: Rows) -> str:
+    """Seconds of one setting and of the paper's grid, by data set and solver."""
+    own = [row for row in rows if row["seed"] == 0 and row["experiment"] in ("task", "grid")]
     lines = [
         _task_line(name, solver, found)
-        for name, found in by_set.items()
+        for name, found in grouped(own, "dataset").items()
         for solver in TITLES
         if any(r["solver"] == solver for r in found)
     ]
     header = [
         "data set",
-        "graphs",
         "solver",
         "one setting",
         "excess",
-        "accuracy %",
         "paper's grid",
         "the paper",
     ]
-    return [
-        "## Table 3: running time",
-        "CPU seconds of one thread, compilation left out; the paper's times are of another program "
-        "on another machine. *One setting*: patterns of depths 1 to 3, weights learned within "
-        "radius 1, kernel, support vector machine and predictions of one of ten folds. *Paper's "
-        "grid*: the same with depth, radius, γ and C chosen from all 378 points of the paper's "
-        "grid by 5-fold cross-validation. The paper does not say which of the two its hours are. "
-        "*Excess*: how far the learned objective lies above the lowest of the three solvers.",
-        markdown_table(header, lines),
-        "On synthetic graphs, 500 single-pair steps against 500 full-batch steps with the paper's "
-        "step and margins (above), and the shortest run within 0.1 % of the optimum (below):",
-        "![Running times over the number of graphs and the depth](figures/runtime.png)",
-    ]
+    return markdown_table(header, lines)
+
+
+def growth(rows: Rows) -> str:
+    """How seconds grow with the number of graphs and the depth, from the least to the most."""
+    own = [row for row in rows if row["seed"] == 0]
+    lines = []
+    for experiment, title in (("steps", "500 steps"), ("quality", "within 0.1 % of the optimum")):
+        for solver in TITLES:
+            cells = []
+            for over in ("n_graphs", "depth"):
+                values = [v for v in curve(own, experiment, solver, over).values() if v]
+                ends = [seconds_text(values[0]), seconds_text(values[-1])] if values else []
+                factor = f" (× {values[-1] / values[0]:.1f})" if values else ""
+                cells.append(" to ".join(ends) + factor)
+            if any(cells):
+                lines.append([title, TITLES[solver], *cells])
+    return markdown_table(["", "solver", "50 to 1000 graphs", "depth 1 to 7"], lines)
 
 
 def _task_line(name: str, solver: str, rows: Rows) -> list[Any]:
@@ -369,20 +368,19 @@ def _task_line(name: str, solver: str, rows: Rows) -> list[Any]:
     seconds = [float(np.mean([r["seconds"] for r in x])) if x else None for x in (task, choice)]
     return [
         name,
-        task[0]["n_graphs"],
         TITLES[solver],
         seconds_text(seconds[0]),
         f"{100 * excess:.3f} %",
-        f"{100 * np.mean([r['accuracy'] for r in task]):.1f}",
         seconds_text(seconds[1]),
         seconds_text(PAPER_SECONDS.get(solver, {}).get(name)),
     ]
 
 
-def draw_runtime(folder: Path, rows: Rows) -> list[Path]:
+def draw_runtime(folder: Path, rows: Rows) -> Path:
     """Draw seconds over N on the left, over H on the right."""
     from matplotlib.figure import Figure
 
+    rows = [row for row in rows if row["seed"] == 0]
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
     axes = figure.subplots(2, 2, sharex="col", sharey="row")
     for panels, (experiment, title) in zip(

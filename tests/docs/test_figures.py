@@ -1,21 +1,17 @@
-"""Figures that a page quotes are those of the rows: computed again here, never written down."""
+"""Figures that the guide and the page of the paper quote in words are those of the rows."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pytest
+from reproduction.accuracy import summarize, table2_rows
 from reproduction.compare import PARTS
-from reproduction.earlier_classes import hiv_tests
 from reproduction.fragments import NO_DESCRIPTORS
-from reproduction.page_choice import comparisons
-from reproduction.page_compare import coverage_text, lead_text, short_table
-from reproduction.page_explanations import atom_areas, fragment_counts
-from reproduction.pages import holm_of, paired, rows_of
-from reproduction.published import PAPER_ACCURACY
+from reproduction.pages import grouped, rows_of
+from reproduction.published import PAPER_ACCURACY, PAPER_P_VALUES, possible_p_values
+from reproduction.tables.explanations import atom_areas, fragment_counts
 
 from docs.conftest import ROOT
-from reproduction import claims
 
 RESULTS = ROOT / "docs" / "results"
 
@@ -25,11 +21,6 @@ def words(name: str) -> str:
     return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
-@cache
-def evidence() -> claims.Evidence:
-    return claims.Evidence(RESULTS)
-
-
 def quoted(page: str, pattern: str) -> tuple[str, ...]:
     """The figures of a sentence; ``#`` in the pattern stands for one."""
     found = re.search(re.escape(pattern).replace(r"\#", r"([−+]?[\d.,]*\d)"), words(page))
@@ -37,44 +28,7 @@ def quoted(page: str, pattern: str) -> tuple[str, ...]:
     return found.groups()
 
 
-# --- README, guide and changes ------------------------------------------------------------------
-
-
-def test_the_table_and_the_coverage_of_the_readme():
-    assert short_table(RESULTS) in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert lead_text(RESULTS) in words("README.md")
-    text = coverage_text(RESULTS)
-    assert text in words("README.md")
-    random, scaffold = re.findall(r"(\S+(?: to \S+)?) % of", text)
-    assert f"held {random} % of the values, in folds of whole scaffolds [{scaffold} %]" in words(
-        "docs/guide/numbers.md"
-    )
-
-
-def test_chemprop_in_the_readme():
-    text = (
-        "has # on FreeSolv, # on ESOL and # on Lipophilicity, five networks #, # and # "
-        "(treelens on these: #, # and #)"
-    )
-    errors = [
-        [
-            r["rmse"]
-            for r in rows_of(RESULTS, "compare_numbers")
-            if (r["set"], r["method"], r["kind"]) == (name, method, "random") and r["split"] < 5
-        ]
-        for method in ("chemprop", "chemprop_ensemble", "auto")
-        for name in ("FreeSolv", "ESOL", "Lipophilicity")
-    ]
-    assert {len(values) for values in errors} == {5}
-    assert quoted("README.md", text) == tuple(f"{np.mean(values):.3f}" for values in errors)
-    rows = [
-        r
-        for r in rows_of(RESULTS, "compare_numbers")
-        if (r["set"], r["kind"]) == ("Lipophilicity", "scaffold")
-    ]
-    test = paired(rows, "auto", "chemprop_ensemble", "rmse", ("split",))
-    found = quoted("README.md", "its five networks are ahead by # (p = #)")
-    assert found == (f"{test.difference:.3f}", f"{test.p_value:.2f}")
+# --- the guide --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -86,23 +40,15 @@ def test_all_methods_of_a_split_have_the_same_test_part(part):
     assert {key: found for key, found in sizes.items() if len(found) > 1} == {}
 
 
-def test_where_the_readme_says_not_to_use_it():
-    adjusted = holm_of(hiv_tests(rows_of(RESULTS, "hiv")))
-    found = quoted("README.md", "not significant by ROC AUC (p = #; by PR AUC p = #)")
-    assert found == tuple(f"{adjusted[score]:.2f}" for score in ("roc_auc", "pr_auc"))
-    data = evidence()
-    found = quoted("README.md", "from # points behind to # points ahead of uniform weights")
-    tests = [data.test(n, "gp_branches", "gp_uniform") for n in data.sets_with("gp_uniform")]
-    assert len(tests) == 7
-    gains = [100 * test.difference for test in tests]
-    assert found == (f"{-min(gains):.1f}", f"{max(gains):.1f}")
-    assert min(test.p_corrected for test in tests) > 0.05  # "nowhere significantly"
-    classes = [c for c in comparisons(RESULTS) if c.part == "table2"]
-    worst = min(c.gain("auto", c.best).difference for c in classes)
-    assert quoted("README.md", "up to # points behind the best one") == (f"{-worst:.1f}",)
-    toxic = {row["model"]: row for row in rows_of(RESULTS, "toxicophores")}
-    areas = {m: np.mean(row["areas"]["contributions"]) for m, row in toxic.items()}
-    assert areas["ECFP4 forest by SHAP"] >= areas["treelens"]
+def test_the_coverage_in_the_guide():
+    rows = [r for r in rows_of(RESULTS, "compare_numbers") if r["method"] == "auto"]
+    ends = []
+    for kind in ("random", "scaffold"):
+        by_set = grouped([r for r in rows if r["kind"] == kind], "set").values()
+        shares = [100 * np.mean([r["coverage"] for r in own]) for own in by_set]
+        ends += [f"{min(shares):.0f}", f"{max(shares):.0f}"]
+    text = "90 % intervals held # to # % of the values, in folds of whole scaffolds [# to # %]"
+    assert quoted("docs/guide/numbers.md", text) == tuple(ends)
 
 
 def test_what_the_guide_says_of_advice():
@@ -159,47 +105,37 @@ def test_the_million_in_the_page_on_many_graphs():
 # --- the page about the paper -----------------------------------------------------------------
 
 
-def test_the_finding_and_the_table_of_claims_are_those_of_the_rows():
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    marked = {claims.FINDING: claims.finding, (claims.BEGIN, claims.END): claims.claims_table}
-    for (begin, end), part in marked.items():
-        assert page.partition(begin)[2].partition(end)[0].strip() == part(RESULTS)
-
-
 def test_printed_p_values_that_the_printed_figures_cannot_give():
-    assert set(claims.impossible_p_values()) == {"PTC_MR", "PROTEINS", "NCI1"}
-    assert "On three of the four sets the printed value lies outside" in words("docs/paper.md")
+    outside = set()
+    for (theirs, name), value in PAPER_P_VALUES.items():
+        low, high = possible_p_values(name, theirs)
+        if "<" not in value and not low <= float(value) <= high:
+            outside.add(name)
+    assert outside == {"PTC_MR", "PROTEINS", "NCI1"}
+    assert "cannot come from the printed figures on PROTEINS, NCI1 and PTC_MR" in words(
+        "docs/paper.md"
+    )
+
+
+def means(name):
+    """Accuracy in percent of every method on a set."""
+    found = summarize(table2_rows(rows_of(RESULTS, "table2")))[name]
+    return {method: cell["mean"] for method, cell in found.items()}
 
 
 def test_which_encoding_of_ptc_the_papers_figures_are_nearer_to():
-    data = evidence()
+    ours, with_hydrogens = means("PTC_MR"), means("PTC_DGCNN")
     nearer = [
-        abs(data.mean("PTC_MR", method) - published["PTC_MR"][0])
-        < abs(data.mean("PTC_DGCNN", method) - published["PTC_MR"][0])
+        abs(ours[method] - published["PTC_MR"][0])
+        < abs(with_hydrogens[method] - published["PTC_MR"][0])
         for method, published in PAPER_ACCURACY.items()
     ]
     assert "all but one of the paper's accuracies lie nearer to ours" in words("docs/paper.md")
     assert nearer.count(False) == 1
 
 
-def test_how_far_the_printed_steps_move_the_weights():
-    moved: dict[str, list[float]] = {"MUTAG": [], "NCI1": []}
-    for row in evidence().bounds:
-        if row["run"] == "paper" and row["dataset"] in moved:
-            moved[row["dataset"]].append(row["moved"])
-    text = "ends at # on MUTAG and # on NCI1 on average, and at # and # at most"
-    means = [f"{np.mean(values):.4f}" for values in moved.values()]
-    largest = [f"{max(values):.4f}" for values in moved.values()]
-    assert list(quoted("docs/paper.md", text)) == means + largest
-
-
 def test_random_walks_on_mutag_in_either_grid():
-    first = [
-        100 * row["accuracy"]
-        for row in rows_of(RESULTS, "wider_grid")
-        if (row["dataset"], row["method"], row.get("grid", "first"))
-        == ("MUTAG", "random_walk", "first")
-    ]
-    gain = evidence().mean("MUTAG", "random_walk") - np.mean(first)
+    first = [100 * row["accuracy"] for row in rows_of(RESULTS, "wider_grid")]
+    gain = means("MUTAG")["random_walk"] - np.mean(first)
     assert "random walks on MUTAG rose by seven points" in words("docs/paper.md")
     assert round(gain) == 7

@@ -8,13 +8,14 @@ import pytest
 
 pytest.importorskip("rdkit")
 
+from reproduction.choices import comparisons, counts, learning_gains
 from reproduction.data import StudyOptions
-from reproduction.page_choice import comparisons, learning_gains
 from reproduction.pages import paired
 from reproduction.rows import RowFile, read_rows
+from reproduction.tables import molecules, standing
 
 import treelens as tl
-from reproduction import compare, page_choice, page_compare
+from reproduction import compare
 
 SMILES = ["C" * n + end for n in range(1, 11) for end in ("O", "N", "Cl", "F[C@H](Br)")[:3]]
 
@@ -104,43 +105,47 @@ def test_copies_and_stereoisomers_are_on_one_side(load, monkeypatch):
 # --- sums of the pages ------------------------------------------------------------------------
 
 
-def write_accuracies(tmp_path, scores, name):
-    """Write rows of a set: the accuracies by method, split by split."""
-    with RowFile(tmp_path / "rows" / "compare_table2.jsonl", compare.KEY) as rows:
-        for method, values in scores.items():
-            for split, value in enumerate(values):
-                key = {"set": name, "kind": "random", "split": split, "method": method}
-                chosen = {"best_weights": "uniform", "best_depth": split, "uses_descriptors": False}
-                rows.append({**key, "accuracy": value, "n_train": 80, "n_test": 20, **chosen})
+def of_accuracies(scores, name):
+    """Rows of a set: the accuracies by method, split by split."""
+    return [
+        {"set": name, "kind": "random", "split": split, "method": method, "accuracy": value}
+        | {"n_train": 80, "n_test": 20}
+        for method, values in scores.items()
+        for split, value in enumerate(values)
+    ]
 
 
-def test_gains_of_learning_are_sorted_and_have_intervals(tmp_path):
+def test_gains_of_learning_are_sorted_and_have_intervals():
     base = {"auto": [0.8, 0.7, 0.9], "uniform": [0.8, 0.7, 0.9]}
-    write_accuracies(tmp_path, {**base, "branches": [0.9, 0.78, 0.99]}, "better")
-    write_accuracies(tmp_path, {**base, "branches": [0.7, 0.9, 0.8]}, "same")
-    gains = learning_gains(comparisons(tmp_path))
+    rows = [
+        *of_accuracies({**base, "branches": [0.7, 0.9, 0.8]}, "same"),
+        *of_accuracies({**base, "branches": [0.9, 0.78, 0.99]}, "better"),
+    ]
+    found = comparisons({"table2": rows})
+    gains = learning_gains(found)
     assert [name for name, _ in gains] == ["better", "same"]
     test = gains["better", "points"]["branches"]
     assert test.difference == pytest.approx(9.0)
     assert 0 < test.interval[0] < test.difference
     assert test.p_value < 0.05
-    assert "above 0) on 1 (better)" in page_choice.finding(gains)
-    assert len(page_choice.draw_gains(tmp_path / "figures", gains)) == 2
+    _, classes = counts(found)
+    assert classes[1:] == [2, "+4.50 points", 1, 0, 1, "better"]
 
 
-def test_a_lead_has_to_survive_the_number_of_lines(tmp_path):
+def test_a_lead_has_to_survive_the_number_of_lines():
     """Alone, the lead on either set would be significant; among two lines it is not."""
     apart = 0.01 * (3.5 + np.arange(-2, 3))
-    with RowFile(tmp_path / "rows" / "compare_numbers.jsonl", compare.KEY) as rows:
-        for name in ("ESOL", "FreeSolv"):
-            for split, lead in enumerate(apart):
-                for method, rmse in (("auto", 1.0), ("forest", 1.0 + lead)):
-                    key = {"set": name, "kind": "random", "split": split, "method": method}
-                    rows.append({**key, "rmse": rmse, "n_train": 80, "n_test": 20})
-    found = read_rows(tmp_path / "rows" / "compare_numbers.jsonl")
-    test = paired([r for r in found if r["set"] == "ESOL"], "auto", "forest", "rmse", ("split",))
+    rows = [
+        {"set": name, "kind": "random", "split": split, "method": method, "rmse": rmse}
+        | {"n_train": 80, "n_test": 20}
+        for name in ("ESOL", "FreeSolv")
+        for split, lead in enumerate(apart)
+        for method, rmse in (("auto", 1.0), ("forest", 1.0 + lead))
+    ]
+    test = paired([r for r in rows if r["set"] == "ESOL"], "auto", "forest", "rmse", ("split",))
     assert 0.025 < test.p_value < 0.05
-    text = page_compare.lead_text(tmp_path)
-    assert f"differ significantly on none (smallest p = {2 * test.p_value:.2f}: ESOL, 5" in text
-    first, *_ = [line for line in page_compare.short_table(tmp_path).splitlines() if "ESOL" in line]
-    assert first == "| ESOL, 5 random splits | **1.000 ± 0.000** | 1.035 ± 0.016 |"
+    none = [[]] * 6
+    _, _, line, _ = standing.standing(rows, *none).splitlines()
+    assert line == f"| ESOL, 5 random splits |  | +3.4 % to ECFP4 forest ({2 * test.p_value:.3f}) |"
+    _, _, line, _ = molecules.numbers(rows, []).splitlines()
+    assert line == "| ESOL, 5 random splits | **1.000\xa0±\xa00.000** | 1.035\xa0±\xa00.016 |"

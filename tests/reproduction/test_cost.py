@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reproduction.cost import CLASS_LINES, first_split
 from reproduction.data import StudyOptions
-from reproduction.page_speed import times_ours
 from reproduction.rows import read_rows
+from reproduction.tables.speed import times_ours
 
 import treelens as tl
 from reproduction import cost

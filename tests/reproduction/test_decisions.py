@@ -6,7 +6,8 @@ import pytest
 pytest.importorskip("rdkit")
 
 from reproduction.data import Molecules
-from reproduction.decisions import held_out_pairs, mean_differences
+from reproduction.decisions import held_out_pairs
+from reproduction.tables.decisions import mean_differences
 
 from decisions.conftest import ENDS, OTHERS, benzene, value_of
 from reproduction import decisions

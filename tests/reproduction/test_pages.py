@@ -1,12 +1,7 @@
-"""Pages of results are those of their rows, and the sums behind them are right."""
-
-import shutil
-import xml.etree.ElementTree as ElementTree
-from pathlib import Path
+"""The sums behind the tables of pages, and the pictures of the paper."""
 
 import numpy as np
 import pytest
-from reproduction.__main__ import PAGES, run
 from reproduction.data import StudyOptions
 from reproduction.figures import DEPTH, LEFT, RIGHT, compare_nodes
 from reproduction.figures import run as draw
@@ -14,18 +9,6 @@ from reproduction.fragments import Ames, _fingerprints, forest_environments, sum
 from reproduction.pages import common_rows, paired, ties
 
 from treelens import WassersteinWL, WLOptimalAssignment, WLSubtree, as_graph_collection
-
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
-
-
-def test_every_committed_page_is_that_of_the_rows(tmp_path):
-    shutil.copytree(RESULTS / "rows", tmp_path / "rows")
-    run("pages", StudyOptions(tmp_path))
-    committed = {path.stem: path.read_text(encoding="utf-8") for path in RESULTS.glob("*.md")}
-    assert set(committed) <= set(PAGES)
-    assert {path.stem for path in tmp_path.glob("*.md")} == set(committed)
-    for page, text in committed.items():
-        assert (tmp_path / f"{page}.md").read_text(encoding="utf-8") == text, page
 
 
 def test_a_mean_is_over_the_splits_that_every_method_has():
@@ -128,14 +111,6 @@ def test_values_under_the_panels_are_the_kernels():
 def test_pictures_are_whole(tmp_path):
     draw(StudyOptions(tmp_path))
     written = list((tmp_path / "figures").iterdir())
-    assert {path.stem for path in written} == {
-        "wl_scheme",
-        "three_kernels",
-        "hinges",
-        "synthetic_substructures",
-    }
-    for path in written:
-        if path.suffix == ".svg":
-            assert ElementTree.parse(path).getroot().tag.endswith("svg")
-        else:
-            assert path.read_bytes().startswith(b"\x89PNG")
+    names = {"wl_scheme", "three_kernels", "hinges", "synthetic_substructures"}
+    assert {path.name for path in written} == {f"{name}.png" for name in names}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)

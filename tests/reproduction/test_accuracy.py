@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from reproduction.accuracy import compare, summarize
 from reproduction.protocol import N_OUTER
-from reproduction.tables import compare, summarize
 from scipy import stats
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from reproduction.methods import GP_METHODS, TABLE2_METHODS, WL_METHODS
-from reproduction.pages import Rows, rows_of
+from reproduction.pages import Rows, common_rows, grouped
 from reproduction.protocol import N_OUTER
 from reproduction.table2 import DATASETS
-from treelens.evaluation.statistics import corrected_t_test, holm
+from treelens.evaluation.statistics import PairedTest, corrected_t_test, holm
 
 # (repetition, fold) -> accuracy
 Folds = Mapping[tuple[int, int], float]
@@ -30,36 +29,56 @@ TWINS = {m: spec.uniform for m, spec in WL_METHODS.items() if spec.uniform and n
 
 
 class Comparison(NamedTuple):
-    """One method against another on the folds of both: mean difference and p-values."""
+    """One method against another on the folds of both."""
 
-    # `p_repetitions` is the paper's one-sided t-test over means of repetitions, `p_corrected` that
-    # of Nadeau and Bengio over folds, two-sided; None where there are fewer than two.
+    # `p_repetitions` is the paper's one-sided t-test over means of repetitions; None where there
+    # are fewer than two. `test` is that of Nadeau and Bengio over folds, two-sided.
 
-    difference: float
+    test: PairedTest
     p_repetitions: float | None
-    p_corrected: float | None
-    n_folds: int
+
+    @property
+    def difference(self) -> float:
+        return self.test.difference
+
+    @property
+    def p_corrected(self) -> float | None:
+        return self.test.p_value
 
 
-def table2_rows(out: Path) -> list[dict[str, Any]]:
+def table2_rows(
+    machines: Rows, compared: Rows = (), attributes: Rows = ()
+) -> list[Mapping[str, Any]]:
     """Return the rows of Table 2, and those of the Gaussian processes on the same folds."""
-    rows = [row for row in rows_of(out, "table2") if row["seed"] == 0]
-    return rows + [{**row, "dataset": row["set"]} for row in compared_rows(out)]
-
-
-def compared_rows(out: Path) -> list[dict[str, Any]]:
-    """Return the rows of our Gaussian processes on the folds of Table 2, by labels alone."""
-    # Of sets with attributes there is also the default with them.
-    found = []
-    rows = rows_of(out, "compare_table2")
-    sets = {row["set"] for row in rows}
-    beside = [row for row in rows_of(out, "compare_attributes") if row["set"] in sets]
-    rows += [{**row, "method": "attributes"} for row in beside if row["method"] == "auto"]
-    for row in rows:
-        repetition, fold = divmod(row["split"], N_OUTER)
+    # The latter by labels alone; of sets with attributes there is also the default with them.
+    sets = {row["set"] for row in compared}
+    beside = [r for r in attributes if r["set"] in sets and r["method"] == "auto"]
+    found = [row for row in machines if row["seed"] == 0]
+    for row in (*compared, *({**r, "method": "attributes"} for r in beside)):
         method = "gp_" + row["method"].removesuffix("_labels").replace("auto", "default")
-        found.append({**row, "method": method, "repetition": repetition, "fold": fold})
+        found.append({**_in_folds(row), "method": method, "dataset": row["set"]})
     return found
+
+
+def _in_folds(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row that counts splits with its repetition and fold."""
+    repetition, fold = divmod(row["split"], N_OUTER)
+    return {**row, "repetition": repetition, "fold": fold}
+
+
+def of_attributes(others: Rows, compared: Rows, by_labels: Rows) -> list[Mapping[str, Any]]:
+    """Return the rows of other kernels and of our models, with attributes and by labels alone."""
+    # Of our models those of the folds that all of them have.
+    sets, names = {row["set"] for row in compared}, {"auto": "default", "auto_labels": "labels"}
+    beside = [r for r in by_labels if r["set"] in sets and r["method"] == "auto_labels"]
+    ours = [
+        {**_in_folds(row), "method": names.get(row["method"], row["method"])}
+        for row in (*compared, *beside)
+        if row["method"] in names or not row["method"].endswith("_labels")
+    ]
+    known = ("wwl", "propagation", "hopper", "svc")
+    kept = [row for row in others if row["method"] in known and "failed" not in row]
+    return [*common_rows(ours, ["set"], ["repetition", "fold"]), *kept]
 
 
 def folds_of(rows: Rows) -> dict[str, dict[str, Folds]]:
@@ -120,7 +139,7 @@ def compare(first: Folds, second: Folds, n_outer: int = N_OUTER) -> Comparison:
     means = [scores[:, repetitions == r].mean(axis=1) for r in complete]
     test = corrected_t_test(*scores, 1 / (n_outer - 1))
     paper = paper_p_value(*np.transpose(means)) if means else None
-    return Comparison(test.difference, paper, test.p_value, len(shared))
+    return Comparison(test, paper)
 
 
 def learning_tests(
@@ -135,3 +154,16 @@ def learning_tests(
     ]
     adjusted = holm([test.p_corrected for _, _, test in found])
     return [(*each, p) for each, p in zip(found, adjusted, strict=True) if p is not None]
+
+
+def formulation_tests(rows: Rows) -> dict[str, list[float]]:
+    """Return the p-values of other ways to learn against uniform weights, by data set."""
+    found: dict[str, list[float]] = {}
+    for (name, _), own in grouped(rows, "dataset", "formulation").items():
+        learned, uniform = (
+            {(r["repetition"], r["fold"]): float(r[score]) for r in own}
+            for score in ("accuracy", "uniform_accuracy")
+        )
+        p_value = compare(learned, uniform).p_corrected
+        found.setdefault(name, []).extend([] if p_value is None else [p_value])
+    return found
