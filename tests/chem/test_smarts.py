@@ -8,14 +8,15 @@ from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import treelens as tl
 from explain.test_fragment_search import seen_of
+from treelens.chem.examples import example_table, has_examples
 from treelens.chem.groups import GROUPS, GroupNames
 from treelens.chem.molecules import molecule_of, smiles_to_collection
 from treelens.chem.smarts import MoleculeFragmentWriter, forest_smarts, pattern_smarts
-from treelens.cli.main import demo_data
 from treelens.errors import DegreeLabelsWarning
 from treelens.explain.fragment_search import find_candidates
 from treelens.patterns.forest import PatternForest
@@ -103,12 +104,12 @@ def check_forest(graphs, trees, depth, n_per_level=N_PER_DEPTH):
 
 
 @pytest.fixture(scope="module")
-def inhibitors():
+def inhibitors(tmp_path_factory):
     """SMILES of the molecules that come with RDKit, as ``treelens demo`` reads them."""
-    smiles = demo_data()[0].graphs.graph_data.get("smiles")
-    if smiles is None:
+    if not has_examples():
         pytest.skip("needs RDKit with its Contrib folder")
-    return list(smiles)
+    path = example_table(tmp_path_factory.mktemp("inhibitors") / "table.csv")
+    return pd.read_csv(path)["smiles"].tolist()
 
 
 @pytest.mark.parametrize("edge_labels", [True, False])

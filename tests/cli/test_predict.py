@@ -100,8 +100,8 @@ def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
         "class",
         "probability",
         "decision",
-        "probability alcohol",
-        "probability amine",
+        "probability_alcohol",
+        "probability_amine",
         "out_of_vocabulary",
         "problem",
     ]
@@ -112,7 +112,7 @@ def test_rows_that_cannot_be_read_stay_empty(model, new, tmp_path):
     fitted = tl.load(model)
     good = ["CCCCO", "CCCN"]
     expected = fitted.decision_function(good)
-    np.testing.assert_allclose(table["decision"][[0, 2]], expected, rtol=1e-12)
+    np.testing.assert_allclose(table["decision"][[0, 2]], expected, rtol=1e-5)
     assert table["probability"][0] == pytest.approx(fitted.predict_proba(good)[0, 0])
 
 
@@ -245,7 +245,7 @@ def test_one_smiles_and_standard_input(models):
         done = CliRunner().invoke(app, ["predict", str(models[1]), "-"], input=text)
         assert done.exit_code == 0, done.stderr
         table = pd.read_csv(io.StringIO(done.stdout))
-        np.testing.assert_allclose(table["prediction"], expected)
+        np.testing.assert_allclose(table["prediction"], expected, rtol=1e-5)
         if "first" in text:
             assert table["name"].tolist() == ["first", "second"]
     refused(run("predict", models[1], "CC(O"), "nor a SMILES")

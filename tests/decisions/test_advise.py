@@ -96,7 +96,7 @@ def test_a_class_has_differences_of_decision_values(classifier):
     found = tl.advise(classifier, LEAD, None, wanted="high")
     lead, new = classifier.decision_function([LEAD, found["smiles"].iloc[0]])
     assert found["difference"].iloc[0] == pytest.approx(lead - new)  # high is the first class
-    assert found["probability high"].between(0, 1).all()
+    assert found["probability_high"].between(0, 1).all()
     assert found["pair_mean"].between(-1, 1).all()
 
 

@@ -238,7 +238,7 @@ def test_the_table_of_classes(n_classes):
     codes = np.searchsorted(model.classes_, table["class"])
     np.testing.assert_allclose(table["probability"], chances[np.arange(5), codes])
     for column, name in enumerate(model.classes_):
-        np.testing.assert_allclose(table[f"probability {name}"], chances[:, column])
+        np.testing.assert_allclose(table[f"probability_{name}"], chances[:, column])
     decisions = model.decision_function(OTHERS)
     expected = decisions if n_classes == 2 else decisions[np.arange(5), codes]
     np.testing.assert_allclose(table["decision"], expected)

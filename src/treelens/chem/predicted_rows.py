@@ -230,7 +230,7 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
     if truth is None:
         return {"predicted": sizes, "accuracy": None}
     rows, y = truth
-    chances = rows[[f"probability {c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
+    chances = rows[[f"probability_{c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
     positive = positive_code(model.classes_)
     codes = codes_among(y, model.classes_)
     predicted = codes_among(named(rows["class"]), model.classes_)

@@ -85,7 +85,7 @@ def advise(
         learned, such as log10; of classes, that of the decision value), with ``std`` and its 90 %
         interval, which are those of the difference, without the noise of measurements (what is
         uncertain about two similar molecules is mostly common to both, and cancels);
-        ``prediction`` or ``probability CLASS`` of the new molecule; ``in_domain``;
+        ``prediction`` or ``probability_CLASS`` of the new molecule; ``in_domain``;
         ``weight_change`` and ``logp_change``; ``measured``, whether it is a training molecule;
         ``n_pairs``, ``pair_mean`` and ``pair_std``, the measured differences of the pairs that show
         this change (of classes, of 0 and 1), which need not have the sign of ``difference``, and
@@ -219,7 +219,7 @@ def _predicted(
         stds.append(np.sqrt(np.maximum(own[1:] + own[0] - 2.0 * covariance[0, 1:], 0.0)))
     difference, std = np.concatenate(differences), np.concatenate(stds)
     table = prediction_table(model, model._new_graphs(smiles)).reset_index(drop=True)
-    shown = "prediction" if code is None else f"probability {model.classes_.tolist()[code]}"
+    shown = "prediction" if code is None else f"probability_{model.classes_.tolist()[code]}"
     described = rdkit_descriptors(parsed_smiles([lead, *smiles]), ["MolWt", "MolLogP"])
     changes = (described[1:] - described[0]).round(3)
     return pd.DataFrame(

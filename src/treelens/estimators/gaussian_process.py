@@ -452,7 +452,7 @@ class GaussianProcessEstimator(PanelEstimator):
         -------
         DataFrame
             Numbers: ``prediction``, ``std``, ``lower_90``, ``upper_90``. Classes: ``class``,
-            ``probability`` (of it), ``decision``, and ``probability CLASS`` for each. Where the
+            ``probability`` (of it), ``decision``, and ``probability_CLASS`` for each. Where the
             model has covariates or chose descriptors, ``from_covariates``: what they add to the
             prediction or decision. Then the columns of :meth:`domain`. Of a model that learned on
             another scale there is a ``median`` next to the prediction, which is a mean; both are in

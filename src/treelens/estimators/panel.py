@@ -243,7 +243,7 @@ class GraphPanel(PanelEstimator):
         DataFrame
             For each endpoint, with its name and ``_`` in front: of numbers ``prediction``, ``std``,
             ``lower_90`` and ``upper_90``; of classes ``class``, ``probability`` (of it),
-            ``decision`` and ``probability CLASS`` for each; of both ``in_domain``,
+            ``decision`` and ``probability_CLASS`` for each; of both ``in_domain``,
             ``expected_error`` and, where ``measured`` is given, ``measured``. Then ``similarity``
             to the nearest training graph, ``nearest``, its position, and ``out_of_vocabulary``.
         """

@@ -62,7 +62,7 @@ def _columns_of(endpoint: PanelEndpoint, measured: bool) -> list[str]:
         median = [] if endpoint.record.scale is None else ["median"]
         names = ["prediction", *median, "std" + suffix, "lower_90", "upper_90"]
     else:
-        chances = [f"probability {label}" for label in endpoint.classes.tolist()]
+        chances = [f"probability_{label}" for label in endpoint.classes.tolist()]
         names = ["class", "probability", "decision", *chances]
     names += ["in_domain", "expected_error" + suffix] + (["measured"] if measured else [])
     return [f"{endpoint.name}_{name}" for name in names]
@@ -112,7 +112,7 @@ def _endpoint_values(
             "class": endpoint.classes[codes],
             "probability": chances[np.arange(len(codes)), codes],
             "decision": mean,
-            **{f"probability {label}": own for label, own in of_each},
+            **{f"probability_{label}": own for label, own in of_each},
         }
     scale, suffix = endpoint.record.scale, _suffix(endpoint)
     found = number_columns(mean, std, scale)

@@ -37,7 +37,7 @@ def prediction_table(
             "class": model.classes_[codes],
             "probability": chances[rows, codes],
             "decision": found.decisions[:, 0] if one else found.decisions[rows, codes],
-            **{f"probability {c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
+            **{f"probability_{c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
         }
     else:
         factor = 1.0 if intervals == "posterior" else model._widening(intervals)
@@ -68,7 +68,7 @@ def table_columns(model: Any) -> list[str]:
     scale, suffix = learned_scale(model)
     if hasattr(model, "classes_"):
         columns = ["class", "probability", "decision"]
-        columns += [f"probability {c}" for c in model.classes_.tolist()]
+        columns += [f"probability_{c}" for c in model.classes_.tolist()]
     else:
         columns = ["prediction", "median", "std" + suffix, "lower_90", "upper_90"]
         if scale is None:

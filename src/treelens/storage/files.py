@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LONGEST_NAME_BYTES = 200  # of the 255 that file systems allow
+_WRITTEN_IN_FULL = 1e6  # six digits would not show a number of this size to its last whole digit
 _FORMULA = re.compile(r"\s*[=+\-@]|[\t\r\n]")  # how one begins
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -85,15 +86,23 @@ def csv_text(table: pd.DataFrame, index: bool, header: bool = True) -> str:
 
     Class names, SMILES and labels come from others' files, and a spreadsheet runs a cell such as
     ``=HYPERLINK(...)``. Such cells, and names of columns, get a single quote in front, which
-    spreadsheets take as the sign for text. Numbers, also those written as text (``-1``), stay as
-    they are, and so does every SMILES: none begins in such a way.
+    spreadsheets take as the sign for text. Numbers that are written as text (``-1``) stay as they
+    are, and so does every SMILES: none begins in such a way. Floating-point numbers have six
+    significant digits.
     """
-    safe = table.apply(lambda column: column.map(harmless))
+    safe = table.apply(lambda column: column.map(_short if column.dtype.kind == "f" else harmless))
     safe.columns = safe.columns.map(harmless)
     if index:
         safe.index = safe.index.map(harmless)
     text = safe.to_csv(index=index, header=header, lineterminator="\n")
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # shows lone surrogates
+
+
+def _short(value: float) -> Any:
+    """Return a number with six digits; whole and large ones, and none at all, as they are."""
+    if not abs(value) < _WRITTEN_IN_FULL or value.is_integer():
+        return value
+    return f"{value:.6g}"
 
 
 def harmless(value: Any) -> Any:
