@@ -120,12 +120,6 @@ def published_accuracy(method: str, name: str) -> tuple[float, float] | None:
     return PAPER_ACCURACY.get(method, {}).get(published_name(name))
 
 
-# Best figure of any method in the paper's Table 2.
-PAPER_BEST = {
-    name: max(row[name][0] for row in PAPER_ACCURACY.values())
-    for name in ("MUTAG", "PTC_MR", "PROTEINS", "NCI1")
-}
-
 # One-sided paired t-tests over repetitions, as printed in Section 5.2: the proposed method against
 # another; "<" stands for "below".
 PAPER_P_VALUES: dict[tuple[str, str], str] = {
@@ -222,17 +216,6 @@ OTHERS_ACCURACY: dict[str, dict[str, tuple[float, float | None]]] = {
         "NCI1": (85.8, None),
     },
 }
-OTHERS_PROTOCOLS = (
-    "PATCHY-SAN and DGCNN (2018): 10 folds, settings partly fixed for all sets; ± over folds "
-    "(PATCHY-SAN) or over repetitions (DGCNN). GIN-0: 10 folds, and the number of epochs is the "
-    "one with the best mean accuracy on the very folds that are reported, which flatters it. "
-    "Errica et al. ran networks again with settings chosen on parts of the training folds, as we "
-    "do, and with the 18 attributes of ENZYMES; there our line to compare is that with attributes. "
-    "Kernels: settings by inner folds, ten repetitions. WILT (Negishi, Gärtner and Welke 2025) "
-    "learns weights on the same tree of colours, but to imitate the distances of a trained "
-    "network; we know of no accuracies of it on these sets."
-)
-
 # Table 3: seconds for the whole classification task on one processor.
 PAPER_SECONDS: dict[str, dict[str, float | str]] = {
     "batch": {"MUTAG": 16140, "PTC_MR": 31800, "PROTEINS": "> 3 days", "NCI1": "> 1 week"},

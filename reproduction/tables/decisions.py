@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.decisions import CHOICE_SETS, CHOICES, METHODS, N_BATCH, N_START, SETS
+from reproduction.decisions import CHOICE_SETS, METHODS, N_BATCH, N_START, SETS
 from reproduction.pages import (
     Rows,
-    common_rows,
     from_rows,
     grouped,
     markdown_table,
@@ -28,9 +27,6 @@ NAMES = {
     "ecfp_gp": "ECFP6 GP, expected improvement",
     "ecfp_forest": "ECFP4 random forest, greedy",
     "random": "random",
-    "best_only": "treelens, expected improvement of the one best value",
-    "ucb": "treelens, mean plus one standard deviation",
-    "thompson": "treelens, Thompson sampling",
 }
 # Colours of Okabe and Ito, told apart by line style as well.
 _STYLES = {
@@ -67,17 +63,6 @@ def untouched(rows: Rows) -> str:
     methods = ("greedy", "ecfp_gp", "ecfp_forest")
     lines = [[NAMES[m], _difference(mean_differences(kept, others, m))] for m in methods]
     return markdown_table([f"default minus, on {' and '.join(others)}", "points"], lines)
-
-
-def strategies(rows: Rows) -> str:
-    """What else was tried as a default, on the sets that it was chosen on."""
-    methods = (OURS, "greedy", *CHOICES)
-    own = [r for r in rows if r["set"] in CHOICE_SETS and r["method"] in methods]
-    kept = common_rows(own, ["set"], ["seed"])
-    if len(grouped(kept, "set", "method")) < len(CHOICE_SETS) * len(methods):
-        return ""
-    header = ["found over ten batches, %", *CHOICE_SETS, "mean"]
-    return markdown_table(header, _shares(kept, CHOICE_SETS, _over_batches, methods))
 
 
 def _whole(rows: Rows) -> tuple[Rows, list[str]]:
@@ -183,8 +168,7 @@ def matched_pairs(rows: Rows) -> str:
             f"{row['rmse_of_none']:.2f}",
             f"{100 * row['right_sign']:.0f} %",
             f"{100 * row['coverage_joint']:.0f} %",
-            f"{row['width_joint']:.2f}",
-            f"{row['width_apart']:.2f}",
+            f"{row['width_joint']:.2f} ({row['width_apart']:.2f})",
         ]
         for row in rows
     ]
@@ -196,8 +180,7 @@ def matched_pairs(rows: Rows) -> str:
         "RMSE of no difference",
         "right sign",
         "in 90 % interval",
-        "width",
-        "width without covariance",
+        "width (without covariance)",
     ]
     return markdown_table(header, lines)
 
@@ -250,7 +233,6 @@ def _mean_text(rows: Rows) -> str:
 TABLES = {
     "campaigns": from_rows(campaigns, "campaign"),
     "campaigns-untouched": from_rows(untouched, "campaign"),
-    "strategies": from_rows(strategies, "campaign"),
     "matched-pairs": from_rows(matched_pairs, "advice"),
     "known-changes": from_rows(known_changes, "advice"),
     "domain": from_rows(domain, "domain"),

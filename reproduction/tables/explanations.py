@@ -27,7 +27,7 @@ _PLANTED = "0(0,1,2)"
 
 
 def fidelity(rows: Rows) -> str:
-    """How far each order is ahead of a random one, over all molecules of all seeds."""
+    """How far contributions are ahead of a random order, and of occlusion, over all molecules."""
     lines = []
     groups = grouped(rows, "set", "model")
     sets, models = (dict.fromkeys(row[x] for row in rows) for x in ("set", "model"))
@@ -37,12 +37,12 @@ def fidelity(rows: Rows) -> str:
             areas = {
                 x: np.concatenate([row["areas"][kind][x] for row in groups[key]]) for x in ORDERS
             }
-            for order in ORDERS[:2]:
-                ahead = mean_and_error(better * (areas[order] - areas["random"]))
-                cells.append(plus_minus(*ahead))
-        lines.append([*key, *cells])
-    titles = [f"{kind}, {order}" for kind in KINDS for order in ORDERS[:2]]
-    return markdown_table(["ahead of random", "model", *titles], lines)
+            for order in ("random", "occlusion"):
+                mean, error = mean_and_error(better * (areas["contributions"] - areas[order]))
+                cells.append(signed(mean) + ("" if error is None else f" ± {error:.2f}"))
+        lines.append([", ".join(key), *cells])
+    titles = [f"{kind}: ahead of {order}" for kind in KINDS for order in ("random", "occlusion")]
+    return markdown_table(["contributions", *titles], lines)
 
 
 # --- atoms that are the cause -------------------------------------------------------------------
@@ -129,7 +129,7 @@ def classes_met(rows: Rows) -> str:
     return markdown_table(header, lines)
 
 
-def first_fragments(rows: Rows, n: int = 6) -> str:
+def first_fragments(rows: Rows, n: int = 4) -> str:
     """The first fragments of all molecules of the Ames set."""
     wanted = ("Ames", "all molecules", "fragments")
     whole = [r for r in rows if (r["part"], r["sample"], r.get("method")) == wanted]
@@ -147,13 +147,19 @@ def agreement(rows: Rows) -> str:
     """Planted patterns that come first, signs that agree with Crippen's, and what comes back."""
     counts = fragment_counts(rows)
     names = {"fragments": "defaults", NO_DESCRIPTORS: "without descriptors"}
-    lines = [["planted pattern first", "synthetic sets", "{} of {}".format(*counts["planted"])]]
-    for (sample, method), share in counts["crippen"].items():
-        where = f"{sample}, {names[method]}"
-        lines.append(["sign agrees with Crippen's contribution", where, f"{100 * share:.0f} %"])
-    for sample, share in counts["stable"].items():
-        lines.append(["of the first ten, found again by refits", sample, f"{100 * share:.0f} %"])
-    return markdown_table(["", "on", "share"], lines)
+    lines = [
+        ["planted pattern of synthetic sets comes first", "{} of {}".format(*counts["planted"])]
+    ]
+    for method, title in names.items():
+        shares = [
+            f"{100 * share:.0f} % ({sample})"
+            for (sample, own), share in counts["crippen"].items()
+            if own == method
+        ]
+        lines.append([f"signs agree with Crippen's contributions, {title}", ", ".join(shares)])
+    shares = [f"{100 * share:.0f} % ({sample})" for sample, share in counts["stable"].items()]
+    lines.append(["of the first ten, found again by refits", ", ".join(shares)])
+    return markdown_table(["", "share"], lines)
 
 
 TABLES = {

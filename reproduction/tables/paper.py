@@ -85,7 +85,7 @@ def learning(*parts: Rows) -> str:
     lines = [
         [title_of(ours), *(cells.get((ours, name), "–") for name in folds)]
         for ours in TWINS
-        if any((ours, name) in cells for name in folds)
+        if any((ours, name) in cells for name in folds) and not ours.startswith("gp_")
     ]
     if tests:
         last = f"{min(p for *_, p in tests):.3f} of {len(tests)}"

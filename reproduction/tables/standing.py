@@ -102,7 +102,11 @@ def _errors(name: str, errors: Mapping[str, np.ndarray], ratio: float) -> Iterat
             rival = min(known, key=lambda m: float(errors[m].mean()))
             scale = 100 / errors[rival].mean()
             test = corrected_t_test(scale * errors[rival], scale * errors["auto"], ratio)
-            yield Line(name, kind, NAMES.get(rival, rival), NUMBERS, test)
+            yield Line(name, kind, _short(rival), NUMBERS, test)
+
+
+def _short(method: str) -> str:
+    return NAMES.get(method, method).partition(",")[0]
 
 
 def _shares(name: str, shares: Mapping[str, np.ndarray], ratio: float) -> Iterator[Line]:
@@ -111,7 +115,7 @@ def _shares(name: str, shares: Mapping[str, np.ndarray], ratio: float) -> Iterat
         if known:
             rival = max(known, key=lambda m: float(shares[m].mean()))
             test = corrected_t_test(shares["auto"], shares[rival], ratio)
-            yield Line(name, kind, NAMES.get(rival, rival), CLASSES, test)
+            yield Line(name, kind, _short(rival), CLASSES, test)
 
 
 def _graphs(rows: Rows) -> Iterator[Line]:
@@ -121,7 +125,7 @@ def _graphs(rows: Rows) -> Iterator[Line]:
             continue
         test = _times(compare(methods["gp_default"], methods[rival]).test)
         title = f"{name}, {test.degrees_of_freedom + 1} folds"
-        yield Line(title, OTHERS, f"`GraphSVC`, {title_of(rival)}", CLASSES, test)
+        yield Line(title, OTHERS, title_of(rival).partition(",")[0], CLASSES, test)
 
 
 def _attributes(rows: Rows) -> Iterator[Line]:
@@ -129,7 +133,7 @@ def _attributes(rows: Rows) -> Iterator[Line]:
         test = paired(own, "default", "wwl", "accuracy", SPLIT)
         if test is not None:
             title = f"{name} with attributes, {test.degrees_of_freedom + 1} folds"
-            yield Line(title, OTHERS, "WWL (package `wwl`)", CLASSES, _times(test))
+            yield Line(title, OTHERS, "continuous WWL", CLASSES, _times(test))
 
 
 def _times(test: PairedTest) -> PairedTest:
@@ -147,7 +151,7 @@ def standing(*studies: Rows) -> str:
     cells: dict[str, dict[str, str]] = {}
     for line, p_value in zip(found, adjusted, strict=True):
         unit = " %" if line.unit == NUMBERS else ""
-        text = f"{signed(line.test.difference, 1)}{unit} to {line.rival} ({p_text(p_value)})"
+        text = f"{signed(line.test.difference, 1)}{unit}, {line.rival} ({p_text(p_value)})"
         text = f"**{text}**" if verdict(line.test, p_value) != "level" else text
         cells.setdefault(line.name, {})[line.kind] = text
     rows = [[name, *(own.get(kind, "") for kind in _KINDS)] for name, own in cells.items()]

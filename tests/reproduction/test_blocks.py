@@ -54,6 +54,12 @@ def test_every_table_and_figure_is_shown():
         assert any(f"(figures/{name}.png)" in text for text in texts), name
 
 
+def test_the_pages_stay_short():
+    pages = RESULTS.glob("*.md")
+    words = [w for page in pages for w in page.read_text(encoding="utf-8").split()]
+    assert len([w for w in words if any(c.isalnum() for c in w)]) <= 8000
+
+
 def test_figures_are_drawn_from_the_rows(tmp_path):
     (tmp_path / "rows").symlink_to(RESULTS / "rows")
     drawn = draw_figures(tmp_path)

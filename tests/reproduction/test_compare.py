@@ -146,6 +146,6 @@ def test_a_lead_has_to_survive_the_number_of_lines():
     assert 0.025 < test.p_value < 0.05
     none = [[]] * 6
     _, _, line, _ = standing.standing(rows, *none).splitlines()
-    assert line == f"| ESOL, 5 random splits |  | +3.4 % to ECFP4 forest ({2 * test.p_value:.3f}) |"
+    assert line == f"| ESOL, 5 random splits |  | +3.4 %, ECFP4 forest ({2 * test.p_value:.3f}) |"
     _, _, line, _ = molecules.numbers(rows, []).splitlines()
     assert line == "| ESOL, 5 random splits | **1.000\xa0±\xa00.000** | 1.035\xa0±\xa00.016 |"
