@@ -53,7 +53,7 @@ def test_the_same_molecules_from_every_kind_of_file(name, tmp_path):
     known = tl.GraphRegressor(depth=1, descriptors=False, random_state=0)
     known.fit([Chem.MolFromSmiles(s) for s in SMILES], VALUES)
     expected = known.predict([Chem.MolFromSmiles(s) for _, s, _ in NEW])
-    assert table["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
+    assert table["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-5)
     assert table.iloc[:, 1].tolist() == ["n1", "n2"]  # what names the rows, whatever it is called
     assert table["smiles"].tolist() == ["CCCCO", "CCCN"]
     assert "RMSE" in done.err
@@ -145,8 +145,8 @@ def test_every_command_uses_covariates(measured: Path, model: Path):
     # the parts of covariates and of structure add up to what the model says
     facts = covariate_facts(tl.load(model))
     structure = table["prediction"] - table["from_covariates"]
-    assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-9)
-    assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-9)
+    assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-5)
+    assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-5)
     done = ok(
         "evaluate",
         measured,

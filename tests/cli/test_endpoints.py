@@ -55,11 +55,11 @@ def test_measured_columns_fill_in_the_others(folder):
     for own, known in ((table, measured), (alone, None)):
         mean, std = model.predict(smiles, return_std=True, measured=known)
         got = own["KSOL (uM)_prediction"][:30].to_numpy()
-        np.testing.assert_allclose(got, mean[:, 1].astype(float), rtol=1e-9)
-        np.testing.assert_allclose(own["LogD_std"][:30], std[:, 0], rtol=1e-9)
+        np.testing.assert_allclose(got, mean[:, 1].astype(float), rtol=1e-5)
+        np.testing.assert_allclose(own["LogD_std"][:30], std[:, 0], rtol=1e-5)
         assert own["kind_class"][:30].tolist() == mean[:, 2].tolist()
         width = own["LogD_upper_90"] - own["LogD_lower_90"]
-        np.testing.assert_allclose(width, 2 * 1.6448536 * own["LogD_std"], rtol=1e-6)
+        np.testing.assert_allclose(width, 2 * 1.6448536 * own["LogD_std"], rtol=1e-4)
         assert set(own["LogD_in_domain"][:30].astype(str)) <= {"True", "False"}
     pd.testing.assert_series_equal(table["LogD_measured"][:30], new["LogD"], check_names=False)
     # siblings help, and scores are per endpoint
@@ -69,7 +69,7 @@ def test_measured_columns_fill_in_the_others(folder):
     assert scores["LogD"]["rmse"] < before["LogD"]["rmse"]
     truth = new["LogD"].to_numpy()
     off = (table["LogD_prediction"][:30].to_numpy() - truth)[~np.isnan(truth)]
-    assert scores["LogD"]["rmse"] == pytest.approx(np.sqrt(np.mean(off**2)))
+    assert scores["LogD"]["rmse"] == pytest.approx(np.sqrt(np.mean(off**2)), rel=1e-5)
     assert scores["kind"]["roc_auc"] > 0.8
     assert found["n_unreadable"] == 1
 

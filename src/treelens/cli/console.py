@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -77,7 +79,7 @@ class Output:
         for text in map(with_options, texts):
             if text not in self.notes:
                 self.notes.append(text)
-                typer.echo(visible(f"Note: {text}"), err=True)
+                typer.echo(_wrapped(visible(f"Note: {text}")), err=True)
 
     def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Note a warning for the user; those for developers are left out."""
@@ -195,6 +197,14 @@ def visible(text: str) -> str:
     \\x1b[31mred
     """
     return _UNSEEN.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def _wrapped(text: str) -> str:
+    """Return a note with line ends between words, as wide as the terminal, if it goes to one."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _one_line(text: str) -> str:
@@ -318,3 +328,13 @@ def _explained(error: Exception) -> tuple[str, int]:
         return "There is not enough memory for this. Use fewer graphs, or a smaller depth.", FAILED
     name = type(error).__name__
     return f"Internal error: {name}: {error}. Please report it with the output of --debug.", FAILED
+
+
+def show_next_steps(output: Output, result: dict[str, Any]) -> None:
+    """Print the file of the model, and the commands that take it."""
+    if "model" not in result:
+        return
+    model, suffix = shlex.quote(result["model"]), Path(result["data"]["source"]).suffix or ".csv"
+    output.line(f"Model: {result['model']}")
+    output.line(f"Next: treelens predict {model} new{suffix} --out predictions.csv")
+    output.line(f"      treelens explain {model} new{suffix} --out report.html")

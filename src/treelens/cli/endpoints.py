@@ -6,7 +6,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from treelens.cli import options
-from treelens.cli.console import Output, percent, score_text, score_title, shortened
+from treelens.cli.console import (
+    Output,
+    percent,
+    score_text,
+    score_title,
+    shortened,
+    show_next_steps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +43,7 @@ def show_endpoints(output: Output, result: dict[str, Any]) -> None:
     )
     show_endpoint_facts(output, result)
     output.line(f"Time: {result['seconds']:.1f} s")
-    output.line(f"Model: {result['model']}")
+    show_next_steps(output, result)
 
 
 def show_endpoint_facts(output: Output, result: dict[str, Any]) -> None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import treelens as tl
 from treelens.cli import options
-from treelens.cli.console import Output, command, percent, score_text, score_title, shortened
+from treelens.cli.console import (
+    Output,
+    command,
+    percent,
+    score_text,
+    score_title,
+    shortened,
+    show_next_steps,
+)
 from treelens.cli.endpoints import show_endpoints
 from treelens.cli.explain import covariate_list, explain_fragments, show_patterns
 from treelens.kernels.table import KERNELS
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 60
 _LONGEST_CLASS = 14
+_VERY_FEW = 20  # graphs; fewer are said before anything else
 _FEW = 10  # shares of fewer predictions are not printed
 SCORES = ("rmse", "r2", "coverage", "roc_auc", "accuracy", "recall", "precision")
 
@@ -115,6 +124,11 @@ def fit_cli(
     table = training.read(output, data, ids, svc)
     named = f" ({table.target})" if table.target else ""
     size = f"{len(table.graphs)} {table.noun}"
+    if len(table.graphs) < _VERY_FEW:
+        output.note(
+            f"{size} are very few: predictions stay near the mean or the commoner class, and the "
+            f"scores below say little. From some {_VERY_FEW} on there is something to learn."
+        )
     output.progress(f"Fitting {size} of {table.source}{named} ...")
     model, result = fit_model(table, method, settings, training.threshold, top, fragments)
     model.save(out, training_data, variances)
@@ -183,8 +197,7 @@ def show_fit(output: Output, result: dict[str, Any]) -> None:
     if result["patterns"]:
         show_patterns(output, result)
     output.line(f"Time: {result['seconds']:.1f} s")
-    if "model" in result:
-        output.line(f"Model: {result['model']}")
+    show_next_steps(output, result)
 
 
 def _scale_in_words(target: dict[str, Any]) -> str:
