@@ -126,18 +126,21 @@ def test_what_is_for_one_target(folder):
     model, new = folder / "p.treelens", folder / "new.csv"
     refused(run("predict", model, new, "--target", "LogD"), "scored on the columns")
     refused(run("predict", model, new, "--intervals", "scaffold"), "--intervals scaffold is for")
-    for command in ("explain", "suggest"):
-        refused(run(command, model, new), "is for models of one endpoint")
+    refused(run("suggest", model, new), "is for models of one endpoint")
     refused(run("fragments", model, new, "--target", "LogD"), "found by their names")
     refused(run("explain", model, new, "--endpoint", "logd"), "endpoint must be one of LogD")
 
 
-def test_fragments_and_the_report_of_one_target(folder):
+def test_fragments_and_reports(folder):
     model, train = folder / "p.treelens", folder / "train.csv"
     found = ok("fragments", model, train, "--json").data
     assert {row["endpoint"] for row in found["fragments"]} <= {"LogD", "KSOL (uM)", "kind"}
     assert set(found["size"]) == {"LogD", "KSOL (uM)", "kind"}
     one = ok("fragments", model, train, "--endpoint", "LogD", "--json").data
     assert "endpoint" not in one["fragments"][0]
+    ok("explain", model, folder / "new.csv", "-o", folder / "all.html")
+    page = (folder / "all.html").read_text()
+    assert "What to expect of these 30 molecules" in page
+    assert page.count('<article class="molecule">') == 8
     ok("explain", model, folder / "new.csv", "--endpoint", "LogD", "-o", folder / "logd.html")
     assert "Prediction of &#39;LogD&#39;" in (folder / "logd.html").read_text()

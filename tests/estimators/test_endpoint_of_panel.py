@@ -1,5 +1,6 @@
 """One endpoint of a panel: its explanation, fragments and neighbours, against the panel."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,8 @@ import treelens as tl
 from strategies import random_collection
 from treelens.explain.effects import effects_of_graphs, inverse_covariances
 from treelens.explain.jackknife import jackknife_errors
+from treelens.gp.panel import cell_covariance
+from treelens.patterns.histograms import graph_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 N_TRAIN = 50
@@ -114,6 +117,64 @@ def test_the_jackknife_leaves_out_all_cells_of_a_graph(data, panel):
     n = len(measured)
     expected = np.sqrt((n - 1) / n * ((np.array(sums) - np.mean(sums)) ** 2).sum())
     assert error == pytest.approx(expected, rel=1e-6)
+
+
+def test_helps_compares_errors_with_and_without_a_sibling(panel, few):
+    """Against a dense joint process, conditioned on the cells of all other graphs."""
+    model = panel.model_
+    process, cells = model.joint, model.cells(model.joint)
+    among = [k.matrix(x, x) for k, x in zip(process.kernels, model.training_graphs, strict=True)]
+    matrix = cell_covariance(among, process.shared, process.spreads, cells)
+    before, after = np.zeros((2, 3, 3))
+    keys = list(graph_keys(model.training_graphs))
+    for key in set(keys):
+        own = np.array([keys[g] == key for g in cells.graphs])
+        if not own.any():
+            continue
+        gain = np.linalg.solve(matrix[np.ix_(~own, ~own)], matrix[np.ix_(~own, own)]).T
+        off = cells.values[own] - gain @ cells.values[~own]
+        left = matrix[np.ix_(own, own)] - gain @ matrix[np.ix_(~own, own)]
+        for a, t in enumerate(cells.endpoints[own]):
+            for b, s in enumerate(cells.endpoints[own]):
+                before[t, s] += off[a] ** 2
+                after[t, s] += (off[a] - left[a, b] / left[b, b] * off[b]) ** 2
+    expected = 1.0 - after / before
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_allclose(panel.helps_, expected, atol=1e-6)
+    table = panel.sharing_
+    assert table.loc["size", "helped_by"] == panel.helps_.loc["size"].idxmax()
+    np.testing.assert_allclose(table["gain"], table["new"] - table["single"])
+    with pytest.raises(AttributeError, match="landmarks"):
+        few.helps_  # noqa: B018
+    assert few.sharing_["helped_by"].isna().all()
+
+
+def test_the_report_says_what_is_expected_and_how_it_came_out(data, panel, tmp_path):
+    graphs, table = data
+    new, truth = graphs[N_TRAIN:], table[N_TRAIN:]
+    found = panel.summary(new, truth)
+    json.dumps(found, allow_nan=False)
+    scores = panel.scores(new, truth)
+    for each in found["endpoints"]:
+        n_known = each["test"]["new"]["n"]
+        assert n_known <= truth[each["endpoint"]].notna().sum()
+        assert 0 <= each["batch"]["outside"] <= 1
+        assert each["batch"]["against_leave_one_out"] > 0
+    if not found["data"]["n_in_training"]:
+        size = found["endpoints"][0]["test"]["new"]["rmse"]
+        assert size == pytest.approx(scores.loc["size", "rmse"])
+    decisions = panel.model_.decide(new).mean
+    for card in found["cards"]:
+        assert [cell["endpoint"] for cell in card["endpoints"]] == panel.endpoints_
+        for column, cell in enumerate(card["endpoints"]):
+            total = cell["base"] + sum(cell["contributions"])
+            sign = -1.0 if cell["toward"] == "no" else 1.0
+            assert total == pytest.approx(sign * decisions[card["index"], column], abs=1e-3)
+    without = panel.summary()
+    assert without["cards"] is None
+    page = panel.report(tmp_path / "panel.html", new, truth).read_text()
+    assert page.count("<article") == len(found["cards"])
+    panel.endpoint("large").report(tmp_path / "large.html", new[[0, 1]], ["yes", "no"])
 
 
 def test_neighbours_are_graphs_with_a_value_of_the_endpoint(data, panel):

@@ -74,6 +74,11 @@ class GraphPanel(PanelEstimator):
         How much of the variance of an endpoint each view explains a priori; columns sum to one.
     noise_ : Series
         Standard deviation of the measurements of each endpoint.
+    sharing_ : DataFrame
+        What each endpoint gains from the others: scores left out by itself and together, and whose
+        measurement helps it most.
+    helps_ : DataFrame, shape (n_endpoints, n_endpoints)
+        By how much a measured endpoint (columns) lowers the squared error of another one (rows).
     loo_ : DataFrame
         Scores of each endpoint by leave-one-out: ``kind`` is ``"new"`` where all cells of the
         molecule are left out, ``"gap"`` where only the cell is, and ``"single"`` for a process of

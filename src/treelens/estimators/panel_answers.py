@@ -12,13 +12,16 @@ from scipy import special
 
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import CLASS_SCORES, class_scores, number_scores
+from treelens.explain.scene import diverging_rgb, ink_on, to_hex
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint, PanelPredictions
+from treelens.gp.panel_sharing import errors_taken_off
 from treelens.maps import TargetMap
 from treelens.models.predictions import warn_if_slope_at_bound
 from treelens.targets import TargetRecord, Targets, as_number, objects, positive_code
 
 Choose = Callable[[Targets, np.ndarray], "TargetMap | None"]
 _NUMBER_SCORES = ("rmse", "mae", "r2", "coverage")
+_KINDS = ("single", "new", "gap")
 _CLASS_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy")
 
 
@@ -289,11 +292,27 @@ def panel_html(model: FittedPanel, name: str) -> str:
     if not model.record.converged:
         lines.append("⚠ The search for what endpoints share did not converge.")
     scores = left_out_table(model).loc["new"].assign(alone=model.shares_alone)
-    titled = (("Left out with their graphs", scores), ("Correlations", correlation_table(model)))
     parts = [f"<p>{escape(line)}</p>" for line in lines]
-    for title, table in titled:
-        parts += [f"<p>{title}</p>", table.to_html(float_format="{:.3g}".format, na_rep="")]
+    parts += ["<p>Left out with their graphs</p>"]
+    parts += [scores.to_html(float_format="{:.3g}".format, na_rep="")]
+    parts += ["<p>Correlations</p>", heat_html(correlation_table(model))]
     return f'<div class="treelens-model">{"".join(parts)}</div>'
+
+
+def heat_html(table: pd.DataFrame) -> str:
+    """Return numbers from -1 to 1 as an HTML table of coloured cells; names are escaped."""
+    numbered = [f"{k} {escape(str(name))}" for k, name in enumerate(table.index, start=1)]
+    head = "".join(f"<th>{k}</th>" for k in range(1, len(table.columns) + 1))
+    rows = []
+    for name, values in zip(numbered, table.to_numpy(), strict=True):
+        cells = []
+        for value in values.tolist():
+            color = diverging_rgb(value, 1.0)
+            style = f"background:{to_hex(color)};color:{ink_on(color)};text-align:center"
+            cells.append(f'<td style="{style}">{value:+.2f}</td>')
+        rows.append(f"<tr><th>{name}</th>{''.join(cells)}</tr>")
+    body = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f"<table>{body}</table>"
 
 
 # --- what is shared -------------------------------------------------------------------------------
@@ -303,6 +322,31 @@ def correlation_table(model: FittedPanel) -> pd.DataFrame:
     """Return correlations of the endpoints, without noise."""
     names = list(model.endpoint_names)
     return pd.DataFrame(model.correlations, index=names, columns=names)
+
+
+def help_table(model: FittedPanel, n_jobs: int = 1) -> pd.DataFrame | None:
+    """Return by how much a measured endpoint (columns) lowers squared errors of others (rows)."""
+    found = errors_taken_off(model, n_jobs)
+    names = list(model.endpoint_names)
+    return None if found is None else pd.DataFrame(found, index=names, columns=names)
+
+
+def sharing_table(model: FittedPanel, helps: pd.DataFrame | None) -> pd.DataFrame:
+    """Return what each endpoint gains from the others; ``helps`` is a :func:`help_table`."""
+    scores = left_out_table(model)
+    rows = []
+    for endpoint, alone in zip(model.endpoints, model.shares_alone.tolist(), strict=True):
+        name = "r2" if endpoint.classes is None else "roc_auc"
+        by_kind = {kind: float(scores[name][kind][endpoint.name]) for kind in _KINDS}
+        row: dict[str, Any] = {"n": int(scores["n"]["new"][endpoint.name]), "score": name}
+        row |= {**by_kind, "gain": by_kind["new"] - by_kind["single"], "alone": alone}
+        own = None if helps is None else helps.loc[endpoint.name].dropna()
+        if own is not None and len(own):
+            row |= {"helped_by": own.idxmax(), "error_taken_off": own.max()}
+        rows.append(row)
+    index = pd.Index(model.endpoint_names, name="endpoint")
+    columns = ["n", "score", *_KINDS, "gain", "alone", "helped_by", "error_taken_off"]
+    return pd.DataFrame(rows, index=index).reindex(columns=columns)
 
 
 def share_table(model: FittedPanel) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from treelens.estimators.panel_answers import (
     covariance_of,
     deviations_of,
     endpoints_to_learn,
+    help_table,
     intervals_of,
     learned_deviations,
     left_out_table,
@@ -29,11 +30,12 @@ from treelens.estimators.panel_answers import (
     probabilities_of,
     score_table,
     share_table,
+    sharing_table,
     values_of,
     warn_of_slopes,
 )
 from treelens.estimators.panel_endpoint import EndpointOfPanel, joined_fragments
-from treelens.estimators.panel_table import panel_table
+from treelens.estimators.panel_table import Surroundings, panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.explain.fragments import FragmentTable
 from treelens.gp.data import TrainingView
@@ -69,6 +71,7 @@ class PanelEstimator(FittedEstimator):
     """What estimators do with several endpoints."""
 
     _endpoints: tuple[PanelRecord | None, dict[str, EndpointOfPanel]] = (None, {})
+    _helps: tuple[PanelRecord, pd.DataFrame | None] | None = None
     _domain: tuple[PanelRecord, PanelDomain] | None = None
     _endpoint_kind: ClassVar[str | None] = None  # "numbers", "classes", or None for both
 
@@ -203,16 +206,21 @@ class PanelEstimator(FittedEstimator):
 
     def _panel_predictions(self, X: Any, measured: Any = None, tables: Any = None) -> pd.DataFrame:
         """Return predictions of all endpoints, their uncertainty and the domain as a table."""
-        graphs, n_jobs = self._new_graphs(self._with_numbers(X, None, tables)), self._n_jobs()
+        graphs = self._new_graphs(self._with_numbers(X, None, tables))
         known = None if measured is None else cells_for(self._panel, measured, len(graphs))
         found = self._decide_panel(graphs, True, measured)
         model = self._panel
-        if self._domain is None or self._domain[0] is not model.record:
-            self._domain = model.record, PanelDomain.of(model, n_jobs)
-        table = panel_table(model, found, self._domain[1], known, n_jobs)
+        table = panel_table(model, found, self._surroundings(found), known)
         if graphs.names is not None:
             table.index = pd.Index(list(graphs.names), name="name")
         return table
+
+    def _surroundings(self, found: PanelPredictions) -> Surroundings:
+        """Return the training graphs around others, and whether these are in the domain."""
+        model = self._panel
+        if self._domain is None or self._domain[0] is not model.record:
+            self._domain = model.record, PanelDomain.of(model, self._n_jobs())
+        return Surroundings.of(found, self._domain[1], self._n_jobs())
 
     def _panel_intervals(
         self, X: Any, level: float, measured: Any = None, tables: Any = None
@@ -322,6 +330,40 @@ class PanelEstimator(FittedEstimator):
         if not self._is_panel:
             raise AttributeError("correlations_ is for several endpoints, and the model has one.")
         return correlation_table(self._panel)
+
+    @property
+    def helps_(self) -> pd.DataFrame:
+        """By how much a measured endpoint (columns) lowers squared errors of another one (rows).
+
+        Each training graph is left out, with all of its cells; of those with both endpoints, 0.4
+        means that knowing the one takes 40 % off the squared error of the other. NaN where fewer
+        than ten graphs have both. It takes as long as a fit without search, and is kept.
+        """
+        found = self._known_helps("helps_")
+        if found is None:
+            raise AttributeError("helps_ has no closed form through landmarks: see exact_size.")
+        return found
+
+    @property
+    def sharing_(self) -> pd.DataFrame:
+        """What each endpoint gains from the others, a row for each.
+
+        ``n`` values; the ``score`` that follows (``r2``, of classes ``roc_auc``), left out: of a
+        ``single`` process of the endpoint, of all together for ``new`` graphs, and for a ``gap``
+        next to other measurements; ``gain``, new over single; ``alone`` as in ``alone_``;
+        ``helped_by``, the endpoint whose measurement lowers its squared error most, and by how much
+        (``error_taken_off``, from ``helps_``; empty through landmarks).
+        """
+        return sharing_table(self._panel, self._known_helps("sharing_"))
+
+    def _known_helps(self, what: str) -> pd.DataFrame | None:
+        if not self._is_panel:
+            raise AttributeError(f"{what} is for several endpoints, and the model has one.")
+        if self._helps is None or self._helps[0] is not self._panel.record:
+            self._complete()
+            self._helps = self._panel.record, help_table(self._panel, self._n_jobs())
+        found = self._helps[1]
+        return None if found is None else found.copy()
 
     @property
     def alone_(self) -> pd.Series:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from treelens.estimators.panel_answers import values_of
+from treelens.estimators.panel_answers import learned_deviations, values_of
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint, PanelPredictions
@@ -68,25 +68,40 @@ def _columns_of(endpoint: PanelEndpoint, measured: bool) -> list[str]:
     return [f"{endpoint.name}_{name}" for name in names]
 
 
+class Surroundings(NamedTuple):
+    """The training graphs around others, and what follows for their predictions."""
+
+    around: list[Neighbourhood]  # of each endpoint
+    expected: np.ndarray  # (n_graphs, n_endpoints) errors to expect, on the scales that are learned
+    inside: np.ndarray  # (n_graphs, n_endpoints) whether they are in the domain
+
+    @classmethod
+    def of(cls, found: PanelPredictions, domain: PanelDomain, n_jobs: int = 1) -> Surroundings:
+        """Return them for predictions with variances."""
+        around = domain.around(found.graphs.patterns.features, n_jobs)
+        std = learned_deviations(found)
+        columns = [expected_error(std[:, k], own) for k, own in enumerate(around)]
+        triples = zip(domain.endpoints, columns, around, strict=True)
+        inside = [own.holds(expected, near) for own, expected, near in triples]
+        return cls(around, np.stack(columns, axis=1), np.stack(inside, axis=1))
+
+
 def panel_table(
     model: FittedPanel,
     found: PanelPredictions,
-    domain: PanelDomain,
+    near: Surroundings,
     measured: np.ndarray | None = None,
-    n_jobs: int = 1,
 ) -> pd.DataFrame:
     """Return predictions with variances as a table.
 
     ``measured`` (n_graphs, n_endpoints) are known cells, on the scales that are learned.
     """
-    around = domain.around(found.graphs.patterns.features, n_jobs)
-    assert found.variance is not None
-    std = np.sqrt(found.variance)
+    std = learned_deviations(found)
     columns: dict[str, Any] = {}
     for k, endpoint in enumerate(model.endpoints):
         own = _endpoint_values(endpoint, found.mean[:, k], std[:, k])
-        expected = expected_error(std[:, k], around[k])
-        own["in_domain"] = domain.endpoints[k].holds(expected, around[k])
+        expected = near.expected[:, k]
+        own["in_domain"] = near.inside[:, k]
         suffix, scale = _suffix(endpoint), endpoint.record.scale
         if scale is not None and not suffix:
             expected = scale.inverse_std(found.mean[:, k], expected)
@@ -96,7 +111,7 @@ def panel_table(
             shown[np.isnan(measured[:, k])] = np.nan
             own["measured"] = shown if endpoint.classes is not None else shown.astype(float)
         columns |= {f"{endpoint.name}_{name}": values for name, values in own.items()}
-    columns |= zip(COMMON_COLUMNS, _nearest(around), strict=False)
+    columns |= zip(COMMON_COLUMNS, _nearest(near.around), strict=False)
     columns["out_of_vocabulary"] = found.out_of_vocabulary
     return pd.DataFrame(columns)[panel_columns(model, measured is not None)]
 

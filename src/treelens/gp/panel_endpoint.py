@@ -123,7 +123,12 @@ class EndpointModel(FittedModel):
     ) -> Predictions:
         """Return the predictions of this endpoint; nothing of the graphs is taken as measured."""
         found = self.panel.decide(graphs, variance=variance, n_jobs=n_jobs, device=device)
-        end, mean = self.panel.endpoints[self.column], found.mean[:, [self.column]]
+        return self.predictions_of(found)
+
+    def predictions_of(self, found: Predictions) -> Predictions:
+        """Return those of this endpoint among predictions of the panel."""
+        end = self.panel.endpoints[self.column]
+        mean = found.mean[:, [self.column]]
         return Predictions(
             mean,
             found.out_of_vocabulary,

@@ -256,11 +256,13 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 # --- fragments and patterns -------------------------------------------------------------------
 
 
-def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str, Any] | None:
+def fragment_section(
+    estimator: Any, given: PredictedGraphs | None, n_fragments: int | None = None
+) -> dict[str, Any] | None:
     """Return the fragments of the training graphs, ``fragments_`` of the model.
 
     Of many graphs they are those of a sample; where the model does not know its training graphs,
-    of the graphs of the report.
+    of the graphs of the report. ``n_fragments``: so many, searched anew.
     """
     model, train = estimator.model_, estimator._train_graphs
     table, n_jobs = None, estimator._n_jobs()
@@ -279,14 +281,15 @@ def fragment_section(estimator: Any, given: PredictedGraphs | None) -> dict[str,
         )
     if train is not None:
         shown, truth = train, model.training.reported
-        if len(train) <= _MOST_SEARCHED or estimator._fragments is not None:
+        few = len(train) <= _MOST_SEARCHED
+        if n_fragments is None and (few or estimator._fragments is not None):
             table = estimator.fragments_
         else:
-            kept = _sample(len(train), _SAMPLED)
-            shown, truth = train[kept], truth[kept]
-            table = fragment_table(
-                model.expansion, shown, truth, n_fragments=MOST_FRAGMENTS, n_jobs=n_jobs
-            )
+            if not few:
+                kept = _sample(len(train), _SAMPLED)
+                shown, truth = train[kept], truth[kept]
+            n = MOST_FRAGMENTS if n_fragments is None else n_fragments
+            table = fragment_table(model.expansion, shown, truth, n_fragments=n, n_jobs=n_jobs)
     if table is None:
         return None
     rows = list(_rows(table, shown, truth, model.classes))

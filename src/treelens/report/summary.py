@@ -15,9 +15,11 @@ from treelens.explain.contributions import usual_spread
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
-from treelens.models.fitted import FittedModel, check_one_endpoint
+from treelens.models.fitted import FittedModel
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys
+from treelens.report.panel import summarize_panel
+from treelens.report.panel_page import render_panel
 from treelens.report.predicted import (
     PredictedGraphs,
     compared_alone,
@@ -55,10 +57,12 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     leave-one-out, or in the cross-validation of an SVM), ``scores`` (on the test set, without
     training graphs), ``checks``, ``fragments``, ``pairs`` (similar training graphs with different
     targets), ``patterns``, and, None without graphs, ``data``, ``domain``,
-    ``cards`` and ``predictions``.
+    ``cards`` and ``predictions``. For a model of several endpoints see
+    :func:`treelens.report.panel.summarize_panel`.
     """
     model = estimator.model_
-    check_one_endpoint(model, "A report")
+    if model.endpoint_names:
+        return summarize_panel(estimator, X, y)
     given = predict_graphs(estimator, X, y)
     noun = noun_of(model.recipe).removesuffix("s")
     graphs = given.graphs if given is not None else estimator._train_graphs
@@ -100,7 +104,8 @@ def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None)
     target = checked_target(path)  # before the work begins
     if target.suffix.lower() not in ("", ".html", ".htm"):
         raise ValueError(f"{path}: the report is an HTML page. Give a name that ends in .html.")
-    page = render(summarize(estimator, X, y))
+    summary = summarize(estimator, X, y)
+    page = render_panel(summary) if summary["kind"] == "several" else render(summary)
     with whole_file(target) as file:
         file.write(page.encode("utf-8"))
     return Path(path)
