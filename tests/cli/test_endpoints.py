@@ -69,7 +69,7 @@ def test_measured_columns_fill_in_the_others(folder):
     assert scores["LogD"]["rmse"] < before["LogD"]["rmse"]
     truth = new["LogD"].to_numpy()
     off = (table["LogD_prediction"][:30].to_numpy() - truth)[~np.isnan(truth)]
-    assert scores["LogD"]["rmse"] == pytest.approx(np.sqrt(np.mean(off**2)), rel=1e-5)
+    assert scores["LogD"]["rmse"] == pytest.approx(np.sqrt(np.mean(off**2)), rel=1e-4)
     assert scores["kind"]["roc_auc"] > 0.8
     assert found["n_unreadable"] == 1
 
