@@ -306,8 +306,31 @@ def test_frames_and_series():
     )
     np.testing.assert_array_equal(both[0], [1.0, 0.0])
     for known in ({"limits": "=>"}, {"noise": [1, 1]}):
-        with pytest.raises(ValueError, match="is of one endpoint, and y has 2"):
+        with pytest.raises(ValueError, match=r"expected \(2, 2\): one for each cell of y"):
             Targets(both.values, **known)
+
+
+def test_limits_noise_and_weights_of_several_endpoints():
+    frame = pd.DataFrame({"a": [1.0, None, 3.0], "b": [4.0, 5.0, None], "c": ["x", "y", "x"]})
+    limits = pd.DataFrame({"a": ["=", None, ">"], "b": [None, "<", None], "c": [None] * 3})
+    noise = np.array([[0.1, np.nan, np.nan], [np.nan, np.nan, np.nan], [0.3, np.nan, np.nan]])
+    y = Targets(frame, limits=limits, noise=noise, transform={"a": "log10"})
+    assert repr(y) == "Targets(7 values of 3 endpoints of 3 graphs, 2 limits, noise)"
+    assert y.limits.tolist() == [[0, 0, 0], [0, -1, 0], [1, 0, 0]]
+    assert y[[2]].limits.tolist() == [[1, 0, 0]]
+    first, second = y.endpoint(0), y.endpoint(1)
+    assert (first.limits.tolist(), first.noise.tolist()) == ([0, 1], [0.1, 0.3])
+    assert (first.transform, first.name, second.noise) == ("log10", "a", None)
+    assert second.exact.tolist() == [True, False]
+    weighted = Targets(frame, sample_weight=np.full((3, 3), 2.0))
+    assert weighted.endpoint(2).sample_weight.tolist() == [2.0, 2.0, 2.0]
+    assert Targets(frame, limits=np.zeros((3, 3))).limits is None
+    many = np.append(np.arange(40.0), np.full(10, 40.0))
+    found = Targets(np.stack([many, -many], axis=1), limits="auto")
+    assert found.limits.sum(axis=0).tolist() == [10, -10]
+    limits["c"] = ["<", None, None]
+    with pytest.raises(GraphDataError, match="'c' holds classes"):
+        Targets(frame, limits=limits)
 
 
 def test_columns_of_several_endpoints():

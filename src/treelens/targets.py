@@ -129,18 +129,19 @@ class Targets:
     ----------
     y : array-like, shape (n_graphs,) or (n_graphs, n_endpoints)
         Numbers, in their units, or classes of any kind. With several columns, one for each
-        endpoint, NaN or None where it was not measured; these have no limits, noise or weights. A
-        column of texts, booleans or of pandas' categories holds classes.
-    limits : array-like, shape (n_graphs,), or "auto", optional
+        endpoint, NaN or None where it was not measured. A column of texts, booleans or of pandas'
+        categories holds classes.
+    limits : array-like of the shape of y, or "auto", optional
         ``">"`` (or 1) where the value is known only to lie above ``y``, ``"<"`` (or -1) where it
         lies below, ``"="`` (or 0) where ``y`` is the value. ``"auto"``: the smallest or the largest
         value, where 3 % of the graphs or more share it as they share no other, as at the end of an
         assay's range.
-    noise : array-like, shape (n_graphs,), optional
+    noise : array-like of the shape of y, optional
         Standard deviations of the measurements, in the units of ``y``; NaN stands for the median
-        of those that are trained on.
-    sample_weight : array-like, shape (n_graphs,), optional
-        The noise variance of a graph is divided by its weight. Not with ``noise``.
+        of those that are trained on. Of several endpoints, a column of NaN is one of which no
+        noise is known.
+    sample_weight : array-like of the shape of y, optional
+        The noise variance of a value is divided by its weight. Not with ``noise``.
     transform : {"auto", "none", "log10", "ln", "logit", "normal_scores"}, default="auto"
         The scale that numbers are learned on; predictions are in the units of ``y``. ``"logit"`` is
         for shares from 0 to 1 or percentages, ``"normal_scores"`` for any numbers, which count by
@@ -156,9 +157,9 @@ class Targets:
         Names of the columns; None where there is one endpoint.
     columns : tuple of Endpoint, or None
         Of each column its name and unit, and whether it holds classes.
-    limits : ndarray of int, shape (n_graphs,), or None
+    limits : ndarray of int, of the shape of values, or None
         1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact.
-    noise, sample_weight : ndarray of float, shape (n_graphs,), or None
+    noise, sample_weight : ndarray of float, of the shape of values, or None
     transform : str or None
         As given; None where it is chosen in ``fit``.
     record : TargetRecord
@@ -204,21 +205,74 @@ class Targets:
         if noise is not None and sample_weight is not None:
             raise ValueError("Give noise or sample_weight, not both: both say how sure a value is.")
         self.values, self.columns = _columns(y)
-        n = len(self.values)
-        beside = {"limits": limits, "noise": noise, "sample_weight": sample_weight}
-        if self.columns and (given := [k for k, x in beside.items() if x is not None]):
-            raise ValueError(f"{given[0]} is of one endpoint, and y has {len(self.columns)}.")
         if isinstance(limits, str) and limits == "auto":
-            limits = likely_limits(self.numbers())
-        self.limits = limit_signs(limits, n)
-        self.noise = None if noise is None else standard_deviations(noise, n)
-        self.sample_weight = None if sample_weight is None else _positive_weights(sample_weight, n)
+            limits = self._likely_limits()
+        self.limits = self._beside("limits", limits, limit_signs)
+        self.noise = self._beside("noise", noise, standard_deviations)
+        self.sample_weight = self._beside("sample_weight", sample_weight, _positive_weights)
+        self._check_classes()
         if self.columns:
             self.columns = _with_transforms(self.columns, transform)
             transform = None
         self.transform, self.unit = transform_named(transform), unit
         self.name = _name_in(y) if name is None else name
         self._scale: TargetMap | None = None
+
+    def _likely_limits(self) -> np.ndarray | None:
+        """Return likely limits of each endpoint of numbers."""
+        if self.columns is None:
+            return likely_limits(self.numbers())
+        signs = np.zeros(self.values.shape, dtype=np.int64)
+        for k, each in enumerate(self.columns):
+            has = self.measured[:, k]
+            if not each.has_classes:
+                found = likely_limits(self.values[has, k].astype(float))
+                signs[has, k] = 0 if found is None else found
+        return signs
+
+    def _beside(
+        self, name: str, given: Any, read: Callable[[Any, int], np.ndarray | None]
+    ) -> np.ndarray | None:
+        """Return what is known of the values besides, read column by column."""
+        n = len(self.values)
+        if given is None or self.columns is None:
+            return None if given is None else read(given, n)
+        shape = len(self.values), len(self.columns)
+        table = given.to_numpy(dtype=object) if hasattr(given, "to_numpy") else np.asarray(given)
+        if table.shape != shape:
+            raise ValueError(
+                f"{name} has the shape {table.shape}, expected {shape}: one for each cell of y."
+            )
+        gap = {"limits": 0, "noise": np.nan, "sample_weight": 1.0}[name]
+        cells = [objects([gap if is_nothing(x) else x for x in own]) for own in table.T.tolist()]
+        columns = [read(own, n) for own in cells]
+        known = [np.full(n, gap) if own is None else own for own in columns]
+        return None if all(own is None for own in columns) else np.stack(known, axis=1)
+
+    def _check_classes(self) -> None:
+        """Raise where limits or noise are given of an endpoint of classes."""
+        for k, each in enumerate(self.columns or ()):
+            limited = self.limits is not None and bool(self.limits[:, k].any())
+            noisy = self.noise is not None and not bool(np.isnan(self.noise[:, k]).all())
+            if each.has_classes and (limited or noisy):
+                raise GraphDataError(
+                    f"limits and noise are of numbers, and {each.name!r} holds classes."
+                )
+
+    def endpoint(self, column: int) -> Targets:
+        """Return what is known of one endpoint, of the graphs that it was measured of."""
+        assert self.columns is not None
+        has, each = self.measured[:, column], self.columns[column]
+        values = self.values[has, column]
+        if not each.has_classes:
+            values = np.array([as_number(x) for x in values.tolist()])
+        parts = {
+            name: None if (part := getattr(self, name)) is None else part[has, column]
+            for name in ("limits", "noise", "sample_weight")
+        }
+        if parts["noise"] is not None and np.isnan(parts["noise"]).all():
+            parts["noise"] = None
+        return Targets(values, **parts, transform=each.transform, name=each.name, unit=each.unit)
 
     @classmethod
     def of(cls, y: Any, n_graphs: int, *, several: bool = False, **known: Any) -> Targets:
@@ -265,14 +319,26 @@ class Targets:
 
     @classmethod
     def of_endpoints(
-        cls, columns: Sequence[Endpoint], cells: Sequence[dict[int, Any]], n_graphs: int
+        cls,
+        columns: Sequence[Endpoint],
+        cells: Sequence[tuple[np.ndarray, Targets]],
+        n_graphs: int,
     ) -> Targets:
-        """Return the targets of endpoints, each with its values by the positions of graphs."""
+        """Return the targets of endpoints, each with the positions of its graphs."""
         classes = any(each.has_classes for each in columns)
-        values = np.full((n_graphs, len(columns)), np.nan, dtype=object if classes else float)
-        for k, own in enumerate(cells):
-            values[list(own), k] = list(own.values())
-        return cls._of_columns(values, tuple(columns))
+        shape = n_graphs, len(columns)
+        found = cls._of_columns(
+            np.full(shape, np.nan, dtype=object if classes else float), tuple(columns)
+        )
+        gaps = {"limits": 0, "noise": np.nan, "sample_weight": 1.0}
+        for k, (graphs, own) in enumerate(cells):
+            found.values[graphs, k] = own.values
+            for name, gap in gaps.items():
+                if (part := getattr(own, name)) is not None:
+                    if getattr(found, name) is None:
+                        setattr(found, name, np.full(shape, gap))
+                    getattr(found, name)[graphs, k] = part
+        return found
 
     # --- as scikit-learn and numpy see them ----------------------------------------------------
 
@@ -288,12 +354,15 @@ class Targets:
         values = self.values[key]
         if np.ndim(values) < self.values.ndim:
             return values
-        if self.columns is not None:
-            return Targets._of_columns(values, self.columns)
         parts = {
             name: None if (part := getattr(self, name)) is None else part[key]
             for name in ("limits", "noise", "sample_weight")
         }
+        if self.columns is not None:
+            found = Targets._of_columns(values, self.columns)
+            for name, part in parts.items():
+                setattr(found, name, part)
+            return found
         found = Targets(values, **parts, transform=self.transform, name=self.name, unit=self.unit)
         found._scale = self._scale
         return found
@@ -328,14 +397,20 @@ class Targets:
         n = len(self)
         if self.endpoints is not None:
             n_cells = int(self.measured.sum())
-            return f"Targets({n_cells} values of {len(self.endpoints)} endpoints of {n} graphs)"
-        of = "" if (words := self.record.in_words) is None else f" of {words}"
-        parts = [f"{n} value{'' if n == 1 else 's'}{of}"]
-        if self.limits is not None:
-            n_limits = int((self.limits != 0).sum())
-            parts.append(f"{n_limits} limit{'' if n_limits == 1 else 's'}")
-        parts += [name for name in ("noise", "sample_weight") if getattr(self, name) is not None]
-        return f"Targets({', '.join(parts)})"
+            words = f"{n_cells} values of {len(self.endpoints)} endpoints of {n} graphs"
+            return f"Targets({', '.join([words, *self._parts])})"
+        of = "" if self.record.in_words is None else f" of {self.record.in_words}"
+        words = f"{n} value{'' if n == 1 else 's'}{of}"
+        return f"Targets({', '.join([words, *self._parts])})"
+
+    @property
+    def _parts(self) -> list[str]:
+        """What is known besides values, in words."""
+        parts = [name for name in ("noise", "sample_weight") if getattr(self, name) is not None]
+        if self.limits is None:
+            return parts
+        n_limits = int((self.limits != 0).sum())
+        return [f"{n_limits} limit{'' if n_limits == 1 else 's'}", *parts]
 
     # --- as models learn from them -------------------------------------------------------------
 
@@ -355,7 +430,8 @@ class Targets:
     @property
     def exact(self) -> np.ndarray:
         """A mask of the values that were measured, not limits."""
-        return np.ones(len(self), dtype=bool) if self.limits is None else self.limits == 0
+        every = np.ones(self.values.shape, dtype=bool)
+        return every if self.limits is None else self.limits == 0
 
     def numbers(self) -> np.ndarray:
         """Return the values as floats; an error names the first that is no finite number."""

@@ -94,18 +94,33 @@ def test_a_transform_is_that_of_the_numbers(path):
         _read(_text(path, text), ["a", "b"], transform="log10")
 
 
-def test_limits_are_refused_with_their_place(path):
+def test_limits_and_noise_are_those_of_each_column(path):
     path.write_text(path.read_text().replace("300", "<300").replace("400", ">400"))
-    with pytest.raises(GraphDataError, match=r"'KSOL \(uM\)' has limits in 2 rows \(.*row 1 \("):
-        _read(path)
+    table = _read(path)
+    assert table.targets.limits.tolist() == [[0, -1], [0, 0], [0, 0], [0, 0], [0, 1]]
+    assert table.targets.values[:, 1].tolist()[::4] == [300, 400]
+    assert table.notes[-1].endswith("LogD (4), KSOL (uM) (2 and 2 limits).")
+    lines = [
+        f"{line},{extra}"
+        for line, extra in zip(
+            [HEADER, *ROWS],
+            ["LogD sd,LogD modifier", ",=", "0.2,=", ",", ",", "0.3,<", ",>", ",", ","],
+            strict=True,
+        )
+    ]
+    both = _read(_text(path, "\n".join(lines)), qualifier="{} modifier", noise="{} sd")
+    assert both.targets.limits[:, 0].tolist() == [0, 0, -1, 1, 0]
+    assert both.targets.noise.shape == (5, 2)
+    assert both.targets.noise[2, 0] == 0.3
+    assert np.isnan(both.targets.noise[:, 1]).all()
+    with pytest.raises(GraphDataError, match=r"write .* for the name of the target"):
+        _read(path, qualifier="active")
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         ({"target": ["LogD", "none"]}, "no column 'none'"),
-        ({"noise": "batch"}, "noise='batch' is for one target"),
-        ({"qualifier": "active"}, "qualifier='active' is for one target"),
         ({"covariates": ["batch"]}, "is for one target"),
     ],
 )

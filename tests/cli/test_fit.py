@@ -274,7 +274,187 @@ def test_all_columns_of_numbers(tmp_path):
         (["--target", ","], "names no column"),
         (["--target", "kind,k", "--targets", "all"], "not both"),
         (["--target", "kind,k", "--method", "svc"], "--method svc learns one --target"),
-        (["--target", "kind,k", "--noise", "k"], "--noise is for one --target"),
+        (["--target", "kind,k", "--noise", "k"], "write {} for the name of the target"),
+        (["--target", "kind,k", "--covariates", "logP (x)"], "--covariates is for one --target"),
+        (["--target", "kind,k", "--fragments", "3"], "for one --target"),
+        (["--target", "logP (x),k", "--threshold", "0.3"], "--threshold is for classes"),
+        (["--target", "kind,k", "--variances"], "is for models of one endpoint"),
+    ],
+)
+def test_what_several_targets_do_not_take(options, words, tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    refused(run("fit", data, *options, "-o", out, *SMALL), words)
+    assert not out.exists()
+
+
+def test_limits_among_several_targets_are_learned(tmp_path):
+    rows = [(s, y, y, "<" if k == 4 else "=") for k, (s, y) in enumerate(NUMBERS)]
+    data = write_csv(tmp_path / "x.csv", rows, "smiles,a,b,b sign")
+    args = ["fit", data, "--target", "a,b", "-o", tmp_path / "m", *SMALL]
+    done = run(*args, "--qualifier", "{} sign")
+    assert f"a ({len(rows)}), b ({len(rows) - 1} and 1 limits)" in done.err
+    refused(run(*args, "--qualifier", "b sign"), "write {} for the name of the target")
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["gp", "svc"])
+def test_the_seed_settles_everything(options, molecules, tmp_path):
+    for name in ("a", "b"):
+        ok("fit", molecules, "-o", tmp_path / name, *options, "--seed", 3)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [SMALL, QUICK], ids=["gp", "svc"])
+def test_classes(options, molecules, tmp_path):
+    done = ok("fit", molecules, "--out", tmp_path / "m", *options)
+    for words in (
+        "alcohol (20), amine (20)",
+        "most frequent class",
+        "50.0 %",
+        "100.0 %",
+        "primary aliphatic amine",
+        "Time: ",
+    ):
+        assert words in done.out, words
+    assert not [word for word in JARGON if word in done.out.replace(str(tmp_path), "")]
+    assert "\x1b" not in done.out + done.err
+    loaded = tl.load(tmp_path / "m")
+    assert loaded.predict(["CCCO", "CCCN"]).tolist() == ["alcohol", "amine"]
+    found = run("fit", molecules, "--out", tmp_path / "m", *options, "--json").data
+    assert found["data"]["classes"] == {"alcohol": 20, "amine": 20}
+    assert 1 <= len(found["fragments"]) <= 5
+    assert (found["toward"], found["no_fragments_for"]) == ("amine", None)
+    rows = {row["name"]: row for row in found["fragments"]}
+    assert rows["primary aliphatic amine"]["effect"] > 0.9
+    assert all(abs(row["effect"]) > 2 * row["error"] for row in rows.values())
+
+
+def test_recall_and_precision_are_those_of_the_class_that_effects_speak_of(tmp_path):
+    """Of the rarer class they would be 1.0 here, under a heading that does not say so."""
+    rows = [(s, "a") for s in ALCOHOLS[:12]] + [(s, "b") for s in AMINES[:20]]
+    rows += [(s, "b") for s in ("CS", "CCS", "CCCS")]
+    args = ["fit", write_csv(tmp_path / "x.csv", rows), "-o", tmp_path / "m", *SMALL]
+    found = run(*args, "--weights", "uniform", "--json").data
+    model = tl.load(tmp_path / "m")
+    predicted, truth = model.loo_.predictions, model.classes_[model.train_codes_]
+    scores = found["leave_one_out"]
+    assert scores["positive"] == found["toward"] == "b"
+    assert scores["model"]["recall"] == np.mean(predicted[truth == "b"] == "b")
+    assert "Recall and precision are those of b." in run(*args).out
+
+
+def test_a_tuned_threshold_is_printed_with_the_accuracy_without_it(tmp_path):
+    args = [
+        "fit",
+        write_csv(tmp_path / "x.csv", RARE),
+        "-o",
+        tmp_path / "m",
+        *SMALL,
+        "--threshold",
+        "recall=0.9",
+    ]
+    found = run(*args, "--json").data["leave_one_out"]["threshold"]
+    model = tl.load(tmp_path / "m")
+    assert found["class"] == "hit"
+    assert found["recall"] >= 0.9
+    most = model.loo_.probabilities.argmax(axis=1)
+    assert found["accuracy_most_probable"] == np.mean(most == model.train_codes_)
+    text = " ".join(run(*args).out.split())
+    assert "hit is predicted from a probability of" in text
+    assert "(--threshold recall=0.9)" in text
+
+
+def test_scores_of_a_support_vector_machine(molecules, tmp_path):
+    found = run(
+        "fit",
+        molecules,
+        "--out",
+        tmp_path / "m",
+        "--method",
+        "svc",
+        "--depth",
+        1,
+        "--kernel",
+        "tanimoto",
+        "--weight-radius",
+        "0,2",
+        "--json",
+    ).data
+    assert found["scores"]["majority"] == 0.5
+    assert found["scores"]["uniform"]["mean"] > 0.9
+    assert isinstance(tl.load(tmp_path / "m"), tl.GraphSVC)
+    rare = write_csv(tmp_path / "rare.csv", MOLECULES[:25])
+    done = run("fit", rare, "--out", tmp_path / "m.treelens", *QUICK)
+    assert "is rare (20.0 %)" in " ".join(done.out.split())
+
+
+# --- fragments ------------------------------------------------------------------------------------
+
+
+def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
+    args = ["fit", molecules, "-o", tmp_path / "m", *SMALL]
+    assert len(run(*args, "--fragments", 1, "--json").data["fragments"]) == 1
+    assert "effect" not in run(*args, "--fragments", 0).out
+    monkeypatch.setattr(fit_summary, "_MOST_SEARCHED", 39)
+    assert "a while with 40 molecules" in run(*args).out
+    three = [
+        (f"{'C' * n}{atom}", name)
+        for n in range(2, 12)
+        for atom, name in (("O", "alcohol"), ("N", "amine"), ("S", "thiol"))
+    ]
+    args[1] = write_csv(tmp_path / "x.csv", three)
+    assert "a while with 3 classes" in run(*args).out
+    assert "thiol, for thiol" in run(*args, "--fragments", 3).out
+
+
+# --- several targets, other sources ---------------------------------------------------------------
+
+
+def _several(path):
+    """Two targets with gaps, one of numbers and one of classes, and a molecule that repeats."""
+    rows = [
+        (s, y if k % 3 else "", "NO"["O" in s] if k % 4 else "", 0.31 * k)
+        for k, (s, y) in enumerate(NUMBERS)
+    ]
+    return write_csv(path, [*rows, ("OCC", 5, "O", 1)], "smiles,logP (x),kind,k")
+
+
+def test_several_targets_are_one_model(tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    done = ok("fit", data, "--target", "logP (x),kind", "-o", out, *SMALL)
+    model = tl.load(out)
+    assert isinstance(model, tl.GraphPanel)
+    assert model.endpoints_ == ["logP (x)", "kind"]
+    assert "2 targets" in done.out
+    assert "Correlations between targets" in done.out
+    found = ok("fit", data, "--target", "logP (x)", "--target", "kind", "-o", out, *SMALL, "--json")
+    first, second = found.data["endpoints"]
+    assert first["n"] == 27  # 26 of 40 rows, and OCC, which fills the gap of CCO
+    assert (first["classes"], second["classes"]) == (None, ["N", "O"])
+    assert first["new"]["r2"] <= first["gap"]["r2"] + 0.1
+    assert second["new"]["roc_auc"] > 0.5
+    found = ok("info", out, "--json").data
+    assert [each["endpoint"] for each in found["endpoints"]] == ["logP (x)", "kind"]
+    assert found["sizes"]["cells"] == first["n"] + second["n"]
+    assert "alone" in ok("info", out).out
+
+
+def test_all_columns_of_numbers(tmp_path):
+    data, out = _several(tmp_path / "x.csv"), tmp_path / "m.treelens"
+    found = ok("fit", data, "--targets", "all", "-o", out, *SMALL, "--json")
+    assert [each["endpoint"] for each in found.data["endpoints"]] == ["logP (x)", "k"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "kind,sort"], "no column 'sort' (target)"),
+        (["--target", ","], "names no column"),
+        (["--target", "kind,k", "--targets", "all"], "not both"),
+        (["--target", "kind,k", "--method", "svc"], "--method svc learns one --target"),
+        (["--target", "kind,k", "--noise", "k"], "write {} for the name of the target"),
         (["--target", "kind,k", "--covariates", "logP (x)"], "--covariates is for one --target"),
         (["--target", "kind,k", "--fragments", "3"], "for one --target"),
         (["--target", "logP (x),k", "--threshold", "0.3"], "--threshold is for classes"),

@@ -239,9 +239,9 @@ def test_what_panels_lack_says_so(data, numbers, call):
     [
         ({"weights": "branches"}, {}, "weights='branches' is for one endpoint"),
         ({}, {"covariates": np.zeros((60, 1))}, "covariates is not supported with several"),
-        ({}, {"noise": np.ones(60)}, "noise is of one endpoint, and y has 2"),
-        ({}, {"limits": ["="] * 60}, "limits is of one endpoint, and y has 2"),
-        ({}, {"sample_weight": np.ones(60)}, "sample_weight is of one endpoint"),
+        ({}, {"noise": np.ones(60)}, r"noise has the shape \(60,\), expected \(60, 2\)"),
+        ({}, {"limits": ["="] * 60}, r"limits has the shape \(60,\)"),
+        ({}, {"sample_weight": np.ones(60)}, r"sample_weight has the shape \(60,\)"),
     ],
 )
 def test_what_several_endpoints_do_not_take(data, settings, more, words):

@@ -268,3 +268,58 @@ def test_through_landmarks_it_predicts_nearly_as_exactly(data, panel, tmp_path):
     scores = found[90].loo_
     assert scores.loc[("gap", "size"), "rmse"] < 0.7 * scores.loc[("new", "size"), "rmse"]
     assert scores.loc[["new", "gap"], "coverage"].between(0.75, 1.0).all()
+
+
+@pytest.mark.parametrize("exact_size", [12_000, 60])
+def test_limits_and_noise_are_used(exact_size, tmp_path):
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 120, max_nodes=14)
+    first = graphs.sizes + 0.3 * rng.normal(size=120)
+    y = np.stack([first, 10.0 - 0.5 * graphs.sizes + 0.3 * rng.normal(size=120)], axis=1)
+    train, new = y[:70].copy(), graphs[70:]
+    train[::3, 1] = np.nan
+    high = np.quantile(first, 0.5)  # the end of an assay's range
+    cut = train[:, 0] > high
+    train[cut, 0], train[cut, 1] = high, np.nan
+    limits = np.stack([cut, np.zeros(70)], axis=1).astype(int)
+    noise = np.stack([np.where(cut, 3.0, 0.1), np.full(70, np.nan)], axis=1)
+    settings = {"depth": 1, "n_jobs": 1, "exact_size": exact_size, "n_landmarks": 90}
+    as_values, as_limits, with_errors = (
+        tl.GraphPanel(**settings).fit(graphs[:70], tl.Targets(train, transform="none", **known))
+        for known in ({}, {"limits": limits}, {"noise": noise})
+    )
+    errors = [
+        np.sqrt(np.mean((model.predict(new)[:, 0] - first[70:]) ** 2))
+        for model in (as_values, as_limits, with_errors)
+    ]
+    assert errors[1] < 0.8 * errors[0]
+    assert errors[2] < errors[0]
+    # limits are neither scored nor known of new molecules
+    assert as_limits.loo_.loc[("new", "endpoint 1"), "n"] == int((~cut).sum())
+    targets = tl.Targets(train, limits=limits)
+    exact = np.stack([np.where(cut, np.nan, train[:, 0]), train[:, 1]], axis=1)
+    known = as_limits.predict(graphs[:70], measured=targets)
+    np.testing.assert_allclose(known, as_limits.predict(graphs[:70], measured=exact))
+    assert as_limits.scores(graphs[:70], targets).loc["endpoint 1", "n"] == int((~cut).sum())
+    as_limits.save(tmp_path / "p.treelens")
+    loaded = tl.load(tmp_path / "p.treelens")
+    expected = as_limits.predict(new, return_std=True)[1]
+    np.testing.assert_allclose(loaded.predict(new, return_std=True)[1], expected, rtol=1e-6)
+    np.testing.assert_array_equal(loaded.model_.training.limits, limits)
+
+
+def test_equal_weights_are_none(data):
+    graphs, table = data
+    settings = {"depth": 1, "n_jobs": 1, "max_steps": 40}
+    twice = np.full((30, 3), 2.0)
+    same, plain, other = (
+        tl.GraphPanel(**settings).fit(graphs[:30], tl.Targets(table[:30], transform="none", **more))
+        for more in (
+            {"sample_weight": twice},
+            {},
+            {"sample_weight": twice * np.where(np.arange(30) < 15, 1.0, 30.0)[:, None]},
+        )
+    )
+    expected = plain.predict(graphs[30:50])
+    np.testing.assert_allclose(same.predict(graphs[30:50]), expected)
+    assert not np.allclose(other.predict(graphs[30:50]), expected, rtol=1e-2)

@@ -1,5 +1,7 @@
 """Panels: evidence and posterior against a dense joint process, slopes against differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,8 @@ def test_the_evidence_is_that_of_a_joint_process_and_slopes_are_differences(pane
     value, gradient = evaluate(parameters, learned)
     shared, noise = [each.matrix for each in parameters.sharing], np.exp(parameters.log_noise)
     kernels, cells = evaluate.kernels(parameters), problem.cells
-    expected = naive.objective(kernels, shared, noise, _pairs(cells), cells.values)
+    of_cells = noise[cells.endpoints]
+    expected = naive.objective(kernels, shared, of_cells, _pairs(cells), cells.values)
     assert value == pytest.approx(expected + problem.prior(parameters, learned)[0], rel=1e-6)
     vector, step = problem.vector(parameters, learned), 1e-5
     assert len(vector) == len(gradient)
@@ -85,6 +88,41 @@ def test_the_evidence_is_that_of_a_joint_process_and_slopes_are_differences(pane
             for move in (shift, -shift)
         )
         assert gradient[k] == pytest.approx((ahead - behind) / (2 * step), abs=1e-5, rel=1e-5)
+
+
+def test_slopes_with_limits_weights_and_known_noise_are_differences(panel):
+    problem, parameters = panel
+    rng = np.random.default_rng(3)
+    cells = problem.cells
+    factors, known = rng.uniform(0.5, 2.0, (2, len(cells.values)))
+    cells = cells._replace(factors=factors, known=0.1 * known)
+    evaluate = PanelEvidence(replace(problem, cells=cells))
+    kernels, shared = evaluate.kernels(parameters), [own.matrix for own in parameters.sharing]
+    of_endpoints = np.exp(parameters.log_noise)
+    noise = of_endpoints[cells.endpoints] * factors + 0.1 * known
+    expected = naive.objective(kernels, shared, noise, _pairs(cells), cells.values)
+    prior = problem.prior(parameters, "uniform")[0]
+    assert evaluate(parameters, "uniform")[0] == pytest.approx(expected + prior, rel=1e-6)
+    limits = np.zeros(len(factors), dtype=int)
+    limits[[1, 4, 9]] = 1, -1, 1
+    limited = replace(problem, cells=cells._replace(limits=limits))
+    vector, step = problem.vector(parameters, "uniform"), 1e-4
+
+    def value(at):
+        return PanelEvidence(limited)(problem.replaced(parameters, at, "uniform"), "uniform")[0]
+
+    gradient = PanelEvidence(limited)(parameters, "uniform")[1]
+    for k, shift in enumerate(step * np.eye(len(vector))):
+        slope = (value(vector + shift) - value(vector - shift)) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=1e-4, rel=1e-4)
+    # limits that hold for sure say nothing
+    far = cells._replace(values=np.where(limits != 0, -30.0 * limits, cells.values), limits=limits)
+    exact = np.flatnonzero(limits == 0)
+    some = noise[exact], [_pairs(cells)[k] for k in exact], cells.values[exact]
+    expected = naive.objective(kernels, shared, *some)
+    found = PanelEvidence(replace(problem, cells=far))(parameters, "uniform")[0]
+    constant = 0.5 * np.log(2.0 * np.pi) * len(limits[limits != 0])  # of the densities of sites
+    assert found == pytest.approx(expected + prior - constant, abs=1e-3)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -24,9 +24,8 @@ def predict(kernels, shared, noise, cells, values, new):
 
 
 def objective(kernels, shared, noise, cells, values):
-    """Minus the log evidence, up to a constant."""
-    among = covariance(kernels, shared, cells, cells)
-    among += np.diag([noise[t] for _, t in cells])
+    """Minus the log evidence, up to a constant; ``noise`` is of cells."""
+    among = covariance(kernels, shared, cells, cells) + np.diag(noise)
     return 0.5 * (values @ np.linalg.solve(among, values) + np.linalg.slogdet(among)[1])
 
 

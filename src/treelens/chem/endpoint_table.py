@@ -17,7 +17,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.graphs.tables import find_column
 from treelens.targets import Endpoint, Targets
 
-ALL = "all"
+ALL, CELLS = "all", "cells"
 _MOSTLY = 0.8  # of the cells that hold anything: a column with so many numbers is an endpoint
 
 
@@ -54,41 +54,44 @@ def with_endpoints(
     *,
     duplicates: str = "merge",
     transform: str | None = None,
+    qualifier: str | None = None,
+    noise: str | None = None,
     **reading: Any,
 ) -> MoleculeTable:
     """Return the rows with a value in any of several columns; see :func:`read_table`.
 
     ``reading`` are more parameters of :meth:`MoleculeTable.with_target`, which reads each column:
     units, repeated molecules and what counts as missing are those of one target. A transform is for
-    the columns of numbers.
+    the columns of numbers; ``qualifier`` and ``noise`` name one for each, as ``"{} modifier"``.
     """
-    notes, unused = list(base.notes), list[str]()
-    endpoints, cells = list[Endpoint](), list[dict[int, Any]]()
+    notes = list(base.notes)
+    endpoints = list[Endpoint]()
+    cells = list[tuple[np.ndarray, Targets]]()
     molecule = _molecules(base, duplicates)
     position = {row: graph for graph, row in enumerate(base.rows.tolist())}
     for name in names:
-        own = base.with_target(name, duplicates=duplicates, **reading)
+        beside = {
+            **reading,
+            "duplicates": duplicates,
+            "qualifier": column_of(base, name, qualifier),
+            "noise": noise if noise == CELLS else column_of(base, name, noise),
+        }
+        own = base.with_target(name, **beside)
         if transform not in (None, "auto", "none") and own.task == "regression":
-            own = base.with_target(name, duplicates=duplicates, transform=transform, **reading)
+            own = base.with_target(name, transform=transform, **beside)
         notes += [f"{name}: {note}" for note in own.notes[len(base.notes) :] if not _usual(note)]
-        _check_exact(own, name)
         targets = own.targets
         assert targets is not None
-        if targets.noise is not None:
-            unused.append(name)
         classes = own.task != "regression"
         chosen = None if classes else (targets.transform or _of(transform))
         endpoints.append(Endpoint(name, classes, targets.unit, chosen))
         at = molecule[[position[row] for row in own.rows.tolist()]]
-        cells.append(dict(zip(at.tolist(), targets.values.tolist(), strict=True)))
-    if unused:
-        notes.append(f"known noise is not used with several targets ({first_few(unused)}).")
-    counted = [f"{name} ({len(own)})" for name, own in zip(names, cells, strict=True)]
+        cells.append((at, targets))
+    counted = [_counted(name, own) for name, (_, own) in zip(names, cells, strict=True)]
     notes.append(f"learned together, with the number of values: {first_few(counted, 100)}.")
-    has = sorted({graph for own in cells for graph in own})
-    place = {graph: k for k, graph in enumerate(has)}
-    placed = [{place[graph]: value for graph, value in own.items()} for own in cells]
-    data = replace(base.pick(np.array(has, dtype=np.int64)), notes=notes, task="several")
+    has = np.unique(np.concatenate([at for at, _ in cells]))
+    placed = [(np.searchsorted(has, at), own) for at, own in cells]
+    data = replace(base.pick(has), notes=notes, task="several")
     members = [np.flatnonzero(molecule == graph) for graph in has]
     left = int(len(base.graphs) - np.isin(molecule, has).sum())
     counts = {"rows without a value, left out": left} if left else {}
@@ -123,19 +126,24 @@ def _molecules(base: MoleculeTable, duplicates: str) -> np.ndarray:
     return same_molecules(base.graphs).groups
 
 
-def _check_exact(table: MoleculeTable, name: str) -> None:
-    """Raise where a column has limits, which a panel does not learn from yet."""
-    targets = table.targets
-    if targets is None or targets.limits is None:
-        return
-    places = np.flatnonzero(targets.limits)
-    signs = {1: ">", -1: "<"}
-    shown = [
-        f"{table.place(int(k))}: {signs[int(targets.limits[k])]}{targets.values[k]:g}"
-        for k in places
-    ]
-    raise GraphDataError(
-        f"column {name!r} has limits in {len(places)} rows ({first_few(shown, 3)}), and several "
-        "targets are learned from measured values. Leave these cells empty, write numbers alone, "
-        "or learn the column by itself."
-    )
+def column_of(base: MoleculeTable, target: str, pattern: str | None) -> str | None:
+    """Return the column that a pattern such as ``"{} modifier"`` names for a target.
+
+    The braces stand for the name of the target; None where there is no such column.
+    """
+    if pattern is None or base.table is None:
+        return None
+    if "{}" not in pattern:
+        raise GraphDataError(
+            f"{pattern!r} is one column, and there are several targets: write {{}} for the name of "
+            "the target, as in '{} modifier'."
+        )
+    column = pattern.replace("{}", target)
+    return column if column in base.table.columns else None
+
+
+def _counted(name: str, targets: Targets) -> str:
+    """Return an endpoint with the number of its values and limits."""
+    n_exact = int(targets.exact.sum())
+    limits = f" and {len(targets) - n_exact} limits" if n_exact < len(targets) else ""
+    return f"{name} ({n_exact}{limits})"

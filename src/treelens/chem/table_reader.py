@@ -204,7 +204,8 @@ def read_table(
         Take the smallest or the largest value as a limit where many rows share it, as at the end of
         an assay's range.
     qualifier : str, optional
-        A column with the qualifiers of the target: ``=``, ``>``, ``<``, ``>=``, ``<=`` or ``~``.
+        A column with the qualifiers of the target: ``=``, ``>``, ``<``, ``>=``, ``<=`` or ``~``. Of
+        several targets a pattern such as ``"{} modifier"``, with braces for the name of the target.
     names : str or sequence of str, optional
         The columns that name the rows, ``"all"`` or ``"none"``; by default the first that is called
         id, name or the like.
@@ -239,8 +240,9 @@ def read_table(
         Read the molecules, columns and covariates that this model needs.
     noise : str, optional
         The column with standard deviations of the target, in its units, or ``"cells"`` where they
-        stand in its cells (``12 ± 3``). Without it, where at least ten values are merged
-        replicates, their number and spread set the noise of each mean.
+        stand in its cells (``12 ± 3``); of several targets a pattern, as of qualifiers. Without
+        it, where at least ten values are merged replicates, their number and spread set the noise
+        of each mean.
     sheet : str, optional
         The sheet of an Excel workbook; by default the first that has a column of SMILES.
 
@@ -264,8 +266,7 @@ def read_table(
     check_names(unit=unit, unit_column=unit_column, sheet=sheet)
     check_names(several=True, target=target, names=names, covariates=covariates)
     check_whole("max_atoms", max_atoms, 1)
-    beside = {"qualifier": qualifier, "noise": noise, "limits": limits, "covariates": covariates}
-    target, several = _one_or_several(target, beside)
+    target, several = _one_or_several(target, covariates)
     recipe = None if model is None else model.recipe_
     wanted = covariate_names(covariates, descriptors, model)
     path = path if isinstance(path, Table) else Path(path).expanduser()
@@ -283,10 +284,10 @@ def read_table(
         return read
     reading: dict[str, Any] = {"task": task, "transform": transform, "unit": unit}
     reading |= {"unit_column": unit_column, "duplicates": duplicates}
+    reading |= {"qualifier": qualifier, "noise": noise, "limits": limits}
     if several:
         return with_endpoints(read, endpoint_columns(read, target), **reading)
-    reading |= {"on_missing": on_missing, "qualifier": qualifier, "noise": noise}
-    reading["limits"] = limits
+    reading["on_missing"] = on_missing
     return read.with_target(None if target == "auto" else str(target), **reading)
 
 
@@ -299,16 +300,18 @@ def _is_sdf_without(smiles: str | None, path: Path | Table) -> bool:
 
 
 def _one_or_several(
-    target: str | Sequence[str] | None, beside: dict[str, Any]
+    target: str | Sequence[str] | None, covariates: Sequence[str] | None
 ) -> tuple[str | Sequence[str] | None, bool]:
-    """Return the target, and whether it is several, which do not have what one has ``beside``."""
+    """Return the target, and whether it is several, which have no covariates."""
     if target is None or (isinstance(target, str) and target != ALL):
         return target, False
     if not isinstance(target, str) and len(target) == 1:
         return target[0], False
-    for name, value in beside.items():
-        if value is not None:
-            raise GraphDataError(f"{name}={value!r} is for one target: leave it out.")
+    if covariates is not None:
+        raise GraphDataError(
+            f"covariates={covariates!r} is for one target: give several targets a table of numbers "
+            "as a view, tl.Table(...)."
+        )
     return target, True
 
 

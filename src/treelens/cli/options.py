@@ -175,7 +175,8 @@ class Training:
     qualifier: Annotated[
         Text,
         column(
-            "Column with =, >, <, >=, <= or ~; values with > or < are limits.",
+            "Column with =, >, <, >=, <= or ~; values with > or < are limits. Of several targets "
+            "a pattern: '{} modifier'.",
             default="what stands in the cells, such as >10",
         ),
     ] = None
@@ -268,6 +269,9 @@ class Training:
             "unit": self.unit,
             "unit_column": self.unit_column,
             "duplicates": self.duplicates,
+            "qualifier": self.qualifier,
+            "noise": self.noise,
+            "limits": self.limits,
         }
         if len(columns) > 1 or self.targets:
             self._check_one_target(svc)
@@ -275,7 +279,6 @@ class Training:
         else:
             name = columns[0] if columns else None
             reading["on_missing"] = "raise" if self.missing == "error" else "skip"
-            reading |= {"qualifier": self.qualifier, "noise": self.noise, "limits": self.limits}
             table = base.with_target(name, **reading)
         output.note(*table.notes[len(base.notes) :])
         known = () if table.targets is None else table.targets.columns or ()
@@ -290,9 +293,6 @@ class Training:
             raise ValueError("--method svc learns one --target: fit the others by themselves.")
         check_one_target(
             {
-                "--qualifier": self.qualifier,
-                "--limits": self.limits,
-                "--noise": self.noise,
                 "--covariates": self.covariates,
                 "--missing": None if self.missing == "skip" else self.missing,
             }

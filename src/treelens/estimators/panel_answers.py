@@ -13,6 +13,7 @@ from scipy import special
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import CLASS_SCORES, class_scores, number_scores
 from treelens.explain.scene import diverging_rgb, ink_on, to_hex
+from treelens.gp.panel import CellTable
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint, PanelPredictions
 from treelens.gp.panel_sharing import errors_taken_off
 from treelens.maps import TargetMap
@@ -30,18 +31,23 @@ _CLASS_SCORES = ("roc_auc", "pr_auc", "mcc", "accuracy")
 
 def endpoints_to_learn(
     y: Targets, kind: str | None = None, choose: Choose = lambda y, positions: None
-) -> tuple[tuple[PanelEndpoint, ...], np.ndarray]:
-    """Return the endpoints of targets, and what is learned of them: (n_graphs, n_endpoints).
+) -> tuple[tuple[PanelEndpoint, ...], CellTable]:
+    """Return the endpoints of targets, and what is learned of them.
 
     ``kind`` is ``"numbers"`` or ``"classes"`` where all endpoints are to be of one; else each is
     what its column holds. Classes are -1 and 1, gaps are NaN. ``choose`` returns the scale of
     numbers, from the targets and the positions of their graphs, where none is asked for.
     """
-    has, columns, endpoints = y.measured, [], []
+    has, endpoints = y.measured, []
+    found = CellTable.plain(np.full(has.shape, np.nan))
+    exact = has & y.exact
     for k, each in enumerate(y.columns or ()):
-        n = int(has[:, k].sum())
+        n = int(exact[:, k].sum())
         if n < 2:
-            raise GraphDataError(f"The endpoint {each.name!r} has {n} values; 2 are needed.")
+            limits = "" if has[:, k].sum() == n else " besides limits"
+            raise GraphDataError(
+                f"The endpoint {each.name!r} has {n} values{limits}; 2 are needed."
+            )
         if kind == "numbers" and each.has_classes:
             first = y.values[has[:, k], k][0]
             raise GraphDataError(
@@ -53,14 +59,29 @@ def endpoints_to_learn(
         if kind == "classes" or (kind is None and each.has_classes):
             classes = _two_classes(given, each.name)
         else:
-            known = {"transform": each.transform, "name": each.name, "unit": each.unit}
-            numbers = Targets(np.array([as_number(x) for x in given]), **known)
+            numbers = y.endpoint(k)
             scale = choose(numbers, np.flatnonzero(has[:, k])) if each.transform is None else None
             record = (numbers if scale is None else numbers.on_scale(scale)).record
         endpoint = PanelEndpoint(record, 0.0, 1.0, classes)
         endpoints.append(endpoint)
-        columns.append(learned_cells(endpoint, y.values[:, k], has[:, k]))
-    return tuple(endpoints), np.stack(columns, axis=1)
+        found.values[:, k] = learned_cells(endpoint, y.values[:, k], has[:, k])
+        _fill_in(found, k, y.endpoint(k), has[:, k], endpoint.record.scale)
+    return tuple(endpoints), found
+
+
+def _fill_in(
+    table: CellTable, column: int, y: Targets, has: np.ndarray, scale: TargetMap | None
+) -> None:
+    """Fill in limits, weights and known noise of one endpoint, measured of the graphs of a mask."""
+    if y.limits is not None:
+        table.limits[has, column] = y.limits
+    if y.sample_weight is not None:
+        table.factors[has, column] = 1.0 / y.weights()
+    if y.noise is not None:
+        known = y if scale is None else y.on_scale(scale)
+        std = known.learned_noise()
+        assert std is not None
+        table.known[has, column] = std**2
 
 
 def _two_classes(labels: list[Any], name: str) -> np.ndarray:
@@ -116,11 +137,12 @@ def learned_cells(endpoint: PanelEndpoint, column: np.ndarray, has: np.ndarray) 
 def cells_for(model: FittedPanel, y: Any, n_graphs: int) -> np.ndarray:
     """Return values of endpoints of new graphs as the model learned its own, NaN in gaps.
 
-    Columns of a DataFrame, and endpoints of targets, are found by their names.
+    Columns of a DataFrame, and endpoints of targets, are found by their names. Limits are gaps: no
+    values to score with, or to know other endpoints by.
     """
     names = model.endpoint_names
     if isinstance(y, Targets) and y.endpoints is not None:
-        y = pd.DataFrame(y.values, columns=list(y.endpoints))
+        y = pd.DataFrame(np.where(y.exact, y.values, np.nan), columns=list(y.endpoints))
     if hasattr(y, "columns"):
         unknown = [str(name) for name in y.columns if str(name) not in names]
         if unknown:
@@ -269,7 +291,7 @@ def mean_score(model: FittedPanel, table: pd.DataFrame) -> float:
 
 def left_out_table(model: FittedPanel) -> pd.DataFrame:
     """Return scores by leave-one-out, of new molecules, of gaps and of single models."""
-    left_out, table = model.record.left_out, model.training.targets
+    left_out, table = model.record.left_out, model.measured
     found = {
         "new": score_table(model, table, left_out.new, left_out.new_std),
         "gap": score_table(model, table, left_out.gap, left_out.gap_std),

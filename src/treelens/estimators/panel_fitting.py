@@ -39,7 +39,6 @@ from treelens.estimators.panel_table import Surroundings, panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.explain.fragments import FragmentTable
 from treelens.gp.data import TrainingView
-from treelens.gp.panel import CellTable
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_fit import PanelSettings, fit_panel
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, PanelRecord
@@ -93,11 +92,13 @@ class PanelEstimator(FittedEstimator):
                 "weights='branches' is for one endpoint: use 'auto', 'depths' or 'uniform'."
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        endpoints, values = endpoints_to_learn(
+        endpoints, known = endpoints_to_learn(
             y, self._endpoint_kind, lambda own, some: self._scale_of(graphs[some], own, seed)
         )
         views = self._panel_views(graphs)
-        training = TrainingGraphs(tuple(view.stored for view in views), values)
+        limits = known.limits if known.limits.any() else None
+        stored = tuple(view.stored for view in views)
+        training = TrainingGraphs(stored, known.values, limits=limits)
         with progress_ticks(self.progress, "Learning the panel") as tick:
             settings = PanelSettings(
                 "uniform" if self.weights == "uniform" else "depths",
@@ -110,7 +111,7 @@ class PanelEstimator(FittedEstimator):
                 self._n_jobs(),
                 tick,
             )
-            training, known = training.with_identity(graphs), CellTable.plain(values)
+            training = training.with_identity(graphs)
             parts = unlike_parts(graphs, seed)
             found = fit_panel(views, training, known, endpoints, settings, parts)
             found = replace(found, recipe=graphs.recipe)

@@ -128,12 +128,12 @@ def scores_of_split(
     """
     train, test = split
     model = GraphPanel(**settings, progress=False).fit(graphs[train], y[train])
-    learned = cells_for(model.model_, y[train], len(train))
+    training = model.model_.training
     truth = cells_for(model.model_, y[test], len(test))
     new, gap = (model._decide_panel(graphs[test], True, known) for known in (None, y[test]))
     rows = {}
     for k, end in enumerate(model.model_.endpoints):
-        alone = single_model(end, settings, graphs[train], learned[:, k])
+        alone = single_model(end, settings, graphs[train], training.endpoint(k))
         own = alone._decide(graphs[test], variance=True)
         fitted, own_end = alone.model_, end
         if end.classes is not None:
@@ -154,12 +154,13 @@ def _std(variance: Any, column: int) -> np.ndarray:
 
 
 def single_model(
-    end: PanelEndpoint, settings: dict[str, Any], graphs: Any, learned: np.ndarray
+    end: PanelEndpoint, settings: dict[str, Any], graphs: Any, learned: Targets
 ) -> Any:
     """Return the model of one endpoint by itself, fitted to values on the scale that is learned."""
-    has = np.flatnonzero(~np.isnan(learned))
+    has = np.flatnonzero(learned.measured)
     kind = GraphRegressor if end.classes is None else GraphClassifier
-    y = learned[has] if end.classes is None else learned[has].astype(int)
+    known = learned[has]
+    y = known if end.classes is None else known.values.astype(int)
     return kind(**settings, progress=False).fit(graphs[has], y)
 
 

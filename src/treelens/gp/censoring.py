@@ -86,6 +86,13 @@ class Sites(NamedTuple):
         held = special.log_ndtr(limits.scaled(self.cavity_mean, self.cavity_variance))
         return float((held - sites).sum())
 
+    def noise_slopes(self, limits: Limits) -> np.ndarray:
+        """Return slopes of minus the logs of the probabilities that limits hold, in their noise."""
+        total = self.cavity_variance + limits.noise
+        z = limits.scaled(self.cavity_mean, self.cavity_variance)
+        ratio = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
+        return 0.5 * ratio * z / total
+
 
 def fit_sites(
     limits: Limits,
@@ -125,7 +132,7 @@ def _factored(covariance: np.ndarray, variance: np.ndarray, n_jobs: int) -> np.n
     return cholesky_in_place(matrix, n_jobs)
 
 
-def _given_exact(
+def given_exact(
     covariance: np.ndarray, values: np.ndarray, limited: np.ndarray, n_jobs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean (c,) and covariance (c, c) of limits given exact values, noise on their diagonal."""
@@ -149,7 +156,7 @@ def conditioned_on_limits(
     limited, limits = targets.limits != 0, Limits.among(targets.values, targets.limits, noise)
     covariance = kernel.copy()
     covariance[np.diag_indices_from(covariance)] += np.where(limited, 0.0, noise)
-    prior = _given_exact(covariance, targets.values[:, 0], limited, n_jobs)
+    prior = given_exact(covariance, targets.values[:, 0], limited, n_jobs)
     sites = fit_sites(limits, *prior, n_jobs=n_jobs)
     values, used = with_sites(targets, noise, sites.mean, sites.variance)
     return values, used, sites.log_ratio(limits)
@@ -220,10 +227,7 @@ class CensoredEvidence(Evidence):
         alpha = (sites.mean - sites.cavity_mean) / total
         # The Gaussian problem took the variances of sites for multiples of the noise's.
         gradient[noise] -= 0.5 * float((sites.variance * (1.0 / total - alpha**2)).sum())
-        z = limits.scaled(sites.cavity_mean, sites.cavity_variance)
-        share = limits.noise / (sites.cavity_variance + limits.noise)
-        ratio = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
-        gradient[noise] += 0.5 * float((ratio * z * share).sum())
+        gradient[noise] += float((sites.noise_slopes(limits) * limits.noise).sum())
         return value, gradient
 
     def _limits(self, parameters: EvidenceParameters) -> Limits:
@@ -239,7 +243,7 @@ class CensoredEvidence(Evidence):
         problem, limited = self.problem, self._limited
         problem.noise_factors[limited] = 0.0
         upper = super()._covariance(parameters, learned)
-        prior = _given_exact(mirrored(upper.copy()), problem.targets[:, 0], limited, problem.n_jobs)
+        prior = given_exact(mirrored(upper.copy()), problem.targets[:, 0], limited, problem.n_jobs)
         limits = self._limits(parameters)
         self._sites = sites = fit_sites(limits, *prior, self._sites, problem.n_jobs)
         problem.targets[limited, 0] = sites.mean

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treelens.gp.censoring import Limits, Sites, fit_sites, given_exact
 from treelens.gp.evidence import FEWEST_ROUNDED, LEAST_ROUNDED, NOISE, pull_of
 from treelens.gp.posterior import (
     JITTER,
@@ -167,6 +168,8 @@ class PanelProblem:
 
     def dtype_for(self, parameters: PanelParameters) -> type:
         """float32 where its rounding changes no result, else float64; as of one endpoint."""
+        if self.cells.limits.any():
+            return np.float64
         noise = self.cells.noise(np.exp(parameters.log_noise))
         variance = np.diagonal(np.sum(parameters.shared, axis=0)).max()
         enough = noise.min() >= LEAST_ROUNDED * variance
@@ -236,6 +239,8 @@ class PanelEvidence:
     def __init__(self, problem: PanelProblem, dtype: Any = np.float64) -> None:
         self.problem, self.dtype = problem, dtype
         self._pairs = [view.pairs(problem.n_jobs, dtype) for view in problem.views]
+        self._limited = np.flatnonzero(problem.cells.limits)
+        self._sites: Sites | None = None  # in the place of limits
 
     def kernels(self, parameters: PanelParameters, learned: str = "uniform") -> list[np.ndarray]:
         """Return kernel values among the graphs, view by view."""
@@ -251,17 +256,19 @@ class PanelEvidence:
     def __call__(self, parameters: PanelParameters, learned: str) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the numbers that are searched."""
         problem = self.problem
-        cells = self.problem.cells
-        n_jobs = self.problem.n_jobs
+        cells = problem.cells
+        n_jobs = problem.n_jobs
         kernels = self.kernels(parameters, learned)
         shared = parameters.shared
         noise = np.exp(parameters.log_noise)
-        matrix = cell_covariance(kernels, shared, cells.noise(noise), cells, n_jobs)
+        variances = np.where(cells.limits == 0, cells.noise(noise), 0.0)
+        matrix = cell_covariance(kernels, shared, variances, cells, n_jobs)
+        values, log_ratio = self._with_sites(matrix, noise)
         factor = cholesky_in_place(matrix, n_jobs)
         half_log_determinant = float(np.log(np.diagonal(factor).astype(float)).sum())
-        alpha = solve_factored(factor, cells.values[:, None]).astype(float)  # (n_cells, 1)
+        alpha = solve_factored(factor, values[:, None]).astype(float)  # (n_cells, 1)
         prior, prior_slopes = problem.prior(parameters, learned)
-        value = 0.5 * float(cells.values @ alpha[:, 0]) + half_log_determinant + prior
+        value = 0.5 * float(values @ alpha[:, 0]) + half_log_determinant + prior - log_ratio
         inverse = inverse_in_place(factor, n_jobs)
         on_diagonal = 0.5 * (np.diagonal(inverse).astype(float) - alpha[:, 0] ** 2)
         pull = pull_of(inverse, alpha, n_jobs)
@@ -277,9 +284,40 @@ class PanelEvidence:
             found = self._pairs[k].slopes(parameters.terms[k], of_graphs, learned, True)
             in_kernels.append(found.scales[:-1])
             in_logits.append(found.level_logits)
-        in_noise = noise * cells.sums_by_endpoint(on_diagonal * cells.factors)
+        in_noise = noise * cells.sums_by_endpoint(on_diagonal * cells.factors * (cells.limits == 0))
+        in_noise += self._noise_of_limits(noise)
         slopes_of_all = np.concatenate([*in_kernels, *in_sharing, in_noise, *in_logits])
         return value, slopes_of_all + prior_slopes
+
+    def _with_sites(self, matrix: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return values with sites in the place of limits, and :class:`Sites`' ratio.
+
+        Variances of sites are added to the diagonal of ``matrix``, the covariance of the cells.
+        """
+        cells = self.problem.cells
+        some = self._limited
+        if not len(some):
+            return cells.values, 0.0
+        n_jobs = self.problem.n_jobs
+        limits = self._limits(noise)
+        prior = given_exact(mirrored(matrix.copy()), cells.values, cells.limits != 0, n_jobs)
+        self._sites = sites = fit_sites(limits, *prior, self._sites, n_jobs)
+        matrix[some, some] += sites.variance
+        values = cells.values.copy()
+        values[some] = sites.mean
+        return values, sites.log_ratio(limits)
+
+    def _limits(self, noise: np.ndarray) -> Limits:
+        cells = self.problem.cells.select(self._limited)
+        return Limits(cells.values, cells.limits, cells.noise(noise))
+
+    def _noise_of_limits(self, noise: np.ndarray) -> np.ndarray:
+        """Return slopes in the log noise of endpoints, of the probabilities that limits hold."""
+        if self._sites is None:
+            return np.zeros(len(noise))
+        cells = self.problem.cells.select(self._limited)
+        slopes = self._sites.noise_slopes(self._limits(noise))
+        return cells.sums_by_endpoint(slopes * noise[cells.endpoints] * cells.factors)
 
 
 def cell_covariance(

@@ -50,7 +50,7 @@ class PanelDomain:
         train, found = model.training_graphs, model.record.left_out
         endpoints = []
         for k in range(len(model.endpoints)):
-            truth = model.training.targets[:, k]
+            truth = model.measured[:, k]
             measured = np.flatnonzero(~np.isnan(truth))
             squares = (truth - found.new[:, k])[measured] ** 2
             surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)

@@ -79,7 +79,7 @@ class EndpointModel(FittedModel):
 
     @cached_property
     def training_positions(self) -> np.ndarray:  # type: ignore[override]
-        return np.flatnonzero(~np.isnan(self.panel.training.targets[:, self.column]))
+        return np.flatnonzero(~np.isnan(self.panel.measured[:, self.column]))
 
     @cached_property
     def training_graphs(self) -> GraphViews:  # type: ignore[override]

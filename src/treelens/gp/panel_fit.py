@@ -391,14 +391,14 @@ def _chosen(
     table = panel.table.values
     joint = learned.given(panel)
     small = panel if isinstance(joint.given, ExactPanel) else panel.small()
-    blocks, far = _left_out(panel, joint)
+    blocks, far = _left_out(panel, joint, far=small is panel)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone = []
     lone = {}
     single = np.full(table.shape, np.nan)
     for k, found in enumerate(singles):
         own = found.given(panel, k)
-        its_blocks, its_far = _left_out(panel, own)
+        its_blocks, its_far = _left_out(panel, own, far=small is panel)
         its_far = its_far if small is panel else _left_out(small, found.given(small, k))[1]
         parts = (
             [(each.members, getattr(each, name)) for each in its_blocks]
@@ -414,10 +414,12 @@ def _chosen(
     return joint.process, tuple(alone), LeftOutPanel(**tables, single=single)
 
 
-def _left_out(panel: _Panel, found: _Conditioned) -> tuple[list[LeftOutBlock], np.ndarray]:
+def _left_out(
+    panel: _Panel, found: _Conditioned, far: bool = True
+) -> tuple[list[LeftOutBlock], np.ndarray]:
     """Return the cells of each graph without it, and means without its part of the graphs.
 
-    The means are (n_ways, n_graphs, n_endpoints); nothing where these are too many.
+    The means are (n_ways, n_graphs, n_endpoints); nothing where they are not asked for.
     """
     cells = found.cells
     given = found.given
@@ -428,12 +430,12 @@ def _left_out(panel: _Panel, found: _Conditioned) -> tuple[list[LeftOutBlock], n
     inverse = inverse_in_place(given.factor.copy(), n_jobs)
     blocks = given.left_out_blocks(copies, n_jobs, inverse)
     shape = panel.table.values.shape
-    far = []
-    for parts in panel.parts:
+    means = []
+    for parts in panel.parts if far else ():
         members = given.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
         table = np.empty((shape[0], cells.n_endpoints))
-        far.append(_tabled(table, cells, [(own.members, own.mean) for own in members]))
-    return blocks, np.array(far)
+        means.append(_tabled(table, cells, [(own.members, own.mean) for own in members]))
+    return blocks, np.array(means)
 
 
 def _left_out_tables(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class CellsThroughLandmarks:
         fit = LandmarkFit(kernel, seen, noise, values, n_jobs)
         return cls(fit, cells, given, landmarks, fit.sums(landmarks), kernel.shared)
 
-    @property
+    @cached_property
     def posterior(self) -> LandmarkPanel:
         """What predicts new graphs."""
         found = self.sums.posterior(self.fit.n_jobs)

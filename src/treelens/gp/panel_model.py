@@ -235,6 +235,8 @@ class FittedPanel(FittedModel):
         if n < 2 or len(set(self.endpoint_names)) < n:
             raise ValueError("a panel has two endpoints or more, of different names")
         check_array(values, "targets", np.float64, (len(values), n))
+        if self.training.limits is not None:
+            check_array(self.training.limits, "limits", np.int64, values.shape, -1, 2)
         counts = (~np.isnan(values)).sum(axis=0)
         self.joint.check(n, int(counts.sum()))
         if len(self.joint.columns) < n:
@@ -262,6 +264,12 @@ class FittedPanel(FittedModel):
     def offset(self) -> np.ndarray:
         """Of all endpoints, (n_endpoints,)."""
         return np.array([each.offset for each in self.endpoints])
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Learned values that were measured, NaN in gaps and where only a limit is known."""
+        values, limits = self.training.targets, self.training.limits
+        return values if limits is None else np.where(limits == 0, values, np.nan)
 
     @property
     def scale(self) -> np.ndarray:
@@ -464,7 +472,7 @@ class FittedPanel(FittedModel):
     def held_out(self) -> HeldOut:
         """Predictions of new molecules; arrays are (n_graphs, n_endpoints), NaN in gaps."""
         found = self.record.left_out
-        known = ~np.isnan(self.training.targets)
+        known = ~np.isnan(self.measured)
         return HeldOut("leave-one-out", known, found.new, found.new_std)
 
     @property

@@ -27,7 +27,7 @@ from treelens.graphs.recipe import GraphRecipe
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
 from treelens.patterns.source import PatternSource
-from treelens.targets import TargetRecord
+from treelens.targets import TargetRecord, Targets
 
 if TYPE_CHECKING:
     from treelens.gp.covariates import CovariateTable
@@ -65,6 +65,11 @@ class TrainingGraphs:
         for what in (self.names, self.smiles):
             if what is not None and len(what) != len(self.targets):
                 raise ValueError("names and SMILES must be one per training graph")
+
+    def endpoint(self, column: int) -> Targets:
+        """Return values and limits of one of several endpoints, on the scale that is learned."""
+        limits = None if self.limits is None else self.limits[:, column]
+        return Targets(self.targets[:, column], limits=limits, transform="none")
 
     def with_identity(self, graphs: GraphCollection) -> TrainingGraphs:
         """Return the same with the names and SMILES of the graphs."""
