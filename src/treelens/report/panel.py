@@ -99,8 +99,8 @@ class Batch:
     def expected(self, column: int) -> dict[str, Any]:
         """Return what is to be expected of an endpoint before it is measured."""
         left_out = self.model.record.left_out.new[:, column]
-        known = ~np.isnan(left_out)
-        errors = (self.model.training.targets[:, column] - left_out)[known]
+        errors = self.model.measured[:, column] - left_out
+        errors = errors[~np.isnan(errors)]
         promised = float(np.sqrt(np.mean(errors**2)))
         size = float(np.sqrt(np.mean(self.near.expected[:, column] ** 2)))
         name = self.model.endpoint_names[column]
