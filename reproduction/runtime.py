@@ -340,19 +340,27 @@ def table3(rows: Rows) -> str:
 
 def growth(rows: Rows) -> str:
     """How seconds grow with the number of graphs and the depth, from the least to the most."""
-    own = [row for row in rows if row["seed"] == 0]
+    kinds = {"steps": "500 steps", "quality": "within 0.1 % of the optimum"}
+    own = [row for row in rows if row["seed"] == 0 and row["experiment"] in kinds]
+    if not own:
+        return ""
     lines = []
-    for experiment, title in (("steps", "500 steps"), ("quality", "within 0.1 % of the optimum")):
+    for experiment, title in kinds.items():
         for solver in TITLES:
-            cells = []
-            for over in ("n_graphs", "depth"):
-                values = [v for v in curve(own, experiment, solver, over).values() if v]
-                ends = [seconds_text(values[0]), seconds_text(values[-1])] if values else []
-                factor = f" (× {values[-1] / values[0]:.1f})" if values else ""
-                cells.append(" to ".join(ends) + factor)
+            cells = [_growth_cell(curve(own, experiment, solver, x)) for x in ("n_graphs", "depth")]
             if any(cells):
                 lines.append([title, TITLES[solver], *cells])
-    return markdown_table(["", "solver", "50 to 1000 graphs", "depth 1 to 7"], lines)
+    sizes, depths = ([row[key] for row in own] for key in ("n_graphs", "depth"))
+    header = [f"{min(sizes)} to {max(sizes)} graphs", f"depth {min(depths)} to {max(depths)}"]
+    return markdown_table(["", "solver", *header], lines)
+
+
+def _growth_cell(seconds: dict[int, float | None]) -> str:
+    known = [value for value in seconds.values() if value]
+    if not known:
+        return ""
+    factor = known[-1] / known[0]
+    return f"{seconds_text(known[0])} to {seconds_text(known[-1])} (× {factor:.1f})"
 
 
 def _task_line(name: str, solver: str, rows: Rows) -> list[Any]:

@@ -250,9 +250,9 @@ def table(rows: Rows) -> str:
         if m in found or m in bare or m in free
     ]
     ranks = [part["ranks"] for part in (found, free)]
-    first = [f"{own.count(1)} of {len(own)}" for own in ranks]
+    first = [f"{own.count(1)} of {len(own)}" if own else "" for own in ranks]
     lines.append(["data sets where the planted pattern has the largest weight", *first, ""])
-    kept = f"{free['carriers']['positive']:.0f} %"
+    kept = f"{free['carriers']['positive']:.0f} %" if "wwl" in free else ""
     lines.append(["positive graphs that keep the pattern", "100 %", kept, ""])
     if test := gain(own):
         text = f"{100 * test.difference:+.1f} (p {p_text(test.p_value)})"

@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("rdkit")
+
 from reproduction.__main__ import pages_of, publish
 from reproduction.blocks import PageError, decimals_in, filled, prose_of, tables_of
 from reproduction.tables import FIGURES, TABLES, draw_figures, tables_from

@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("rdkit")
+
 from reproduction.data import StudyOptions
 from reproduction.protocol import DataSet
 from reproduction.rows import RowFile, RowFileError, read_rows
