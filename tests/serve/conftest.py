@@ -67,6 +67,24 @@ def workbench_of(*models, limits: Limits = LIMITS) -> Workbench:
 
 
 @pytest.fixture(scope="session")
+def panel(models, tmp_path_factory):
+    """The three targets in one model, as its file has it."""
+    path = tmp_path_factory.mktemp("panel") / "table.csv"
+    path.write_text(table_text())
+    table = tl.read_table(path, target=["logS", "Kd (nM)", "acid"])
+    model = tl.GraphPanel(depth=1, max_steps=5, n_jobs=1, progress=False).fit(*table)
+    model.save(path.with_name("panel.treelens"))
+    return tl.load(path.with_name("panel.treelens"))
+
+
+@pytest.fixture(scope="session")
+def panel_bench(panel):
+    bench = workbench_of(panel)
+    bench.warm_up()
+    return bench
+
+
+@pytest.fixture(scope="session")
 def workbench(models):
     bench = workbench_of(models["logS"], models["Kd (nM)"], models["acid"])
     bench.warm_up()

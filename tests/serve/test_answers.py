@@ -53,6 +53,30 @@ def test_cards_agree_with_the_estimator(workbench, models):
     assert label["probability"] + label["probability_wrong"] == pytest.approx(1.0)
 
 
+def test_endpoints_of_a_panel_have_a_column_and_a_card_each(panel_bench, panel):
+    facts = panel_bench.facts()
+    assert [fact["name"] for fact in facts] == panel.endpoints_
+    assert panel_bench.as_cells
+    smiles, other = "CCCCC(=O)O", "CCCCO"
+    rows = panel_bench.predict_smiles([smiles, "C1CC"], {})
+    table = panel.predict_table([smiles])
+    for name in ("logS_prediction", "Kd (nM)_upper_90", "acid_probability"):
+        assert float(rows[name][0]) == pytest.approx(table[name].iloc[0])
+    cards = panel_bench.cards(smiles, other, {})
+    assert [card["model"]["name"] for card in cards] == panel.endpoints_
+    number = cards[0]
+    assert number["predicted"] == pytest.approx(table["logS_prediction"].iloc[0])
+    expected = panel.explain(smiles, endpoint="logS").node_contributions
+    np.testing.assert_allclose(number["contributions"], expected, rtol=1e-4, atol=1e-6)
+    assert number["in_domain"] == table["logS_in_domain"].iloc[0]
+    change = panel.model_.decide(panel._new_graphs([smiles, other])).mean[:, 0]
+    assert number["difference"] == {"predicted": pytest.approx(change[0] - change[1]), "std": None}
+    one = panel_bench.cards(smiles, None, {}, targets=["Kd (nM)"])
+    assert [card["model"]["unit"] for card in one] == ["nM"]
+    with pytest.raises(ValueError, match="'logP' is none of the targets"):
+        panel_bench.cards(smiles, None, {}, targets=["logP"])
+
+
 def test_groups_with_what_was_measured(workbench, models):
     card = workbench.cards("CCCCC(=O)O", None, {})[0]
     groups = {row["name"]: row for row in card["groups"]}

@@ -138,7 +138,7 @@ def test_names_of_the_machine_are_taken_only_where_told(workbench):
 
 def test_too_long(workbench, monkeypatch):
     monkeypatch.setattr(workbench, "limits", LIMITS.__class__(seconds=0.05))
-    monkeypatch.setattr(workbench, "cards", lambda *given: time.sleep(0.5))
+    monkeypatch.setattr(workbench, "cards", lambda *given, **more: time.sleep(0.5))
     client = testclient.TestClient(make_app(workbench), "http://127.0.0.1")
     answer = post(client, "/api/cards", {"smiles": "CCO"})
     assert answer.status_code == 503
@@ -159,7 +159,7 @@ def test_a_card_that_waited_for_others_is_to_be_asked_for_again(workbench, monke
 def test_a_card_that_waited_for_a_thread_is_to_be_asked_for_again(workbench, monkeypatch):
     begun, end = threading.Semaphore(0), threading.Event()
 
-    def slow(*_):
+    def slow(*_, **more):
         begun.release()
         end.wait(30)
         return []

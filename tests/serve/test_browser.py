@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 
-from serve.conftest import EVIL
+from serve.conftest import EVIL, serving
 
 
 @pytest.fixture
@@ -61,6 +61,33 @@ def test_paste_look_and_edit(page, models):
     rows.nth(2).locator("button").click()  # back to another row: no difference
     page.locator(".difference").first.wait_for(state="detached")
     assert page.locator("#edit").input_value() == "CCCC(=O)O"
+
+
+def test_a_cell_of_a_panel_opens_the_card_of_its_endpoint(browser, panel_bench, panel):
+    from treelens.serve.app import make_app
+
+    with serving(make_app(panel_bench)) as port:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        problems = []
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(f"http://127.0.0.1:{port}")
+        ask(page, f"CCCCO butanol\nC1CC broken\nCCCC(=O)O {EVIL}")
+        page.wait_for_selector(".compound")
+        cells = page.locator("#table tbody tr").nth(2).locator("td")
+        assert cells.count() == 3
+        assert page.evaluate("document.documentElement.scrollWidth") == 1280
+        cells.nth(1).click()
+        page.wait_for_selector(".compound h2:text('Kd (nM)')")
+        assert page.locator(".compound").count() == 1
+        assert page.locator("td.open").count() == 1
+        page.fill("#edit", "CCCCN")
+        page.wait_for_selector("#edited:not([hidden]) td")
+        value = panel.predict(["CCCCN"])[0, 0]
+        shown = page.locator("#edited td button").first.inner_text()
+        assert float(shown.replace("−", "-")) == pytest.approx(value, abs=0.006)
+        assert problems == []
+        page.close()
 
 
 def test_upload_and_download(page, tmp_path):

@@ -39,7 +39,7 @@ from treelens.estimators.panel_table import Surroundings, panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.explain.fragments import FragmentTable
 from treelens.gp.data import TrainingView
-from treelens.gp.panel_domain import PanelDomain
+from treelens.gp.panel_domain import kept_domain
 from treelens.gp.panel_fit import PanelSettings, fit_panel
 from treelens.gp.panel_model import FittedPanel, PanelPredictions, PanelRecord
 from treelens.gp.scales import DEPTH as SCALE_DEPTH
@@ -71,7 +71,6 @@ class PanelEstimator(FittedEstimator):
 
     _endpoints: tuple[PanelRecord | None, dict[str, EndpointOfPanel]] = (None, {})
     _helps: tuple[PanelRecord, pd.DataFrame | None] | None = None
-    _domain: tuple[PanelRecord, PanelDomain] | None = None
     _endpoint_kind: ClassVar[str | None] = None  # "numbers", "classes", or None for both
 
     depth: Any
@@ -218,10 +217,8 @@ class PanelEstimator(FittedEstimator):
 
     def _surroundings(self, found: PanelPredictions) -> Surroundings:
         """Return the training graphs around others, and whether these are in the domain."""
-        model = self._panel
-        if self._domain is None or self._domain[0] is not model.record:
-            self._domain = model.record, PanelDomain.of(model, self._n_jobs())
-        return Surroundings.of(found, self._domain[1], self._n_jobs())
+        n_jobs = self._n_jobs()
+        return Surroundings.of(found, kept_domain(self._panel, n_jobs), n_jobs)
 
     def _panel_intervals(
         self, X: Any, level: float, measured: Any = None, tables: Any = None

@@ -80,6 +80,7 @@ class FittedGP(FittedModel):
 
     method: ClassVar = "gp"
     has_variance: ClassVar = True
+    has_joint: ClassVar = True
 
     views: tuple[FittedView, ...]  # Weisfeiler-Lehman patterns first
     kernel: SumKernel  # a term for each view

@@ -82,6 +82,14 @@ class PanelDomain:
         return [Neighbourhood(*map(np.concatenate, zip(*own, strict=True))) for own in parts]
 
 
+def kept_domain(model: FittedPanel, n_jobs: int = 1) -> PanelDomain:
+    """Return the domain of a panel, computed when it is first asked for."""
+    if "_domain" not in model.__dict__:
+        model.__dict__["_domain"] = PanelDomain.of(model, n_jobs)
+    found: PanelDomain = model.__dict__["_domain"]
+    return found
+
+
 def _without_self(domain: EndpointDomain, similarity: np.ndarray) -> Neighbourhood:
     """Return the neighbours of training graphs, whose similarity to themselves is -1."""
     own = similarity[:, domain.measured]

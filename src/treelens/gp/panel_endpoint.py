@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from treelens.gp.panel_domain import PanelDomain
+from treelens.gp.panel_domain import kept_domain
 from treelens.gp.views import NumbersTable, WeightedPatterns, select_stored
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
@@ -145,13 +145,10 @@ class EndpointModel(FittedModel):
 
     def domain(self, n_jobs: int = 1) -> Domain:
         """Return where the endpoint may be believed, the same as in predictions of the panel."""
-        if "_domain" not in self.__dict__:
-            found = PanelDomain.of(self.panel, n_jobs).endpoints[self.column]
-            self.__dict__["_domain"] = Domain(
-                self.training_graphs, found.surprise, found.largest_error, found.least_similarity
-            )
-        known: Domain = self.__dict__["_domain"]
-        return known
+        found = kept_domain(self.panel, n_jobs).endpoints[self.column]
+        return Domain(
+            self.training_graphs, found.surprise, found.largest_error, found.least_similarity
+        )
 
     # --- what explanations divide ---------------------------------------------------------------
 

@@ -82,6 +82,7 @@ class FittedModel(ABC):
 
     method: ClassVar[str]  # "gp" or "svc"
     has_variance: ClassVar[bool] = False  # whether predictions have one
+    has_joint: ClassVar[bool] = False  # whether predictions of several graphs have a covariance
 
     classes: np.ndarray | None
     recipe: GraphRecipe | None  # how the training graphs were made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -446,7 +446,13 @@ def compound_card(
 
 
 def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
-    """How the first prediction differs from the second; the deviation is that of the difference."""
+    """How the first prediction differs from the second; the deviation is that of the difference.
+
+    It is None where the model has no covariance between graphs.
+    """
+    if given.classes is None and not estimator.model_.has_joint:
+        first, second = given.predictions.mean[:, 0].tolist()
+        return {"predicted": first - second, "std": None}
     if given.classes is None:
         mean, cov = estimator.predict(
             given.graphs, return_cov=True, include_noise=False, learned_scale=True
@@ -458,17 +464,34 @@ def _difference(estimator: Any, given: PredictedGraphs) -> dict[str, Any]:
     return {"probabilities": dict(zip(names, chances.tolist(), strict=True))}
 
 
-def group_evidence(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Return what was measured with and without the groups that some training molecules have."""
-    training, classes = estimator.model_.training, estimator.model_.classes
-    scale, known = training.record.reported, dict[str, dict[str, Any]]()
-    if training.smiles is None:
-        return known
-    molecules = parsed_smiles(training.smiles, stereo=False)
-    readable = [row for row, molecule in enumerate(molecules) if molecule is not None]
+def group_holders(smiles: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Return which molecules have each group, (n_molecules,) by its name; none without SMILES."""
+    if smiles is None:
+        return {}
+    molecules = parsed_smiles(smiles, stereo=False)
+    found = {}
     for name, query in group_queries().items():
-        found = [row for row in readable if molecules[row].HasSubstructMatch(query)]
-        has = np.array(found, dtype=np.int64)
+        has = [molecule is not None and molecule.HasSubstructMatch(query) for molecule in molecules]
+        found[name] = np.array(has, dtype=bool)
+    return found
+
+
+def group_evidence(
+    estimator: Any, holders: Mapping[str, np.ndarray] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return what was measured with and without the groups that some training molecules have.
+
+    ``holders`` are :func:`group_holders` of all molecules that the model was fitted to, if known.
+    """
+    model = estimator.model_
+    training, classes = model.training, model.classes
+    scale, known = training.record.reported, dict[str, dict[str, Any]]()
+    if holders is None:
+        all_holders = group_holders(training.smiles)
+    else:
+        all_holders = {name: has[model.training_positions] for name, has in holders.items()}
+    for name, own in all_holders.items():
+        has = np.flatnonzero(own)
         if not 0 < len(has) < len(training.targets):
             continue
         n_classes = None if classes is None else len(classes)

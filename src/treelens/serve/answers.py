@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_regressor
 
 from treelens.chem.parsing import reasons
 from treelens.chem.predicted_rows import NamedModel, predict_molecules
@@ -23,12 +22,13 @@ from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
-from treelens.models.fitted import check_one_endpoint
 from treelens.report.render import Units, plain_summary
-from treelens.report.sections import compound_card, group_evidence
+from treelens.report.sections import compound_card, group_evidence, group_holders
 from treelens.targets import positive_code
 
 _A_DAY = 86_400.0
+_MOST_CARDS = 3  # models whose cards are shown together
+_N_QUANTILES = 21  # of training values, by which cells are coloured
 _CHUNK = 250  # rows that are predicted in one turn
 SMALL_BODY = 65_536  # bytes
 
@@ -82,6 +82,24 @@ class Deadline:
         self._waited, self._since = self.waited, None
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What the page has a column and a card for: a model, or an endpoint of a panel."""
+
+    name: str
+    prefix: str  # of its columns in the table of predictions
+    model: Any  # estimator
+    owner: NamedModel  # the model that it belongs to
+
+    @classmethod
+    def of(cls, each: NamedModel) -> list[Shown]:
+        """Return one of a model, or those of the endpoints of a panel."""
+        names = each.model.model_.endpoint_names
+        if not names:
+            return [cls(each.name, each.prefix, each.model, each)]
+        return [cls(x, f"{each.prefix}{x}_", each.model.endpoint(x), each) for x in names]
+
+
 class Turns:
     """Whose turn it is: one at a time, first those who have had the fewest turns.
 
@@ -130,7 +148,6 @@ class Workbench:
 
     def __init__(self, models: Sequence[NamedModel], limits: Limits | None = None) -> None:
         for each in models:
-            check_one_endpoint(each.model.model_, "The page of 'treelens serve'")
             recipe = each.model.recipe_
             if noun_of(recipe) != "molecules":
                 raise ValueError(
@@ -138,21 +155,31 @@ class Workbench:
                     "nothing to paste. Use 'treelens predict' for other graphs."
                 )
         self.models, self.limits = list(models), limits or Limits()
+        self.shown = [shown for each in models for shown in Shown.of(each)]
         self.covariates = list(dict.fromkeys(n for each in models for n in _covariates(each)))
         # Estimators compute some parts when they are first needed, and RDKit's log is global.
         self._turns = Turns()
         self._evidence: dict[str, dict[str, Any]] = {}
 
+    @property
+    def as_cells(self) -> bool:
+        """Whether the page shows a coloured cell for each target, of which there may be many."""
+        return len(self.shown) > _MOST_CARDS or len(self.shown) > len(self.models)
+
     def warm_up(self) -> None:
         """Compute and compile what the first request would wait for."""
         with self._turns.turn(0):
-            self._evidence = {each.name: group_evidence(each.model) for each in self.models}
+            for each in self.models:
+                holders = group_holders(each.model.model_.training.smiles)
+                own = [shown for shown in self.shown if shown.owner is each]
+                self._evidence |= {x.name: group_evidence(x.model, holders) for x in own}
         if not self.covariates:
+            self.predict_smiles(["CCO"], {})  # keeps what variances of panels need
             self.cards("CCO", None, {})
 
     def facts(self) -> list[dict[str, Any]]:
         """Return what the models predict."""
-        return [plain_summary(_facts(each)) for each in self.models]
+        return [plain_summary(_facts(each)) for each in self.shown]
 
     def predict_smiles(
         self, smiles: Sequence[str], covariates: Mapping[str, str], deadline: Deadline | None = None
@@ -225,17 +252,20 @@ class Workbench:
         previous: str | None,
         covariates: Mapping[str, str],
         deadline: Deadline | None = None,
+        targets: Sequence[str] | None = None,
     ) -> list[dict[str, Any]]:
         """Return a card of one molecule by each model, with the difference from another one.
 
-        The other molecule is left out where it cannot be read.
+        The other molecule is left out where it cannot be read. ``targets`` are the names of those
+        to explain; None: all.
         """
         texts, found = [smiles, *([previous] if previous and previous.strip() else [])], []
-        for turn, each in enumerate(self.models):
+        for turn, each in enumerate(self._named(targets)):
             recipe = recipe_for_molecules(each.model.recipe_, "smiles")
             with self._turns.turn(turn, deadline):
                 table = self._table_of_smiles(texts, covariates)
-                read = rows_of_table(table, None, recipe, "smiles", "none", _covariates(each))
+                own = _covariates(each.owner)
+                read = rows_of_table(table, None, recipe, "smiles", "none", own)
                 if 0 in read.unreadable:
                     text = table.rows[0][0]
                     why = reasons([text], [0], read.why)[0]
@@ -250,6 +280,14 @@ class Workbench:
                 card["predicted"] = float(scale.inverse_mean(middle, std)[0])
             found.append(plain_summary({"model": _facts(each), **card}))
         return found
+
+    def _named(self, targets: Sequence[str] | None) -> list[Shown]:
+        names = [each.name for each in self.shown]
+        if targets is None:
+            return self.shown
+        if unknown := [name for name in targets if name not in names]:
+            raise ValueError(f"{unknown[0]!r:.80} is none of the targets: {', '.join(names)}.")
+        return [each for each in self.shown if each.name in targets]
 
 
 def is_large(n_molecules: int) -> bool:
@@ -267,16 +305,22 @@ def _covariates(each: NamedModel) -> list[str]:
     return each.model.model_.given_columns
 
 
-def _facts(each: NamedModel) -> dict[str, Any]:
-    model, numbers = each.model, is_regressor(each.model)
+def _facts(each: Shown) -> dict[str, Any]:
+    model = each.model
+    numbers = model.model_.classes is None
     target, targets = model.model_.training.record, model.model_.training.reported
-    decimals = None
+    decimals = quantiles = None
+    if numbers:
+        values = targets if target.reported is None else target.reported.inverse(targets)
+        quantiles = np.quantile(values, np.linspace(0.0, 1.0, _N_QUANTILES)).tolist()
     code = positive_code(model.model_.classes)
     if numbers and target.reported is None:  # else three digits
         decimals = min(max(Units.of({"std": targets.std()}).decimals, 0), 6)
     return {
         "name": each.name,
         "prefix": each.prefix,
+        "common": each.owner.prefix,  # of the columns that all endpoints of a panel share
+        "quantiles": quantiles,  # of the training values, in the units of the table
         "kind": "numbers" if numbers else "classes",
         "classes": None if numbers else [str(label) for label in model.classes_],
         # what groups are compared by; of many classes the last

@@ -122,6 +122,7 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
         smiles: Smiles = Field(examples=["CCO"])
         previous: Smiles | None = Field(None, description="A molecule to compare with")
         covariates: Values = {}
+        targets: list[str] | None = Field(None, description="Those to explain; without it, all")
 
     def response(frame: Any, output: str) -> Response:
         if output == "csv":
@@ -154,8 +155,8 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
     @app.post("/api/cards")
     async def cards(molecule: Molecule) -> list[dict[str, Any]]:
         """One card per model: prediction, atom map, neighbours, domain, groups, difference."""
-        given = molecule.smiles, molecule.previous, molecule.covariates
-        return await answer(workbench.cards, *given)
+        cards = partial(workbench.cards, molecule.smiles, molecule.previous, molecule.covariates)
+        return await answer(partial(cards, targets=molecule.targets))
 
 
 def _add_page(app: Any, workbench: Workbench) -> None:
@@ -169,7 +170,11 @@ def _add_page(app: Any, workbench: Workbench) -> None:
         app.get(path, include_in_schema=False, response_class=HTMLResponse)(shown)
 
     pages = templates("serve")
-    facts = {"models": workbench.facts(), "covariates": workbench.covariates}
+    facts = {
+        "models": workbench.facts(),
+        "covariates": workbench.covariates,
+        "cells": workbench.as_cells,
+    }
     page = {"page": facts, "version": __version__, "limits": workbench.limits}
     show("/", "text/html", pages.get_template("page.html").render(**page))
     show("/docs", "text/html", pages.get_template("docs.html").render(schema=app.openapi()))

@@ -36,6 +36,8 @@ const asJson = (data) => ({ method: "POST", headers: { "Content-Type": "applicat
 const minus = (text) => text.replace("-", "−");
 const percent = (value) => `${(100 * value).toFixed(0)} %`;
 const signed = (text) => (text.startsWith("−") ? text : `+${text}`);
+// Of numbers on the scale that was learned, such as contributions and differences.
+const learnedDecimals = ({ hidden, decimals }) => (hidden ? 2 : decimals ?? 2);
 // Numbers with the decimals of the training values; on a logarithmic scale with three digits.
 const number = (value, { decimals }) => minus(decimals === null ? String(Number(value.toPrecision(3))) : value.toFixed(decimals));
 
@@ -48,10 +50,50 @@ function covariates() {
 
 function predictionText(row, model) {
   const at = (name) => row[model.prefix + name];
-  if (at("out_of_vocabulary") === null) return "";
+  if (row[`${model.common}out_of_vocabulary`] === null) return "";
   if (model.kind === "classes") return `${at("class")} (${percent(at("probability"))})`;
   const [value, low, high] = ["prediction", "lower_90", "upper_90"].map((name) => number(at(name), model));
   return `${value} (${low} to ${high})`;
+}
+
+// Many targets: a coloured cell each, which opens the card of its target.
+
+const many = page.cells;
+let chosen = page.models[0].name;
+
+// From -1, the lowest of the training values or an impossible class, to 1.
+function standing(row, model) {
+  const at = (name) => row[model.prefix + name];
+  if (model.kind === "classes") return 2 * at(`probability_${model.positive}`) - 1;
+  const { quantiles } = model, last = quantiles.length - 1, value = at("prediction");
+  if (value <= quantiles[0]) return -1;
+  if (value >= quantiles[last]) return 1;
+  const above = quantiles.findIndex((bound) => bound > value), low = quantiles[above - 1];
+  return 2 * (above - 1 + (value - low) / (quantiles[above] - low)) / last - 1;
+}
+
+function cellElement(row, model, line) {
+  const cell = element("td"), at = (name) => row[model.prefix + name];
+  const place = standing(row, model), outside = at("in_domain") === false;
+  cell.className = `${place > 0 ? "high" : "low"}${outside ? " outside" : ""}`;
+  cell.dataset.label = model.name;
+  cell.style.setProperty("--part", Math.abs(place).toFixed(2));
+  cell.title = `${model.name}: ${predictionText(row, model)}${outside ? ", outside the domain" : ""}`;
+  const value = model.kind === "classes" ? at("class") : number(at("prediction"), model);
+  const button = element("button", value, { type: "button" });
+  const more = model.kind === "classes"
+    ? percent(at("probability"))
+    : `${number(at("lower_90"), model)} to ${number(at("upper_90"), model)}`;
+  cell.append(button, element("small", more));
+  if (typeof at("measured") === "number") cell.append(element("small", `measured ${number(at("measured"), model)}`));
+  else if (at("measured")) cell.append(element("small", `measured ${at("measured")}`));
+  cell.addEventListener("click", (event) => {
+    event.stopPropagation();
+    chosen = model.name;
+    if (line) choose(line, row.smiles);
+    else showCards(row.smiles);
+  });
+  return cell;
 }
 
 function rowElement(row) {
@@ -66,6 +108,10 @@ function rowElement(row) {
   first.append(element("button", name, { type: "button", title: row.smiles }));
   line.addEventListener("click", () => choose(line, row.smiles));
   for (const model of page.models) {
+    if (many) {
+      line.append(cellElement(row, model, line));
+      continue;
+    }
     const cell = element("td", predictionText(row, model));
     if (row[`${model.prefix}in_domain`] === false) cell.append(" ", element("span", "outside the domain", { class: "badge outside" }));
     line.append(cell);
@@ -76,7 +122,13 @@ function rowElement(row) {
 function showTable(rows) {
   const table = byId("table"), head = element("tr"), body = table.querySelector("tbody");
   head.append(element("th", "molecule", { scope: "col" }));
-  for (const { name, kind } of page.models) {
+  for (const { name, kind, unit } of page.models) {
+    if (many) {
+      const title = element("th", name, { scope: "col" });
+      if (unit && !name.includes(unit)) title.append(" ", element("small", unit));
+      head.append(title);
+      continue;
+    }
     head.append(element("th", `${name} (${kind === "numbers" ? "90 % interval" : "probability"})`, { scope: "col" }));
   }
   table.querySelector("thead").replaceChildren(head);
@@ -139,9 +191,10 @@ byId("download").addEventListener("click", async () => {
 
 function differenceText({ difference, model }) {
   if (model.kind === "numbers") {
-    const fixed = (value) => minus(value.toFixed(model.decimals ?? 2));
+    const fixed = (value) => minus(value.toFixed(learnedDecimals(model)));
     const scale = model.scale ? ` on the scale of ${model.hidden ?? model.scale}` : "";
-    return `${signed(fixed(difference.predicted))} ± ${fixed(difference.std)}${scale}`;
+    const spread = difference.std === null ? "" : ` ± ${fixed(difference.std)}`;
+    return `${signed(fixed(difference.predicted))}${spread}${scale}`;
   }
   const [label, change] = Object.entries(difference.probabilities).at(-1);
   return `probability of ${label} ${signed(minus((100 * change).toFixed(0)))} points`;
@@ -166,7 +219,7 @@ function measuredCells(measured, model) {
 
 function groupTable(groups, model) {
   const table = element("table"), head = element("tr"), body = element("tbody");
-  const effect = (value) => signed(minus(value.toFixed(model.decimals ?? 2)));
+  const effect = (value) => signed(minus(value.toFixed(learnedDecimals(model))));
   const known = groups.some((group) => group.measured);
   const mean = model.kind === "numbers" ? "mean" : `share of ${model.positive}`;
   const titles = ["group", "adds", ...(known ? ["training molecules with it", `their ${mean}`, `${mean} of the others`] : [])];
@@ -186,7 +239,7 @@ function groupTable(groups, model) {
 
 // Base, atoms and rest add up as they are written.
 function sumText(card, model) {
-  const decimals = model.hidden ? 2 : model.decimals ?? 2, rounded = (value) => Number(value.toFixed(decimals));
+  const decimals = learnedDecimals(model), rounded = (value) => Number(value.toFixed(decimals));
   const text = (value) => minus((rounded(value) || 0).toFixed(decimals));
   const parts = [["base", card.base], ...card.rest];
   const atoms = parts.reduce((left, [, value]) => left - rounded(value), rounded(card.decision));
@@ -227,15 +280,40 @@ function cardElement(card) {
   return made;
 }
 
+function markChosen() {
+  if (!many) return;
+  const place = page.models.findIndex(({ name }) => name === chosen) + 1;
+  for (const line of byId("table").querySelectorAll("tbody tr")) {
+    for (const cell of line.cells) cell.classList.toggle("open", cell.cellIndex === place && line.getAttribute("aria-selected") === "true");
+  }
+}
+
+// What a change does to every target.
+async function showEdited(smiles, own) {
+  const table = byId("edited");
+  table.hidden = true;
+  if (smiles === null) return;
+  const answer = await ask("/api/predict", asJson({ smiles: [`${smiles} changed`], covariates: covariates() }));
+  const { rows: [row] } = await answer.json();
+  if (own !== latest || row.problem) return;
+  const line = element("tr");
+  line.append(element("th", "changed", { scope: "row" }), ...page.models.map((model) => cellElement(row, model, null)));
+  table.tBodies[0].replaceChildren(line);
+  table.hidden = false;
+}
+
 async function showCards(smiles) {
   const own = ++latest, previous = reference === smiles ? null : reference;
   try {
-    const answer = await ask("/api/cards", asJson({ smiles, previous, covariates: covariates() }));
+    const targets = many ? [chosen] : null;
+    const answer = await ask("/api/cards", asJson({ smiles, previous, covariates: covariates(), targets }));
     const cards = await answer.json();
     if (own !== latest) return;
     byId("cards").replaceChildren(...cards.map(cardElement));
+    markChosen();
     byId("compound").hidden = false;
     show(byId("edit-status"), "");
+    if (many) showEdited(previous === null ? null : smiles, own);
   } catch (error) {
     if (own === latest) show(byId("edit-status"), error.message, true);
   }
