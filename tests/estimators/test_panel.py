@@ -294,6 +294,10 @@ def test_limits_and_noise_are_used(exact_size, tmp_path):
     ]
     assert errors[1] < 0.8 * errors[0]
     assert errors[2] < errors[0]
+    found = as_limits.explain(graphs[3], endpoint="endpoint 1")
+    expected = as_limits.model_.decide(graphs[3:4]).mean[0, 0]
+    assert found.base + found.node_contributions.sum() == pytest.approx(expected, abs=1e-8)
+    assert as_limits.endpoint("endpoint 1").summary(new[:4])["domain"] is not None
     # limits are neither scored nor known of new molecules
     assert as_limits.loo_.loc[("new", "endpoint 1"), "n"] == int((~cut).sum())
     targets = tl.Targets(train, limits=limits)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class EndpointModel(FittedModel):
     """An endpoint of a panel.
 
-    Its training graphs are those with a value of the endpoint. Predictions are sums over all
-    training graphs of the panel.
+    Its training graphs are those with a measured value of the endpoint, not those with a limit.
+    Predictions are sums over all training graphs of the panel.
     """
 
     method: ClassVar = "gp"

@@ -35,10 +35,15 @@ def errors_taken_off(model: FittedPanel, n_jobs: int = 1) -> np.ndarray | None:
     before = np.zeros(shape)
     after = np.zeros(shape)
     counts = np.zeros(shape)
+    known = model.measured[:, process.columns]  # a limit is nothing to compare with
     for block in posterior.left_out_blocks(groups, n_jobs):
-        off = posterior.given.values[block.members] - block.mean
+        members = block.members
+        off = posterior.given.values[members] - block.mean
         rates = block.covariance / np.diagonal(block.covariance)
-        ends = cells.endpoints[block.members]
+        exact = np.flatnonzero(~np.isnan(known[cells.graphs[members], cells.endpoints[members]]))
+        off = off[exact]
+        rates = rates[np.ix_(exact, exact)]
+        ends = cells.endpoints[members][exact]
         pairs = np.ix_(ends, ends)
         np.add.at(before, pairs, np.broadcast_to(off[:, None] ** 2, rates.shape))
         np.add.at(after, pairs, (off[:, None] - rates * off) ** 2)
