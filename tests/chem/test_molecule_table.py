@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -538,3 +539,19 @@ def test_the_counts_of_rows_add_up(duplicates, task, tmp_path):
     if duplicates == "merge":
         why = "limits on both sides only" if task == "regression" else "a tie between classes"
         assert f"rows of molecules with {why}, left out" in left
+
+
+def test_a_notebook_shows_what_was_read_and_the_first_molecules(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("name,smiles,label\n<b>one,CCO,1.5\n,CCN,2\nthree,CCCO,4\nfour,CCCC,5\n")
+    table = tl.read_table(path, target="label", task="regression")
+    page = table._repr_html_()
+    assert page.count("<figure") == page.count("<figcaption>") == 3
+    assert "&lt;b&gt;one" in page
+    assert "<b>one" not in page
+    assert "label: 1.5" in page
+    assert all(escape(note) in page for note in table.notes)
+    several = tl.read_table(path, target=["label"]).graphs[0]
+    assert repr(several).startswith("Graph(3 nodes, 2 edges, labels C, C, O")
+    assert "<svg" in several._repr_html_()
+    assert tl.Graph((), ())._repr_html_() is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from treelens.targets import (
 
 IN_CELLS = "cells"  # noise= of "12 ± 3"
 DUPLICATES = ("merge", "first", "keep", "error")
+_FIRST_SHOWN = 3  # molecules that a notebook draws
 _FEWEST_ROWS = 3  # below, no class can have two members beside another
 
 
@@ -106,6 +108,26 @@ class MoleculeTable:
         of = "" if self.target is None else f", target {self.target!r} ({self.task})"
         found = f"{len(self.graphs)} molecules of {self.n_rows} rows of {self.source}"
         return "\n  - ".join([f"MoleculeTable: {found}{of}", *self.notes])
+
+    def _repr_html_(self) -> str:
+        """What was read, what was done to it, and the first molecules; all text is escaped."""
+        first, *notes = map(escape, repr(self).split("\n  - "))
+        items = "".join(f"<li>{note}</li>" for note in notes)
+        shown = []
+        for k in range(min(len(self.graphs), _FIRST_SHOWN)):
+            target = "" if self.targets is None else f"{self.target}: {self._value(k)}"
+            about = escape(", ".join(filter(None, (self.place(k), target))))
+            picture = self.graphs[k]._repr_html_() or ""
+            shown.append(
+                f'<figure style="margin:0">{picture}<figcaption>{about}</figcaption></figure>'
+            )
+        pictures = f'<div style="display:flex;flex-wrap:wrap;gap:1em">{"".join(shown)}</div>'
+        return f"<div><p><b>{first}</b></p><ul>{items}</ul>{pictures}</div>"
+
+    def _value(self, graph: int) -> str:
+        """The target of a graph; of several endpoints those that were measured."""
+        own = np.ravel(self._known.values[graph]).tolist()
+        return ", ".join(f"{x:g}" if isinstance(x, float) else str(x) for x in own if x == x)
 
     @property
     def names(self) -> Any:

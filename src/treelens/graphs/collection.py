@@ -13,6 +13,7 @@ import numpy as np
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.errors import GraphDataError
+from treelens.graphs.kinds import picture_of
 from treelens.graphs.recipe import GraphRecipe
 
 # The arrays of a collection: their types, and what they have one row for each of.
@@ -33,9 +34,11 @@ _ALPHABETS = {
     "fine_codes": "fine_alphabet",
     "edge_codes": "edge_alphabet",
 }
+_MOST_SHOWN = 6  # labels of a graph that is printed
+_LARGEST_DRAWN = 400  # nodes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph:
     """One graph of a collection, in plain Python terms.
 
@@ -73,6 +76,15 @@ class Graph:
     @property
     def n_nodes(self) -> int:
         return len(self.node_labels)
+
+    def __repr__(self) -> str:
+        named = "" if self.name is None else f", name={self.name!r}"
+        labels = ", ".join(map(str, self.node_labels[:_MOST_SHOWN]))
+        labels += ", ..." if self.n_nodes > _MOST_SHOWN else ""
+        return f"Graph({self.n_nodes} nodes, {len(self.edges)} edges, labels {labels}{named})"
+
+    def _repr_html_(self) -> str | None:
+        return picture_of(self) if 0 < self.n_nodes <= _LARGEST_DRAWN else None
 
     def to_networkx(self) -> Any:
         """Return a ``networkx.Graph`` or ``DiGraph`` with attributes and labels (``label``)."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Modules that register a kind of graphs when they are imported. They import no large library.
 PLUGINS = ("treelens.chem.kind",)
 
+_PICTURES = "treelens.explain.draw"  # imported when the first graph is shown in a notebook
+
 # Names of columns that are computed from graphs begin with it, as in "rdkit:MolLogP".
 DESCRIPTOR_PREFIX = "rdkit:"
 
@@ -202,3 +204,8 @@ def kind_of_reader(reader: str | None) -> GraphKind:
     if reader is None:
         return PLAIN
     return next((kind for kind in registered_kinds() if reader in kind.readers), PLAIN)
+
+
+def picture_of(graph: Graph) -> str:
+    """Return a drawing of a graph as SVG text."""
+    return import_module(_PICTURES).draw_graph(graph)
