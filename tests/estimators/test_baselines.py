@@ -84,7 +84,7 @@ def test_the_gaussian_process_is_ours_on_fingerprint_counts():
 
 
 def test_radii_have_weights_and_new_environments_a_covariance():
-    model = tl.GraphRegressor(weights="depths", views=[chem.Ecfp(3)]).fit(SMILES, VALUES)
+    model = tl.GraphRegressor(3, "depths", views=[chem.Ecfp(3)]).fit(SMILES, VALUES)
     assert model.best_weights_ == "depths"
     assert len(np.unique(model.weights_.round(9))) == 4
     known, new = ["C" * n + "O" for n in range(1, 12)], ["CCN", "CCCN", "OCC(F)(F)F", "C" * 7 + "O"]

@@ -9,7 +9,7 @@ import pytest
 import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
-from treelens.gp import panel_fit
+from treelens.gp import choice, panel_fit, terms
 from treelens.storage.files import ModelFileError
 
 ENDPOINTS = ["size", "copy", "noise"]
@@ -136,6 +136,8 @@ def test_an_endpoint_that_sharing_would_hurt_stands_alone(data, monkeypatch):
     train.loc[::3, "size"] = np.nan
     y = tl.Targets(train, transform="none")
     settings = {"depth": 1, "n_jobs": 1, "max_steps": 40}
+    monkeypatch.setattr(choice, "FEWEST", 100)  # stages run on all graphs, as those of a panel do
+    monkeypatch.setattr(terms, "LOGIT_SPREAD", 2.0)  # so few graphs leave narrow ones undecided
     monkeypatch.setattr(panel_fit, "share_alone", lambda *_: 0.0)
     joint = tl.GraphPanel(**settings).fit(graphs[:50], y)
     monkeypatch.setattr(panel_fit, "share_alone", lambda x, *_: float(np.isnan(x).any()))

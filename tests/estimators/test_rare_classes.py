@@ -68,8 +68,7 @@ def test_accuracy_alone_predicts_the_frequent_class_and_warns(rare):
 def test_a_rare_class_is_ranked_and_named_out_of_the_box(rare):
     graphs, y = rare[1]
     process, plain = (
-        tl.GraphClassifier(depth=1, weights="uniform", threshold=how).fit(*rare[0])
-        for how in ("auto", 0.5)
+        tl.GraphClassifier(depth=1, threshold=how).fit(*rare[0]) for how in ("auto", 0.5)
     )
     assert roc_auc_score(y, process.decision_function(graphs)) > 0.7
     np.testing.assert_array_equal(plain.predict_proba(graphs), process.predict_proba(graphs))

@@ -6,7 +6,7 @@ from sklearn import metrics
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
-from treelens.gp.choice import Candidate
+from treelens.gp.choice import PartFit
 from treelens.gp.fitting import learning_gain
 from treelens.gp.posterior import (
     JITTER,
@@ -141,24 +141,23 @@ def test_scores_of_classes(rng):
 
 
 @pytest.mark.parametrize(
-    ("n", "shift", "chosen", "words"),
+    ("n", "shift", "used", "words"),
     [
         (200, 1.0, "branches", "better than uniform"),
-        (200, -1.0, "uniform", "worse than uniform"),
-        (200, 0.0, "depths", "about equally well"),
-        (10, 1.0, "branches", "too few"),
+        (200, -1.0, "depths", "worse than uniform"),
+        (200, 0.0, "branches", "about equally well"),
+        (200, 0.0, "uniform", "no weights were learned"),
+        (0, 0.0, "branches", "too few"),
     ],
 )
-def test_the_gain_is_a_difference_of_scores(rng, n, shift, chosen, words):
-    scores = rng.normal(size=(3, n)) - 2.0
-    scores[2] = scores[0] + shift + 0.1 * rng.normal(size=n)
-    scores[1] = scores[2] - 0.01
-    kinds = ("uniform", "depths", "branches")
-    candidates = [Candidate(k, 1, [], s) for k, s in zip(kinds, scores, strict=True)]
-    used = candidates[kinds.index(chosen)]
-    gain = learning_gain(used, candidates)
-    learned = used if chosen != "uniform" else candidates[2]
-    assert gain.difference == pytest.approx((learned.scores - scores[0]).mean())
+def test_the_gain_is_a_difference_of_scores(rng, n, shift, used, words):
+    uniform, learned = rng.normal(size=(2, n)) - 2.0
+    learned = uniform + shift + 0.1 * (learned - learned.mean() if n else learned)
+    baseline = PartFit("uniform", 1, None, uniform)
+    in_use = baseline if used == "uniform" else PartFit(used, 1, None, learned)
+    gain = learning_gain(in_use, baseline)
+    if n and used != "uniform":
+        assert gain.difference == pytest.approx((learned - uniform).mean())
+        assert set(gain.compared) == {"uniform", used}
     assert gain.learned - gain.uniform == pytest.approx(gain.difference)
-    assert set(gain.compared) == set(kinds)
     assert words in str(gain)

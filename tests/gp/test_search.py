@@ -22,7 +22,7 @@ def _in_stages(problem):
 
 
 def test_every_stage_improves_on_the_last_and_converges():
-    problem, _ = _problem(n=40)
+    problem, _ = _problem(n=40, strength=2.0)
     uniform, depths, branches = _in_stages(problem)
     for fit, stage in zip((uniform, depths, branches), STAGES, strict=True):
         assert fit.converged

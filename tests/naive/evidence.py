@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+SCALE_SPREAD = 2.0  # of the priors on noise and scales
+
 
 def sum_of_minima(weights, counts, i, j):
     return sum(w * min(a, b) for w, a, b in zip(weights, counts[i], counts[j], strict=True))
@@ -64,7 +66,7 @@ def gaussian_matrix(amplitude, length, table):
 
 
 def objective(problem, parameters, counts, spread, usual_noise, jitter):
-    """The objective by NumPy's own determinant and solver; ``spread`` is that of most priors."""
+    """The objective by NumPy's own determinant and solver; ``spread`` is that of the logits."""
     patterns, own = problem.terms[0], parameters.terms[0]
     deviations = own.deviations / math.sqrt(patterns.strength)
     weights = weights_of(patterns.hierarchy, own.level_logits, deviations)
@@ -72,13 +74,13 @@ def objective(problem, parameters, counts, spread, usual_noise, jitter):
     matrix, variance = kernel_matrix(term, weights, counts), term.amplitude
     prior = patterns.strength * (deviations**2).sum()
     prior += ((own.level_logits / spread) ** 2).sum()
-    prior += ((parameters.log_noise - math.log(usual_noise)) / spread) ** 2
+    prior += ((parameters.log_noise - math.log(usual_noise)) / SCALE_SPREAD) ** 2
     for numbers, found in zip(problem.terms[1:], parameters.terms[1:], strict=True):
         length, amplitude = np.exp(found.scales)
         matrix += gaussian_matrix(amplitude, length, numbers.numbers)
         variance += amplitude
     for each, found in zip(problem.terms, parameters.terms, strict=True):
-        spreads = np.full(len(found.scales), spread)
+        spreads = np.full(len(found.scales), SCALE_SPREAD)
         if each is not patterns:  # the share of numbers is held to its usual size
             spreads[-1] = 1.0
         prior += (((found.scales - each.usual_scales) / spreads) ** 2).sum()

@@ -170,7 +170,7 @@ def test_all_parts_are_about_the_same_of_two_classes(cases):
     (one, first), (other, second) = (
         (model, model.summary(graphs[test], target[test]))
         for target in named
-        for model in [tl.GraphClassifier(depth=1, n_jobs=1).fit(graphs[train], target[train])]
+        for model in [tl.GraphClassifier(1, "uniform", n_jobs=1).fit(graphs[train], target[train])]
     )
     assert (first["model"]["positive"], second["model"]["positive"]) == ("active", "yes")
     decisions = [model.explain(graphs[0]).decision for model in (one, other)]
@@ -184,7 +184,7 @@ def test_all_parts_are_about_the_same_of_two_classes(cases):
     both = effects[0].keys() & effects[1].keys()  # patterns of nearly equal effects are the last
     assert len(both) >= 0.95 * len(effects[0])
     for k in both:
-        assert effects[0][k] == pytest.approx(effects[1][k], rel=0.01, abs=1e-3)
+        assert effects[0][k] == pytest.approx(effects[1][k], rel=0.01, abs=3e-3)
 
 
 def test_contributions_name_the_scale_that_they_are_on(molecules, tmp_path):

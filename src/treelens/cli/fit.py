@@ -48,7 +48,7 @@ def fit_cli(
         Literal["auto", "uniform", "depths", "branches"],
         options.option(
             "gp: weights of patterns are all the same (uniform), one for each depth, or one for "
-            "each branch of patterns; auto: what is best on held-out graphs.",
+            "each branch of patterns (auto).",
         ),
     ] = "auto",
     kernel: Annotated[

@@ -62,19 +62,18 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     Graphs are compared by how often each Weisfeiler-Lehman pattern occurs in them. Scales of the
     kernel and weights of patterns maximise the marginal likelihood, under a prior by which a rare
-    pattern borrows from the more common ones that it refines. Learned weights are used only where
-    they predict graphs better that they were not learned from.
+    pattern borrows from the more common ones that it refines. Priors hold learned weights to
+    uniform ones where data are few.
 
     Parameters
     ----------
     depth : int or "auto", default="auto"
         The number of Weisfeiler-Lehman iterations: how many bonds a pattern reaches. ``"auto"``:
-        of uniform weights the depth up to 4 with the largest marginal likelihood; learned weights
-        use all depths up to 4.
+        of uniform weights the depth from 1 to 4 with the largest marginal likelihood; learned
+        weights use all depths up to this one, and at least up to 2.
     weights : {"auto", "uniform", "depths", "branches"}, default="auto"
-        Uniform weights, one per depth, or one for every *branch* of the tree of patterns.
-        ``"auto"`` prefers the simpler one unless the richer one predicts held-out training graphs
-        better by more than half the standard error of the difference.
+        Uniform weights, one per depth, or one for every *branch* of the tree of patterns, which
+        ``"auto"`` stands for.
     descriptors : {"auto", "compact", "fast", "all"} or bool, default="auto"
         Short for ``chem.Descriptors(...)`` among the views: a kernel on descriptors of whole
         molecules, whose share is learned. ``"compact"`` or True: 21 cheap ones (logP, polar
@@ -102,7 +101,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         How many graphs predictions then go through, most of them chosen where those before predict
         worst. Time is proportional to ``n_landmarks**2`` for every training graph.
     max_steps : int, default=100
-        Iterations of each stage of the search on part of the graphs; on all of them there are at
+        Iterations of each stage of the search on half of the graphs; on all of them there are at
         most 15, and above 1,000 graphs 6.
     device : str, default="cpu"
         Where to fit and predict: ``"cuda"`` is a GPU, through CuPy and numba-cuda (extra ``gpu``).
@@ -111,7 +110,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     n_jobs : int, optional
         Threads; -1 means all processors. Another number may change the last digits of a result.
     random_state : int, RandomState or None, default=0
-        Deals graphs to the parts that weights are compared on, and draws samples and landmarks.
+        Deals graphs to the halves that weights are learned and compared on, and draws samples and
+        landmarks.
     progress : bool, optional
         Whether to show a progress bar; by default only on a terminal.
 

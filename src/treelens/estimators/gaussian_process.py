@@ -260,10 +260,10 @@ class GaussianProcessEstimator(PanelEstimator):
         """Keep a fitted model with its scores."""
         scores, slope = self._scored(left_out, known)
         record = EvidenceRecord(
-            fitted.chosen.weights,
+            fitted.used.weights,
             evidence_history(fitted.search, fitted.n_learning),
             fitted.search.converged,
-            learning_gain(fitted.chosen, fitted.candidates),
+            learning_gain(fitted.used, fitted.uniform),
             scores,
         )
         self.model_ = replace(fitted.model, slope=slope, record=record)
@@ -408,7 +408,8 @@ class GaussianProcessEstimator(PanelEstimator):
         "record.converged", "Whether the search for the weights converged.", True
     )
     learning_gain_: LearningGain = view(
-        "record.learning_gain", "Learned against uniform weights, on held-out training graphs."
+        "record.learning_gain",
+        "Weights learned on half of the graphs against uniform ones, on the other half."
     )
 
     @property

@@ -149,9 +149,11 @@ class CountedView(TrainingView):
         """Return the view without patterns beyond a depth."""
         if not self.source.has_depths:
             return self
-        histograms = self.histograms.select_levels(self.source.level_depths <= depth)
-        source = self.source.truncated(depth)
-        return replace(self, source=source, histograms=histograms, shared=None)
+        kept, shared = self.source.level_depths <= depth, self.shared
+        histograms, source = self.histograms.select_levels(kept), self.source.truncated(depth)
+        if shared is not None:
+            shared = shared.of_groups(np.unique(self.source.level_groups[kept]))
+        return replace(self, source=source, histograms=histograms, shared=shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +233,12 @@ class TrainingData:
         found = replace(self, views=tuple(view.sharing(positions) for view in self.views))
         vars(found)["copies"] = self.copies  # of the same graphs
         return found
+
+    def truncated(self, depth: int) -> TrainingData:
+        """Return the same without patterns beyond a depth."""
+        if depth >= self.depth:
+            return self
+        return replace(self, views=tuple(view.truncated(depth) for view in self.views))
 
     @property
     def left_out_together(self) -> np.ndarray | None:

@@ -13,15 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from treelens.gp.censoring import through_landmarks
 from treelens.gp.choice import (
-    FEWEST,
-    Candidate,
     LearningSample,
-    Part,
+    PartFit,
     draw_by_group,
     fit_learned,
     fit_uniform,
-    parts_of_graphs,
-    preferred,
+    halves_of_graphs,
 )
 from treelens.gp.data import TrainingData
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, with_enough_digits
@@ -41,6 +38,9 @@ from treelens.patterns.histograms import (
 # Iterations on all graphs that refine what was found on part of them: an evaluation of many graphs
 # is expensive, and the start is nearer the more graphs there are.
 _REFINE_FEW, _MANY = 15, 1000
+# Patterns that learned weights choose among reach at least so far, whatever uniform weights prefer:
+# learning finds the few that matter.
+_LEAST_DEPTH = 2
 # With a smaller gain in nats no difference is claimed: the weights were learned from these graphs.
 _SMALLEST_GAIN = 0.01
 # One landmark of so many is drawn by chance; the others are chosen by what those leave open. Where
@@ -102,8 +102,8 @@ class FittedEvidence:
     views: tuple[StoredView, ...]  # of all training graphs, up to the depth in use
     search: EvidenceFit  # on all graphs that weights were learned from
     left_out: LeaveOneOut  # of all training graphs, on the scale of the standardised targets
-    chosen: Candidate
-    candidates: list[Candidate]  # all that were compared, uniform weights first
+    used: PartFit  # the weights in use, as they were found on half of the sample
+    uniform: PartFit  # uniform weights, which learned ones are compared with
     n_learning: int  # how many graphs weights were learned from
 
 
@@ -117,65 +117,44 @@ def fit_gaussian_process(
     landmarks: LandmarkPlan | None,
     keys: np.ndarray,
 ) -> FittedEvidence:
-    """Choose the weights on parts of a sample, refine them on all of it, condition on all graphs.
+    """Learn the weights on half of a sample, refine them on all of it, condition on all graphs.
 
     ``groups`` (n_graphs,) are classes or tenths of the values, of which every part has its share,
     and ``keys`` (n_graphs,) random numbers to draw by. Without ``landmarks`` the posterior is
-    exact, without ``depth`` that of uniform weights is chosen.
+    exact. Without ``depth`` patterns reach as far as is most likely with uniform weights.
     """
-    deepest = data.depth
     copies = None if data.copies is None else data.copies[sample.weights]
-    parts = parts_of_graphs(sample.weights, groups[sample.weights], keys[sample.weights], copies)
+    part = halves_of_graphs(sample.weights, groups[sample.weights], keys[sample.weights], copies)
     if data.device == "cpu":
-        some = np.unique(np.concatenate([graphs for part in parts for graphs in part]))
-        data = data.sharing(some)
-    depths = list(range(deepest + 1)) if depth is None else [depth]
-    chosen = uniform_candidate(data, parts, depths, only_depth=weights == "uniform")
-    learned = "branches" if weights == "auto" else weights
-    candidates = [chosen, *fit_learned(data, parts, chosen, deepest, learned)]
-    chosen = preferred(candidates) if weights == "auto" else candidates[-1]
-    if chosen.depth < deepest:
-        shallow = tuple(view.truncated(chosen.depth) for view in data.views)
-        data = replace(data, views=shallow)
-    search, among = _refined(data, chosen, sample), None
+        data = data.sharing(np.sort(np.concatenate(part)))
+    uniform = used = fit_uniform(data, part, range(data.depth + 1) if depth is None else [depth])
+    if weights == "uniform":
+        data = data.truncated(uniform.depth)
+    else:
+        learned = "branches" if weights == "auto" else weights
+        data = data.truncated(max(uniform.depth, _LEAST_DEPTH))
+        used = fit_learned(data, part, uniform, learned)
+    search, among = _refined(data, used, sample), None
     if sample.noise is not None:
         parameters, among = _with_scales_of(data, search.parameters, sample.noise)
         search = replace(search, parameters=parameters)
         among = among if landmarks is None and len(among) == len(groups) else None
     model, left_out = _given_all(data, search.parameters, landmarks, among)
-    return FittedEvidence(
-        model, data.stored, search, left_out, chosen, candidates, len(sample.weights)
-    )
+    return FittedEvidence(model, data.stored, search, left_out, used, uniform, len(sample.weights))
 
 
-def uniform_candidate(
-    data: TrainingData, parts: list[Part], depths: list[int], only_depth: bool
-) -> Candidate:
-    """Fit uniform weights; ``only_depth``: nothing else will be compared with them.
-
-    Single labels (depth 0) explain nothing of the structure, so they are taken only where they
-    predict held-out graphs better by more than two standard errors.
-    """
-    first = [Part(parts[0].fitted, parts[0].fitted[:0])]  # which settles the depth
-    found = fit_uniform(data, first if only_depth else parts, depths)
-    if found.depth > 0 or len(depths) == 1:
-        return found
-    labels, deeper = (fit_uniform(data, parts, some) for some in (depths[:1], depths[1:]))
-    return labels if labels.beats(deeper, 2.0) else deeper
-
-
-def _refined(data: TrainingData, chosen: Candidate, sample: LearningSample) -> EvidenceFit:
-    """A few iterations on the whole sample, from what was found on parts of it."""
+def _refined(data: TrainingData, used: PartFit, sample: LearningSample) -> EvidenceFit:
+    """A few iterations on the whole sample, from what was found on part of it."""
     n, max_steps = len(sample.weights), data.max_steps
     steps = min(max_steps, _REFINE_FEW if n <= _MANY else REFINE_MANY)
     problem, present = data.problem(sample.weights)
-    start = problem.start.with_scales_of(chosen.start)
-    if chosen.weights != "uniform":
-        start = chosen.start.restricted(present)
+    start = problem.start.with_scales_of(used.search.parameters)
+    if used.weights != "uniform":
+        start = used.search.parameters.restricted(present)
     options: dict[str, Any] = {"max_steps": steps, "check_noise": True}
     options |= {"device": data.device, "tick": data.tick}
-    curvature = chosen.curvature
-    search = maximise_evidence(problem, chosen.weights, start, curvature=curvature, **options)
+    curvature = used.search.curvature
+    search = maximise_evidence(problem, used.weights, start, curvature=curvature, **options)
     found = search.parameters.widened(present)
     if sample.scales is not None:  # noise and amplitude in the proportions that predictions meet
         problem, present = data.problem(sample.scales)
@@ -297,6 +276,7 @@ def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
 class LearningGain:
     """Learned against uniform weights at the best depth, on graphs that neither was fitted to.
 
+    Both are fitted to half of the graphs, at most 600; the model's weights are then refined on all.
     Scores are means over graphs of the log predictive density (of classes, of the log probability),
     in nats: learned weights predict better where the difference is positive.
     """
@@ -306,41 +286,38 @@ class LearningGain:
     learned: float
     uniform: float
     sentence: str  # the comparison in words
-    compared: dict[str, float]  # the mean of every kind of weights that was fitted
+    compared: dict[str, float]  # the means of both; empty where no graphs could be held out
 
     def __str__(self) -> str:
         return self.sentence
 
 
-def learning_gain(chosen: Candidate, candidates: list[Candidate]) -> LearningGain:
-    """Compare the learned weights in use, or else the best ones, with uniform weights."""
-    uniform, learned = candidates[0], max(candidates[1:], key=_mean_score, default=candidates[0])
-    if chosen.weights != "uniform":
-        learned = chosen
-    gain, error = learned.gain_over(uniform)
-    compared = {each.weights: _mean_score(each) for each in candidates if len(each.scores)}
-    size = f"{gain:+.3f} ± {error:.3f} nats per graph"
-    baseline = f"uniform weights at depth {candidates[0].depth}"
-    used = {
+def learning_gain(used: PartFit, uniform: PartFit) -> LearningGain:
+    """Compare the weights in use with uniform ones, both as found on part of the graphs."""
+    gain, error = used.gain_over(uniform)
+    baseline = f"uniform weights at depth {uniform.depth}"
+    in_use = {
         "uniform": baseline,
         "depths": "one weight per depth",
         "branches": "a weight per pattern",
-    }[chosen.weights]
-    if all(candidate.weights == "uniform" for candidate in candidates):
-        sentence = f"Used: {used}; no weights were learned."
-    elif (n := len(uniform.scores)) < FEWEST:
-        sentence = f"Used: {used}; {n} graphs are too few to compare weights ({size})."
+    }[used.weights]
+    size, n = f"{gain:+.3f} ± {error:.3f} nats per graph", len(uniform.scores)
+    if used.weights == "uniform":
+        sentence = f"Used: {in_use}; no weights were learned."
+    elif n == 0:
+        sentence = f"Used: {in_use}; the graphs are too few to compare weights."
     else:
         verdict = f"learned weights and {baseline} predict about equally well"
         if abs(gain) >= max(2.0 * error, _SMALLEST_GAIN):
             better = "better" if gain > 0 else "worse"
             verdict = f"learned weights predict {better} than {baseline}"
-        sentence = f"Used: {used}. On held-out graphs {verdict} ({size})."
-    return LearningGain(gain, error, _mean_score(learned), _mean_score(uniform), sentence, compared)
+        sentence = f"Used: {in_use}. On {n} held-out graphs {verdict} ({size})."
+    compared = {each.weights: _mean_score(each) for each in (uniform, used)} if n else {}
+    return LearningGain(gain, error, _mean_score(used), _mean_score(uniform), sentence, compared)
 
 
-def _mean_score(candidate: Candidate) -> float:
-    return float(candidate.scores.mean()) if len(candidate.scores) else 0.0
+def _mean_score(fit: PartFit) -> float:
+    return float(fit.scores.mean()) if len(fit.scores) else 0.0
 
 
 def condition(

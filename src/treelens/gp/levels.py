@@ -166,6 +166,12 @@ class LevelSums:
             self._parts[key] = LevelSums(self.groups, table, positions)
         return self._parts[key]
 
+    def of_groups(self, kept: np.ndarray) -> LevelSums:
+        """Return the sums of some groups, which ascend, numbered in their order."""
+        rows = np.isin(self.groups, kept)
+        numbers = np.searchsorted(kept, self.groups[rows])
+        return LevelSums(numbers, self.table[rows], self.positions)
+
     def add_to(self, sums: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> None:
         """Add to the upper triangle of ``sums``; ``weights`` (n_groups,) are of all groups."""
         weights, n = weights[self.groups].astype(sums.dtype), len(sums)

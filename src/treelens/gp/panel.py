@@ -26,12 +26,13 @@ from treelens.gp.posterior import (
     inverse_in_place,
     solve_factored,
 )
-from treelens.gp.terms import LOGIT_SPREAD, SearchedTerm, TermParameters
+from treelens.gp.terms import SearchedTerm, TermParameters
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 
 RANK = 2  # columns of L
+_LOGIT_SPREAD = 2.0  # that of one endpoint is narrower: siblings say more about weights
 # Standard deviations of the priors, on the entries of L relative to the size that is usual for the
 # endpoint, and on log kappa. They are wide: an endpoint that a view explains well needs an
 # amplitude far above the usual one.
@@ -228,7 +229,7 @@ class PanelProblem:
         middle += self.usual.log_noise.tolist()
         vector = self.vector(parameters, learned)
         n_logits = len(vector) - len(middle)
-        spreads += [LOGIT_SPREAD] * n_logits
+        spreads += [_LOGIT_SPREAD] * n_logits
         off = (vector - np.append(middle, np.zeros(n_logits))) / np.array(spreads)
         return 0.5 * float(off @ off), off / np.array(spreads)
 

@@ -25,8 +25,9 @@ from treelens.patterns.histograms import Features, PairFeatures
 
 # Of the prior on the deviations of patterns: their variance is one over it.
 PRIOR_STRENGTH = 30.0
-# Standard deviation of the prior on the levels' logits.
-LOGIT_SPREAD = 2.0
+# Standard deviation of the prior on the levels' logits. With 2, 100 to 600 graphs were fitted too
+# well, most of all those with classes, whose likelihood is that of numbers.
+LOGIT_SPREAD = 0.5
 # Graphs of which slopes use again what the kernel values were made of: six numbers a pair.
 _KEPT_UP_TO = 1024
 
