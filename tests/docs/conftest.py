@@ -1,6 +1,7 @@
 """Runs what a page of Markdown tells its readers to run."""
 
 import doctest
+import io
 import os
 import re
 import shlex
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ pytest.importorskip("rdkit")
 ROOT = Path(__file__).parents[2]
 EXECUTABLE = Path(sys.executable).with_name("treelens")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_DECIMAL = re.compile(r"[+-]?\d+\.\d+")
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -69,7 +72,10 @@ def run_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path]
             elif block.language == "pycon":
                 run_session(block.text, place, namespace)
             elif block.language == "python":
-                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+                code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+                with redirect_stdout(io.StringIO()) as shown:
+                    exec(code, namespace)
+                printed = shown.getvalue()
             counts[block.language] = counts.get(block.language, 0) + 1
         return counts
 
@@ -90,9 +96,19 @@ def run_session(text: str, place: str, namespace: dict[str, Any]) -> None:
 
 
 def check_printed(text: str, printed: str, place: str) -> None:
-    """What a page quotes is part of what the commands above it print, line breaks apart."""
-    quoted, whole = " ".join(text.split()), " ".join(printed.split())
-    assert quoted in whole, f"{place}: not printed:\n{text}\nbut:\n{printed}"
+    """What a page quotes is part of what is printed above it, line breaks and rounding apart."""
+    quoted, whole = text.split(), printed.split()
+    starts = range(len(whole) - len(quoted) + 1)
+    same = any(all(map(_is_same, quoted, whole[start:])) for start in starts)
+    assert same, f"{place}: not printed:\n{text}\nbut:\n{printed}"
+
+
+def _is_same(quoted: str, printed: str) -> bool:
+    """Whether words are equal, or decimal numbers that differ by one in their last digit."""
+    if quoted == printed or not (_DECIMAL.fullmatch(quoted) and _DECIMAL.fullmatch(printed)):
+        return quoted == printed
+    digits = len(quoted.partition(".")[2])
+    return abs(float(quoted) - float(printed)) < 1.5 * 10.0**-digits
 
 
 def run_commands(text: str, place: str) -> str:
