@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from treelens.estimators.base import FittedEstimator
+from treelens.explain.effects import KnownInverses
 from treelens.explain.fragments import FragmentTable
 from treelens.graphs.collection import GraphCollection
 from treelens.models.fitted import FittedModel
@@ -62,6 +63,13 @@ class EndpointOfPanel(FittedEstimator):
         """The training graphs with a value of this endpoint."""
         graphs = self.panel._train_graphs
         return None if graphs is None else graphs[self.model_.training_positions]
+
+    def kept_fragments(self, known: KnownInverses) -> FragmentTable:
+        """Return :attr:`fragments_`, which endpoints of a panel share inverses for."""
+        if self._fragments is None and (graphs := self._train_graphs) is not None:
+            targets = self.model_.training.reported
+            self._fragments = self._fragment_table(graphs, targets, known=known)
+        return self.fragments_
 
     def predict(self, X: Any, *, measured: Any = None, tables: Any = None) -> np.ndarray:
         """Return values or classes of this endpoint, shape (n_graphs,).

@@ -37,6 +37,7 @@ from treelens.estimators.panel_answers import (
 from treelens.estimators.panel_endpoint import EndpointOfPanel, joined_fragments
 from treelens.estimators.panel_table import Surroundings, panel_table
 from treelens.evaluation.splits import balanced_folds, similar_clusters
+from treelens.explain.effects import KnownInverses
 from treelens.explain.fragments import FragmentTable
 from treelens.gp.data import TrainingView
 from treelens.gp.panel_domain import kept_domain
@@ -263,6 +264,7 @@ class PanelEstimator(FittedEstimator):
         values = None if y is None else cells_for(self._panel, y, len(graphs))
         names = self.endpoints_ if endpoint is None else [self.endpoint(endpoint).name]
         tables = {}
+        options["known"] = {}
         for name in names:
             some = np.arange(len(graphs))
             targets = None
@@ -273,7 +275,9 @@ class PanelEstimator(FittedEstimator):
 
     def _training_fragments_of_endpoints(self) -> FragmentTable:
         self._complete()
-        return joined_fragments({name: self.endpoint(name).fragments_ for name in self.endpoints_})
+        known: KnownInverses = {}
+        tables = {name: self.endpoint(name).kept_fragments(known) for name in self.endpoints_}
+        return joined_fragments(tables)
 
     def _complete(self) -> None:
         """Compute what variances need and a file does not keep, once for all that follows."""

@@ -334,15 +334,27 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
     return [(code, 1.0, classes[code]) for code in codes.tolist()]
 
 
+# Inverses that are known, with the factors that they are of, by the identity of these: endpoints
+# of a panel have one in common, which takes longest.
+KnownInverses = dict[int, tuple[np.ndarray, np.ndarray]]
+
+
 def inverse_covariances(
-    expansion: KernelExpansion, n_jobs: int = 1
+    expansion: KernelExpansion, n_jobs: int = 1, known: KnownInverses | None = None
 ) -> tuple[np.ndarray, ...] | None:
-    """``inv(A)`` of each expansion that is added up; None for models without a closed form."""
+    """``inv(A)`` of each expansion that is added up; None for models without a closed form.
+
+    ``known`` is where inverses are looked up, and kept for the next expansion.
+    """
+    known = {} if known is None else known
     found = []
     for term in expansion.terms:
         if (factor := term.factor(n_jobs)) is None:
             return None
-        found.append(mirrored(inverse_in_place(factor.copy(), n_jobs)))
+        if id(factor) not in known:
+            inverse = mirrored(inverse_in_place(factor.copy(), n_jobs))
+            known[id(factor)] = factor, inverse
+        found.append(known[id(factor)][1])
     return tuple(found)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from treelens.explain.effects import (
     GraphEffects,
+    KnownInverses,
     effects_of_graphs,
     inverse_covariances,
     outputs_of,
@@ -144,14 +145,16 @@ def fragment_table(
     n_jobs: int = 1,
     seen: SeenGraphs | None = None,
     smarts: bool = True,
+    known: KnownInverses | None = None,
 ) -> FragmentTable:
     """The fragments that move predictions, the most important first.
 
     See :meth:`treelens.GraphRegressor.fragments`; ``targets`` are class codes or values of the
-    graphs, ``seen`` are the refined graphs, if at hand.
+    graphs, ``seen`` are the refined graphs, if at hand, ``known`` as in
+    :func:`treelens.explain.effects.inverse_covariances`.
     """
     seen = expansion.refine(graphs, n_jobs=n_jobs) if seen is None else seen
-    inverses, classes = inverse_covariances(expansion, n_jobs), expansion.classes
+    inverses, classes = inverse_covariances(expansion, n_jobs, known), expansion.classes
     forest, colors = _forest_to_search(expansion, graphs, seen, n_jobs)
     if min_support is None:
         min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))

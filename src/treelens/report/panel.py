@@ -14,6 +14,7 @@ from treelens.estimators.panel_answers import cells_for, endpoint_scores, values
 from treelens.estimators.panel_summary import endpoint_facts
 from treelens.estimators.panel_table import Surroundings, panel_table
 from treelens.explain.contributions import explain, usual_spread
+from treelens.explain.effects import KnownInverses
 from treelens.gp.panel_model import FittedPanel, PanelPredictions
 from treelens.graphs.collection import GraphCollection
 from treelens.models.predictions import known_graphs
@@ -126,14 +127,16 @@ def summarize_panel(estimator: Any, X: Any = None, y: Any = None) -> dict[str, A
     """
     batch = Batch.of(estimator, X, y)
     facts = endpoint_facts(estimator)
-    model = estimator.model_
+    helps = _helps(estimator)
+    model = estimator.model_  # with all that variances need, which was just computed
     with one_blas_thread():
         endpoints = [
             {**each, **_more(model, column, batch)}
             for column, each in enumerate(facts.pop("endpoints"))
         ]
+        inverses: KnownInverses = {}
         fragments = {
-            name: fragment_section(estimator.endpoint(name), None, _N_FRAGMENTS)
+            name: fragment_section(estimator.endpoint(name), None, _N_FRAGMENTS, inverses)
             for name in model.endpoint_names
         }
         cards = None if batch is None else [_card(batch, k) for k in _chosen(batch)]
@@ -152,7 +155,7 @@ def summarize_panel(estimator: Any, X: Any = None, y: Any = None) -> dict[str, A
             "n_patterns": len(model.weights),
         },
         "endpoints": endpoints,
-        "helps": _helps(estimator),
+        "helps": helps,
         "fragments": fragments,
         "data": None if batch is None else _data(batch),
         "cards": cards,

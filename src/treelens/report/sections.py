@@ -19,7 +19,7 @@ from treelens.explain.contributions import (
     usual_spread,
 )
 from treelens.explain.draw import TreeNode, coordinates, unfold_within
-from treelens.explain.effects import effects_of_patterns
+from treelens.explain.effects import KnownInverses, effects_of_patterns
 from treelens.explain.fragment_search import Occurrence, pattern_texts
 from treelens.explain.fragments import (
     FragmentTable,
@@ -257,12 +257,16 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 
 
 def fragment_section(
-    estimator: Any, given: PredictedGraphs | None, n_fragments: int | None = None
+    estimator: Any,
+    given: PredictedGraphs | None,
+    n_fragments: int | None = None,
+    known: KnownInverses | None = None,
 ) -> dict[str, Any] | None:
     """Return the fragments of the training graphs, ``fragments_`` of the model.
 
     Of many graphs they are those of a sample; where the model does not know its training graphs,
-    of the graphs of the report. ``n_fragments``: so many, searched anew.
+    of the graphs of the report. ``n_fragments``: so many, searched anew; ``known`` as in
+    :func:`treelens.explain.effects.inverse_covariances`.
     """
     model, train = estimator.model_, estimator._train_graphs
     table, n_jobs = None, estimator._n_jobs()
@@ -289,7 +293,9 @@ def fragment_section(
                 kept = _sample(len(train), _SAMPLED)
                 shown, truth = train[kept], truth[kept]
             n = MOST_FRAGMENTS if n_fragments is None else n_fragments
-            table = fragment_table(model.expansion, shown, truth, n_fragments=n, n_jobs=n_jobs)
+            table = fragment_table(
+                model.expansion, shown, truth, n_fragments=n, n_jobs=n_jobs, known=known
+            )
     if table is None:
         return None
     rows = list(_rows(table, shown, truth, model.classes))
