@@ -11,7 +11,10 @@ import treelens as tl
 from strategies import random_collection
 from treelens.explain.effects import effects_of_graphs, inverse_covariances
 from treelens.explain.jackknife import jackknife_errors
-from treelens.gp.panel import cell_covariance
+from treelens.gp.panel import Cells, CellTable, cell_covariance
+from treelens.gp.panel_model import PanelProcess
+from treelens.gp.panel_posterior import ExactPanel
+from treelens.gp.views import shown_by
 from treelens.patterns.histograms import graph_keys
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,12 +39,37 @@ def data():
 
 @pytest.fixture(scope="module")
 def panel(data):
-    """Both processes have a part in the predictions of each endpoint."""
+    """Both processes have a part in the predictions of each endpoint, with weights of their own."""
     graphs, table = data
     y = tl.Targets(table[:N_TRAIN], transform="none")
     model = tl.GraphPanel(depth=1, max_steps=8, n_jobs=1).fit(graphs[:N_TRAIN], y)
-    assert model.alone_.between(0.05, 0.95).all()
+    alone = tuple(_process_of_one(model.model_, k) for k in range(3))
+    model.model_ = replace(model.model_, alone=alone)
     return model
+
+
+def _process_of_one(model, column):
+    """The process of an endpoint by itself, with other weights than the joint one."""
+    joint = model.joint
+    views = tuple(replace(v, level_weights=v.level_weights[::-1].copy()) for v in joint.views)
+    shared = tuple(between[[column]][:, [column]] for between in joint.shared)
+    cells = Cells.of(CellTable.plain(model.standardised(model.training.targets)[:, [column]]))
+    shown = shown_by(views, model.training.views)
+    among = [k.matrix(x, x) for k, x in zip(joint.kernels, shown, strict=True)]
+    spreads = np.full(len(cells.values), joint.noise[column])
+    found = ExactPanel.fit(among, shared, spreads, cells)
+    return PanelProcess(
+        np.array([column]),
+        views,
+        joint.kernels,
+        shared,
+        joint.noise[[column]],
+        cells.values,
+        spreads,
+        found.coefficients,
+        share=0.4,
+        factor=found.factor,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +114,32 @@ def test_training_graphs_are_explained_without_all_their_cells(data, panel, name
     train, column = data[0][:N_TRAIN], panel.endpoints_.index(name)
     expansion = panel.model_.endpoint(name).expansion
     found = effects_of_graphs(expansion, train, inverses=inverse_covariances(expansion))
-    expected = panel.model_.record.left_out.new[:, column]
+    model = panel.model_
+    joint, single = (
+        _left_out(model, place)[:, own] for place, own in ((0, column), (column + 1, 0))
+    )
+    expected = model.offset[column] + model.scale[column] * (0.6 * joint + 0.4 * single)
     known = ~np.isnan(expected)
+    assert known.sum() == model.endpoint(name).training_positions.size
     np.testing.assert_allclose(found.decisions[known], expected[known], atol=1e-8)
     owner = np.repeat(np.arange(len(train)), train.sizes)
     total = found.base + np.bincount(owner, found.phi)
     np.testing.assert_allclose(total, found.decisions, atol=1e-8)
+
+
+def _left_out(model, place):
+    """Means of a dense process without all cells of each graph and its copies, NaN in gaps."""
+    process, shown = model.process(place), model.shown(place)
+    cells = model.cells(process)
+    among = [k.matrix(x, x) for k, x in zip(process.kernels, shown, strict=True)]
+    matrix = cell_covariance(among, process.shared, process.spreads, cells)
+    found = np.full((N_TRAIN, cells.n_endpoints), np.nan)
+    keys = list(graph_keys(model.training_graphs))
+    for key in set(keys):
+        own = np.array([keys[g] == key for g in cells.graphs], dtype=bool)
+        solved = np.linalg.solve(matrix[np.ix_(~own, ~own)], cells.values[~own])
+        found[cells.graphs[own], cells.endpoints[own]] = matrix[np.ix_(own, ~own)] @ solved
+    return found
 
 
 def test_the_jackknife_leaves_out_all_cells_of_a_graph(data, panel):
