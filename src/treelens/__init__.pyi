@@ -34,6 +34,7 @@ from .pairwise.solvers import StochasticGradient as StochasticGradient
 from .patterns.histograms import PatternHistograms as PatternHistograms
 from .patterns.vocabulary import PatternVocabulary as PatternVocabulary
 from .targets import Targets as Targets
+from .views import AttributeCells as AttributeCells
 from .views import Paths as Paths
 from .views import PatternView as PatternView
 from .views import Table as Table

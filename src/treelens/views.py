@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from treelens.errors import check_choice, check_whole
+from treelens.errors import GraphDataError, check_choice, check_whole
 from treelens.gp.covariates import columns_of
 from treelens.gp.data import CountedView, NumbersView, TrainingView
 from treelens.gp.keyed_rows import KeyedRows
@@ -16,6 +16,8 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.base import Kernel
 from treelens.kernels.rbf import Rbf
+from treelens.patterns.cell_patterns import CellPatterns
+from treelens.patterns.cells import AttributeCells as FittedCells
 from treelens.patterns.forest import EDGE_CELLS, TREES, PatternForest, usual_trees
 from treelens.patterns.own_patterns import OwnPatterns, PatternFinder
 from treelens.patterns.path_patterns import MAX_DISTANCE, PathPatterns
@@ -39,6 +41,11 @@ class View(ABC):
 
     counts_patterns: ClassVar[bool] = False
 
+    @property
+    def sees_attributes(self) -> bool:
+        """Whether it looks at continuous attributes of nodes or edges."""
+        return False
+
     @abstractmethod
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> TrainingView:
         """Return what the view shows of training graphs."""
@@ -57,7 +64,8 @@ class WLPatterns(View):
         there are any, by edge labels as well.
     attributes : {"auto", "ignore"}, default="auto"
         Whether continuous attributes of nodes and edges, where there are any, are divided into
-        cells at several resolutions, which count as patterns beside those of the labels.
+        cells at several resolutions, which count as patterns beside those of the labels. With
+        :class:`AttributeCells` among the views ``"auto"`` leaves them to that view.
 
     Examples
     --------
@@ -69,6 +77,10 @@ class WLPatterns(View):
     attributes: str = "auto"
 
     counts_patterns = True
+
+    @property
+    def sees_attributes(self) -> bool:
+        return self.attributes == "auto"
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         check_choice("attributes", self.attributes, ("auto", "ignore"))
@@ -93,6 +105,40 @@ def _check_trees(trees: Any) -> tuple[str, ...]:
             f"trees must be 'auto' or different ones among {', '.join(known)}; got {trees!r}."
         )
     return tuple(given)
+
+
+@dataclass(frozen=True)
+class AttributeCells(View):
+    """Cells of continuous attributes of nodes and edges, with a kernel and a share of their own.
+
+    :class:`WLPatterns` counts the same cells together with its patterns; here a kernel of their
+    own can weigh them down where they say little.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> import treelens as tl
+    >>> paths = [nx.path_graph(3) for _ in range(12)]
+    >>> for k, path in enumerate(paths):
+    ...     nx.set_node_attributes(path, {0: k, 1: 1.0, 2: 5.0}, "height")
+    >>> graphs = tl.as_graph_collection(paths, node_attributes="all")
+    >>> model = tl.GraphRegressor(views=[tl.WLPatterns(), tl.AttributeCells()])
+    >>> model.fit(graphs, range(12)).views_
+    ['patterns', 'attributes']
+    """
+
+    counts_patterns = True
+    sees_attributes = True  # type: ignore[assignment]
+
+    def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
+        if graphs.node_attributes is None and graphs.edge_attributes is None:
+            raise GraphDataError(
+                "tl.AttributeCells() needs continuous attributes of nodes or edges, and these "
+                "graphs have none: leave it out of views."
+            )
+        found = CellPatterns(FittedCells.fit(graphs, settings.depth))
+        counts = found.count(found.transform(graphs, settings.n_jobs))
+        return CountedView(found, counts, settings.prior_strength, settings.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -150,7 +196,7 @@ class PatternView(View, PatternFinder):
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, replace
     >>> import treelens as tl
     >>> @dataclass(frozen=True)
     ... class Degrees(tl.PatternView):
@@ -314,6 +360,8 @@ def check_views(views: Any) -> list[View]:
     tables = [each.name or "table" for each in given if isinstance(each, Table)]
     if twice := [name for name in tables if tables.count(name) > 1]:
         raise ValueError(f"views has two tables called {twice[0]!r}: give them names.")
+    if any(isinstance(each, AttributeCells) for each in given):
+        given = [replace(x, attributes="ignore") if isinstance(x, WLPatterns) else x for x in given]
     return sorted(
         given, key=lambda each: (not isinstance(each, WLPatterns), not each.counts_patterns)
     )

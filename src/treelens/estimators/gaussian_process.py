@@ -366,7 +366,7 @@ class GaussianProcessEstimator(PanelEstimator):
         if isinstance(self.views, str):
             return True
         views = check_views(self.views)
-        return any(each.attributes == "auto" for each in views if isinstance(each, WLPatterns))
+        return any(each.sees_attributes for each in views)
 
     @property
     def uses_descriptors_(self) -> bool:
@@ -409,7 +409,7 @@ class GaussianProcessEstimator(PanelEstimator):
     )
     learning_gain_: LearningGain = view(
         "record.learning_gain",
-        "Weights learned on half of the graphs against uniform ones, on the other half."
+        "Weights learned on half of the graphs against uniform ones, on the other half.",
     )
 
     @property

@@ -47,6 +47,7 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.fitted import FittedModel
 from treelens.models.predictions import Predictions
+from treelens.patterns.cells import ATTRIBUTES
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.source import PatternSource
@@ -147,6 +148,10 @@ class Explanation:
     def attribute_contributions(self) -> pd.DataFrame:
         found, *others = self._patterns
         table = attribute_table(found.source, found.ids, found.values, found.unseen)
+        cells = [each for each in others if each.source.name == ATTRIBUTES]
+        tables = [attribute_table(each.source, each.ids, each.values) for each in cells]
+        table = pd.concat([table, *tables], ignore_index=True)
+        others = [each for each in others if each.source.name != ATTRIBUTES]
         views = {each.source.name: float(each.values.sum()) + each.unseen for each in others}
         more = {"attribute": list(views), "steps": 0, "contribution": list(views.values())}
         return pd.concat([table, pd.DataFrame(more)], ignore_index=True) if views else table
@@ -491,15 +496,9 @@ def attribute_table(
 
     ``unseen`` is the contribution of patterns that training never saw: no cell is among them.
     """
-    forest = source if isinstance(source, PatternForest) else None
-    cells, levels = None if forest is None else forest.cells, source.level_of(patterns).tolist()
     parts: list[tuple[str, int, float]] = [("labels", 0, unseen)] if unseen else []
-    entries = zip(patterns.tolist(), levels, contributions.tolist(), strict=True)
-    for pattern, level, value in entries:
-        keys = [("labels", 0)]
-        if forest is not None and cells is not None and pattern >= forest.n_deviating:
-            row = level - (len(forest.levels) - cells.n_levels)
-            keys = cells.asked(row, pattern - int(forest.level_offsets[level]))
+    for pattern, value in zip(patterns.tolist(), contributions.tolist(), strict=True):
+        keys = source.asked(pattern) or [("labels", 0)]
         parts += [(name, step, value / len(keys)) for name, step in keys]
     table = pd.DataFrame(parts, columns=["attribute", "steps", "contribution"])
     sums = table.groupby(["attribute", "steps"], as_index=False, sort=False).sum()

@@ -22,6 +22,7 @@ from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 from treelens.patterns.vocabulary import arc_targets, offsets_of
 
+ATTRIBUTES = "attributes"  # the name of cells where patterns of labels have that of a tree
 N_TREES = 8
 N_RESOLUTIONS = 6
 N_EDGE_RESOLUTIONS = 2
@@ -101,6 +102,15 @@ class AttributeCells:
         """Step and resolution of each level as one number: trees share them; (n_levels,)."""
         resolution = np.arange(self.n_levels) % self.n_resolutions
         return self.level_steps * self.n_resolutions + resolution
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """The levels in words; trees share them."""
+        resolutions = np.arange(self.n_levels) % self.n_resolutions + 1
+        return tuple(
+            f"{ATTRIBUTES}, {step} step{'' if step == 1 else 's'}, resolution {resolution}"
+            for step, resolution in zip(self.level_steps, resolutions, strict=True)
+        )
 
     @cached_property
     def parents(self) -> tuple[np.ndarray, ...]:

@@ -16,14 +16,14 @@ import numpy as np
 from treelens.array_checks import check_array
 from treelens.errors import GraphDataError
 from treelens.graphs.collection import GraphCollection, check_attributes
-from treelens.patterns.cells import AttributeCells
+from treelens.patterns.cells import ATTRIBUTES, AttributeCells
 from treelens.patterns.histograms import (
     Features,
     GraphViews,
     PairFeatures,
     PatternHistograms,
 )
-from treelens.patterns.source import PatternSource, Sites
+from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
 # Labels that a tree uses: (which node labels, whether edge labels).
@@ -38,7 +38,6 @@ TREES = {
 }
 # Edge labels that are cells of the attributes of edges: at which resolution.
 EDGE_CELLS = {"labels+coarse edge cells": 0, "labels+edge cells": 1}
-ATTRIBUTES = "attributes"  # the name of the cells where others have that of a tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,11 +208,7 @@ class PatternForest(PatternSource):
         """``"labels, depth 2"`` and so on; trees of cells share names."""
         names = [f"{self.trees[tree]}, depth {depth}" for tree, depth in self._label_levels]
         if self.cells is not None:
-            resolutions = np.arange(self.cells.n_levels) % self.cells.n_resolutions + 1
-            names += [
-                f"{ATTRIBUTES}, {step} step{'' if step == 1 else 's'}, resolution {resolution}"
-                for step, resolution in zip(self.cells.level_steps, resolutions, strict=True)
-            ]
+            names += self.cells.level_names
         return tuple(names)
 
     @cached_property
@@ -294,9 +289,7 @@ class PatternForest(PatternSource):
 
     def sites(self, found: NodeColors) -> Sites:
         """All nodes that carry a pattern."""
-        ids = np.where(found.colors < 0, -1, found.colors + self.level_offsets[:-1, None])
-        nodes = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
-        return Sites(found.node_offsets, ids.ravel(), nodes.ravel())
+        return sites_of_colors(found.colors, found.node_offsets, self.level_offsets)
 
     def unseen_at_nodes(self, found: NodeColors) -> np.ndarray:
         return (found.colors < 0).sum(axis=0)
@@ -326,6 +319,13 @@ class PatternForest(PatternSource):
         level = self.level_of(patterns)
         names = (*self.trees, ATTRIBUTES)
         return np.array([names[tree] for tree, _ in self.levels], dtype=object)[level]
+
+    def asked(self, pattern: int) -> list[tuple[str, int]]:
+        if self.cells is None or pattern < self.n_deviating:
+            return []
+        level = int(self.level_of(pattern))
+        cell = pattern - int(self.level_offsets[level])
+        return self.cells.asked(level - len(self._label_levels), cell)
 
     def texts(self, patterns: Any) -> list[str]:
         """Return the text forms of patterns."""

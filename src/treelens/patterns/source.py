@@ -22,6 +22,15 @@ class Sites(NamedTuple):
     nodes: np.ndarray  # (n_sites,) nodes that have a part in them, numbered in all graphs
 
 
+def sites_of_colors(
+    colors: np.ndarray, node_offsets: np.ndarray, level_offsets: np.ndarray
+) -> Sites:
+    """Return the sites of patterns of single nodes; ``colors`` (n_levels, n_nodes), -1: unseen."""
+    numbers = np.where(colors < 0, -1, colors + level_offsets[:-1, None])
+    nodes = np.broadcast_to(np.arange(numbers.shape[1]), numbers.shape)
+    return Sites(node_offsets, numbers.ravel(), nodes.ravel())
+
+
 class PatternSource(ABC):
     """Patterns of training graphs, level by level; those of one level may share a weight.
 
@@ -135,6 +144,10 @@ class PatternSource(ABC):
     def tree_names(self, patterns: np.ndarray) -> np.ndarray:
         """Return the name of the view, or of the tree in it, of each pattern."""
         return np.full(len(patterns), self.name, dtype=object)
+
+    def asked(self, pattern: int) -> list[tuple[str, int]]:
+        """Return the attributes that a cell asks for, with steps; of other patterns none."""
+        return []
 
     def level_of(self, patterns: np.ndarray | int) -> np.ndarray:
         """Return the level of each pattern."""

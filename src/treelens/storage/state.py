@@ -56,6 +56,7 @@ from treelens.models.predictions import Threshold, TrainingGraphs
 from treelens.normal_scores import NormalScores
 from treelens.pairwise.learn import LearnedWeights
 from treelens.pairwise.objective import Margins
+from treelens.patterns.cell_patterns import CellPatterns
 from treelens.patterns.cells import AttributeCells
 from treelens.patterns.forest import PatternExtractor, PatternForest
 from treelens.patterns.histograms import PatternHistograms
@@ -377,6 +378,7 @@ _CLASSES: tuple[type, ...] = (
     Logarithm,
     Logit,
     NormalScores,
+    CellPatterns,
     OwnPatterns,
     SmoothScores,
     NumbersTable,
