@@ -9,7 +9,7 @@ import pytest
 import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
-from treelens.gp import choice, panel_fit, terms
+from treelens.gp import choice, panel_fit, panel_posterior, terms
 from treelens.storage.files import ModelFileError
 
 ENDPOINTS = ["size", "copy", "noise"]
@@ -329,3 +329,19 @@ def test_equal_weights_are_none(data):
     expected = plain.predict(graphs[30:50])
     np.testing.assert_allclose(same.predict(graphs[30:50]), expected)
     assert not np.allclose(other.predict(graphs[30:50]), expected, rtol=1e-2)
+
+
+def test_of_many_cells_the_covariance_is_rounded(data, panel, monkeypatch, tmp_path):
+    graphs, table = data
+    monkeypatch.setattr(panel_posterior, "_MOST_IN_DOUBLE", 100)
+    train = table[:70].copy()
+    train.loc[::3, "size"] = np.nan
+    train.loc[1::4, "copy"] = np.nan
+    rounded = tl.GraphPanel(depth=1, n_jobs=1).fit(graphs[:70], tl.Targets(train, transform="none"))
+    assert rounded.model_.joint.factor is None
+    mean, std = rounded.predict(graphs[70:], return_std=True)
+    expected = panel.predict(graphs[70:], return_std=True)
+    size = table.std().to_numpy()
+    np.testing.assert_allclose(mean / size, expected[0] / size, atol=1e-3)
+    np.testing.assert_allclose(std, expected[1], rtol=1e-3)
+    np.testing.assert_allclose(rounded.loo_["rmse"], panel.loo_["rmse"], rtol=1e-3)

@@ -265,3 +265,16 @@ def test_one_endpoint_is_the_process_of_a_single_model():
     )
     expected = amplitude * kernel @ np.linalg.solve(covariance, table[:, 0])
     np.testing.assert_allclose(posterior.mean([kernel])[:, 0], expected, atol=1e-7)
+
+
+def test_of_many_cells_rounded_factors_predict_alike(panel):
+    problem, parameters = panel
+    kernels, cells = PanelEvidence(problem).kernels(parameters), problem.cells
+    noise = cells.noise(np.exp(parameters.log_noise))
+    exact = ExactPanel.fit(kernels, parameters.shared, noise, cells)
+    small = [own.astype(np.float32) for own in kernels]
+    rounded = ExactPanel.fit(small, parameters.shared, noise, cells)
+    assert rounded.factor.dtype == np.float32
+    np.testing.assert_allclose(rounded.mean(kernels), exact.mean(kernels), atol=1e-5)
+    found, expected = rounded.covariance(kernels), exact.covariance(kernels)
+    np.testing.assert_allclose(found, expected, atol=1e-4)

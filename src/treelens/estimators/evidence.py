@@ -96,7 +96,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     exact_size : int, default=12000
         Up to so many training graphs predictions are exact, with 24 bytes of memory for every pair
         of graphs (3.5 GB at most by default); beyond, they go through landmarks. On a GPU, left at
-        its default, as many as its memory holds: some 75,000 in 141 GB.
+        its default, as many as its memory holds: some 75,000 in 141 GB. Of several endpoints, two
+        and a half times as many cells.
     n_landmarks : int, default=3000
         How many graphs predictions then go through, most of them chosen where those before predict
         worst. Time is proportional to ``n_landmarks**2`` for every training graph.

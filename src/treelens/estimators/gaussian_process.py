@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CELLS_PER_GRAPH = 3  # of several endpoints that weights are learned on
+_EXACT_CELLS_PER_GRAPH = 2.5  # of many, the covariance is in float32
 _MAX_DEPTH = 4  # of patterns where the depth is chosen
 _EXACT_SIZE = 12_000  # graphs of which the posterior is exact by default
 
@@ -360,6 +361,10 @@ class GaussianProcessEstimator(PanelEstimator):
     @property
     def _n_learning_cells(self) -> int:
         return _CELLS_PER_GRAPH * self.learning_size
+
+    @property
+    def _n_exact_cells(self) -> int:
+        return int(_EXACT_CELLS_PER_GRAPH * self.exact_size)
 
     def _sees_attributes(self) -> bool:
         """Whether any view looks at continuous attributes."""

@@ -47,8 +47,9 @@ class GraphPanel(PanelEstimator):
     learning_size : int, default=3600
         Kernels, and what endpoints share, are learned on at most so many cells, small endpoints
         whole.
-    exact_size : int, default=12000
-        Up to so many cells predictions are exact; of more, some stand for all of them.
+    exact_size : int, default=30000
+        Up to so many cells predictions are exact, with 8 bytes of memory for every pair of them
+        and, beyond 12,000, 4 bytes (3.6 GB at most by default); of more, some stand for all.
     n_landmarks : int, default=5000
         How many cells stand for all. Time is proportional to ``n_landmarks**2`` for every cell.
     max_steps : int, default=100
@@ -128,7 +129,7 @@ class GraphPanel(PanelEstimator):
         descriptors: bool | str = "auto",
         threshold: float | str = "auto",
         learning_size: int = 3600,
-        exact_size: int = 12_000,
+        exact_size: int = 30_000,
         n_landmarks: int = 5000,
         max_steps: int = 100,
         n_jobs: int | None = None,

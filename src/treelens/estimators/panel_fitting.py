@@ -103,7 +103,7 @@ class PanelEstimator(FittedEstimator):
             settings = PanelSettings(
                 "uniform" if self.weights == "uniform" else "depths",
                 self._n_learning_cells,
-                self.exact_size,
+                self._n_exact_cells,
                 self._n_landmark_cells,
                 self.max_steps,
                 seed,
@@ -151,6 +151,11 @@ class PanelEstimator(FittedEstimator):
     def _n_learning_cells(self) -> int:
         """How many cells kernels and sharing are learned on, at most."""
         return self.learning_size
+
+    @property
+    def _n_exact_cells(self) -> int:
+        """Up to how many cells predictions are exact."""
+        return self.exact_size
 
     @property
     def _n_landmark_cells(self) -> int:

@@ -277,12 +277,21 @@ def posterior_through_landmarks(
     fit: LandmarkFit, first: np.ndarray, n_landmarks: int
 ) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
     """Choose landmarks; return their positions, ascending, the posterior, and each left out."""
-    n, most = len(fit.targets), max(MOST_KEPT // n_landmarks, 2 * n_landmarks)
-    if n <= most:
+    if len(fit.targets) <= _most_looked_at(n_landmarks):
         return choose_landmarks(fit, first, n_landmarks).posterior()
-    some = np.union1d(first, np.arange(0, n, -(-n // most)))
+    landmarks = landmark_positions(fit, first, n_landmarks)
+    return landmarks, *fit.through(landmarks)
+
+
+def landmark_positions(fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int) -> np.ndarray:
+    """Return the positions of landmarks, ascending; of many graphs, only some are looked at."""
+    n, most = len(fit.targets), _most_looked_at(n_landmarks)
+    some = np.arange(n) if n <= most else np.union1d(first, np.arange(0, n, -(-n // most)))
     graphs, noise, targets = fit.graphs.select(some), fit.noise[some], fit.targets[some]
     part = replace(fit, graphs=graphs, noise=noise, targets=targets)
     chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
-    landmarks = np.sort(some[chosen.landmarks])
-    return landmarks, *fit.through(landmarks)
+    return np.sort(some[chosen.landmarks])
+
+
+def _most_looked_at(n_landmarks: int) -> int:
+    return max(MOST_KEPT // n_landmarks, 2 * n_landmarks)

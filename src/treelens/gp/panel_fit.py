@@ -20,6 +20,7 @@ from treelens.gp.evidence import (
     EvidenceParameters,
     EvidenceProblem,
     RoundedEvidence,
+    with_enough_digits,
 )
 from treelens.gp.panel import (
     RANK,
@@ -30,7 +31,12 @@ from treelens.gp.panel import (
     PanelProblem,
     Sharing,
 )
-from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks, through_landmarks
+from treelens.gp.panel_landmarks import (
+    CellKernel,
+    CellsThroughLandmarks,
+    chosen_landmarks,
+    through_landmarks,
+)
 from treelens.gp.panel_model import (
     FittedPanel,
     LeftOutPanel,
@@ -42,6 +48,7 @@ from treelens.gp.panel_posterior import (
     ExactPanel,
     LeftOutBlock,
     LoneEndpoint,
+    digits_for,
     with_lone,
 )
 from treelens.gp.posterior import inverse_in_place
@@ -55,6 +62,7 @@ _SHARED = 0.5  # of what a view explains of an endpoint alone, where the joint s
 _LEAST_AMPLITUDE = 1e-3
 _LEAST_NOISE = 0.02
 _CELLS_OF_SINGLES = 3  # a single endpoint is searched on this part of the cells of the joint search
+_BY_CHANCE = 4  # one landmark of so many is drawn, the others are chosen by what those leave open
 _FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
 # Shares of a single process in the predictions that are nearer to none or all of it than this.
 _SMALL_SHARE = 0.1
@@ -88,6 +96,11 @@ class _Conditioned(NamedTuple):
     noise: np.ndarray  # (n_cells,) variances of measurements
     given: ExactPanel | CellsThroughLandmarks
 
+    @property
+    def kept(self) -> bool:
+        """Whether the process keeps its factor; of many cells, there may be no room for it."""
+        return self.process.factor is not None
+
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
@@ -120,11 +133,19 @@ class _Panel:
         if landmarks is None:
             pairs = zip(kernels, shown, strict=True)
             among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
-            given = exact = ExactPanel.fit(among, shared, of_cells, cells, n_jobs)
+
+            def fitted_in(dtype: type) -> ExactPanel:
+                rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
+                return ExactPanel.fit(rounded, shared, of_cells, cells, n_jobs)
+
+            exact: ExactPanel = with_enough_digits(fitted_in, digits_for(len(cells.values)))
+            given = exact
             coefficients = exact.coefficients
-            matrix = exact.factor
+            matrix = exact.factor if exact.factor.dtype == np.float64 else None
         else:
             kernel = CellKernel(kernels, np.array(shared))
+            n = min(self.settings.n_landmarks, len(of_cells))
+            landmarks = chosen_landmarks(kernel, shown, cells, of_cells, landmarks, n)
             given = through_landmarks(kernel, shown, cells, of_cells, landmarks, n_jobs)
             coefficients = given.posterior.coefficients
             matrix = given.posterior.gain
@@ -145,13 +166,14 @@ class _Panel:
         return Cells.of(self.table.columns(columns))
 
     def _landmarks(self, columns: Sequence[int]) -> np.ndarray | None:
-        """Return positions of cells that stand for all; None where predictions are exact."""
+        """Return some of the cells that stand for all; None where predictions are exact."""
         settings = self.settings
         table = self.table.columns(columns)
         known = ~np.isnan(table.values)
+        size = max(settings.n_landmarks // _BY_CHANCE, 1)
         if known.sum() <= settings.exact_size:
             return None
-        chosen = sampled_cells(table.values, settings.n_landmarks, settings.seed)
+        chosen = sampled_cells(table.values, size, settings.seed)
         return np.flatnonzero(~np.isnan(chosen[known]))
 
     def small(self) -> _Panel:
@@ -390,7 +412,7 @@ def _chosen(
     """Return the joint process, those that have a share in predictions, and cells left out."""
     table = panel.table.values
     joint = learned.given(panel)
-    small = panel if isinstance(joint.given, ExactPanel) else panel.small()
+    small = panel if isinstance(joint.given, ExactPanel) and joint.kept else panel.small()
     blocks, far = _left_out(panel, joint, far=small is panel)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone = []
@@ -427,7 +449,7 @@ def _left_out(
     copies = panel.copies[cells.graphs]
     if not isinstance(given, ExactPanel):
         return given.left_out_blocks(copies), np.empty(0)
-    inverse = inverse_in_place(given.factor.copy(), n_jobs)
+    inverse = inverse_in_place(given.factor.copy() if found.kept else given.factor, n_jobs)
     blocks = given.left_out_blocks(copies, n_jobs, inverse)
     shape = panel.table.values.shape
     means = []

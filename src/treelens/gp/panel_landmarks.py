@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from treelens.gp.censoring import Limits, fit_sites
-from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkSums
+from treelens.gp.landmarks import BLOCK, LandmarkFit, LandmarkSums, landmark_positions
 from treelens.gp.panel import Cells
 from treelens.gp.panel_posterior import LandmarkPanel, LeftOutBlock, Observed, members_of
 from treelens.gp.posterior import JITTER, solve_upper
@@ -196,6 +196,21 @@ def _some_at_a_time(groups: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
         some.append(members)
         n += len(members)
     yield some
+
+
+def chosen_landmarks(
+    kernel: CellKernel,
+    graphs: GraphViews,
+    cells: Cells,
+    noise: np.ndarray,
+    first: np.ndarray,
+    n_landmarks: int,
+) -> np.ndarray:
+    """Return positions of landmarks: ``first``, and cells that these explain worst."""
+    sizes = kernel.sizes[cells.endpoints]
+    seen = SeenCells(graphs, cells.graphs, cells.endpoints)
+    fit = LandmarkFit(kernel, seen, noise / sizes**2, (cells.values / sizes)[:, None])
+    return landmark_positions(fit, first, n_landmarks)
 
 
 def through_landmarks(

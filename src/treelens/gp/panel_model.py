@@ -17,6 +17,7 @@ from treelens.array_checks import (
     check_positive,
 )
 from treelens.errors import first_few
+from treelens.gp.evidence import with_enough_digits
 from treelens.gp.panel import Cells, CellTable, cell_covariance
 from treelens.gp.panel_endpoint import EndpointModel
 from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks
@@ -26,6 +27,7 @@ from treelens.gp.panel_posterior import (
     Observed,
     PanelPosterior,
     blended_variance,
+    digits_for,
     given_siblings,
 )
 from treelens.gp.posterior import cholesky_in_place
@@ -139,8 +141,14 @@ class PanelProcess:
             return replace(self, factor=found.posterior.gain)
         pairs = zip(self.kernels, graphs, strict=True)
         among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
-        matrix = cell_covariance(among, self.shared, self.spreads, cells, n_jobs)
-        return replace(self, factor=cholesky_in_place(matrix, n_jobs))
+
+        def factored_in(dtype: type) -> np.ndarray:
+            rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
+            matrix = cell_covariance(rounded, self.shared, self.spreads, cells, n_jobs)
+            return cholesky_in_place(matrix, n_jobs)
+
+        factor = with_enough_digits(factored_in, digits_for(len(cells.values)))
+        return replace(self, factor=factor)
 
     def posterior(self, cells: Cells) -> PanelPosterior:
         """Return the posterior; without a factor it is good for means."""
@@ -343,7 +351,9 @@ class FittedPanel(FittedModel):
             return self
         done = []
         for process, graphs in zip((self.joint, *self.alone), self._shown, strict=True):
-            done.append(process.completed(self.cells(process), graphs, n_jobs))
+            kept = process.factor is not None
+            cells = self.cells(process)
+            done.append(process if kept else process.completed(cells, graphs, n_jobs))
         return replace(self, joint=done[0], alone=tuple(done[1:]))
 
     def decide(

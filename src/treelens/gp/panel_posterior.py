@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from treelens.gp.censoring import conditioned_on_limits
 from treelens.gp.panel import Cells, cell_covariance
 from treelens.gp.posterior import (
+    JITTER,
     ScaledTargets,
     cholesky_in_place,
     inverse_in_place,
@@ -23,6 +24,15 @@ from treelens.gp.posterior import (
 )
 from treelens.kernels.gram import mirrored
 from treelens.parallel import blas_threads
+
+_MOST_IN_DOUBLE = 12_000  # cells, of which the covariance is kept in float64
+_REFINEMENTS = 3  # of coefficients by a factor in float32
+_MOST_FOR_SITES = 6000  # cells that sites of limits are found with
+
+
+def digits_for(n_cells: int) -> type:
+    """Return the type of numbers of the covariance of cells: of many, there is room for float32."""
+    return np.float64 if n_cells <= _MOST_IN_DOUBLE else np.float32
 
 
 class Observed(NamedTuple):
@@ -95,18 +105,32 @@ class ExactPanel(PanelPosterior):
     ) -> ExactPanel:
         """Condition on cells, whose noise variances are (n_cells,).
 
-        ``kernels`` are among their graphs.
+        ``kernels`` are among their graphs, in float32 where the factor shall be.
         """
-        matrix = cell_covariance(kernels, shared, np.zeros(len(noise)), cells, n_jobs)
-        given = with_limits(cells, matrix, noise, n_jobs)
-        matrix[np.diag_indices_from(matrix)] += given.noise
-        factor = cholesky_in_place(matrix, n_jobs)
-        coefficients = solve_factored(factor, given.values[:, None], n_jobs)[:, 0]
-        return cls(cells, np.array(shared), coefficients, factor, given)
+        given = with_limits(cells, kernels, shared, noise, n_jobs)
+        factor = cell_covariance(kernels, shared, given.noise, cells, n_jobs)
+        factor = cholesky_in_place(factor, n_jobs)
+        found = cls(cells, np.array(shared), np.zeros(len(noise)), factor, given)
+        for _ in range(1 if factor.dtype == np.float64 else _REFINEMENTS):
+            found = found._refined(kernels, n_jobs)
+        return found
+
+    def _refined(self, kernels: list[np.ndarray], n_jobs: int) -> ExactPanel:
+        """Return the posterior without the error that rounding has left in its coefficients."""
+        cells, given = self.basis, self.given
+        left = given.values
+        if self.coefficients.any():
+            own = self.shared.sum(axis=0)[cells.endpoints, cells.endpoints] * JITTER + given.noise
+            found = self.mean(kernels)[cells.graphs, cells.endpoints] + own * self.coefficients
+            left = given.values - found
+        change = solve_factored(self.factor, left[:, None], n_jobs)[:, 0].astype(float)
+        return replace(self, coefficients=self.coefficients + change)
 
     def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
-        halves = [solve_upper(self.factor, own.T, transposed=True, n_jobs=n_jobs) for own in across]
-        return np.array([[np.einsum("ij,ij->j", a, b) for b in halves] for a in halves])
+        right = [own.astype(self.factor.dtype, copy=False).T for own in across]
+        halves = [solve_upper(self.factor, own, transposed=True, n_jobs=n_jobs) for own in right]
+        products = [[np.einsum("ij,ij->j", a, b) for b in halves] for a in halves]
+        return np.array(products, dtype=float)
 
     def left_out_blocks(
         self, groups: np.ndarray, n_jobs: int = 1, inverse: np.ndarray | None = None
@@ -120,7 +144,8 @@ class ExactPanel(PanelPosterior):
         found = []
         given = self.given
         for members in members_of(groups):
-            covariance = np.linalg.inv(mirrored(inverse[np.ix_(members, members)]))
+            block = inverse[np.ix_(members, members)].astype(float)
+            covariance = np.linalg.inv(mirrored(block))
             mean = given.values[members] - covariance @ self.coefficients[members]
             found.append(LeftOutBlock(members, mean, covariance, given.noise[members]))
         return found
@@ -138,18 +163,34 @@ class LandmarkPanel(PanelPosterior):
         return np.array([[np.einsum("ij,ij->i", a, b) for b in across] for a in moved])
 
 
-def with_limits(cells: Cells, matrix: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> Observed:
+def with_limits(
+    cells: Cells,
+    kernels: list[np.ndarray],
+    shared: Sequence[np.ndarray],
+    noise: np.ndarray,
+    n_jobs: int = 1,
+) -> Observed:
     """Return values and noise variances, sites in the place of limits.
 
-    ``matrix`` (n_cells, n_cells) is the covariance without noise, of which the upper triangle
-    counts, ``noise`` that of measurements.
+    ``noise`` (n_cells,) is that of measurements. Of many cells, sites are given those with limits
+    and a sample of the others.
     """
-    if not cells.limits.any():
+    limited = cells.limits != 0
+    if not limited.any():
         return Observed(cells.values, noise)
-    ones = np.ones(len(noise))
-    targets = ScaledTargets(cells.values[:, None], np.zeros(1), 1.0, ones, cells.limits)
-    values, used, _ = conditioned_on_limits(targets, mirrored(matrix.copy()), noise, n_jobs)
-    return Observed(values[:, 0], used)
+    order = np.random.default_rng(0).permutation(len(noise))
+    order = order[np.argsort(~limited[order], kind="stable")]
+    some = np.sort(order[: max(_MOST_FOR_SITES, int(limited.sum()))])
+    own = cells.select(some)
+    targets = ScaledTargets(own.values[:, None], np.zeros(1), 1.0, np.ones(len(some)), own.limits)
+    matrix = cell_covariance(kernels, shared, np.zeros(len(some)), own, n_jobs).astype(float)
+    found, used, _ = conditioned_on_limits(targets, mirrored(matrix), noise[some], n_jobs)
+    sites = own.limits != 0
+    values = cells.values.copy()
+    values[limited] = found[sites, 0]
+    variances = noise.copy()
+    variances[limited] = used[sites]
+    return Observed(values, variances)
 
 
 # --- cells that are left out ----------------------------------------------------------------------

@@ -108,8 +108,10 @@ def solve_upper(
     factor: np.ndarray, right: np.ndarray, *, transposed: bool, n_jobs: int = 1
 ) -> np.ndarray:
     """Return ``inv(U.T) @ right`` or, if not ``transposed``, ``inv(U) @ right``."""
+    single = factor.dtype == right.dtype == np.float32
+    solved = blas.strsm if single else blas.dtrsm
     with _threads(factor, n_jobs):
-        return blas.dtrsm(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
+        return solved(1.0, factor.T, right, lower=1, trans_a=0 if transposed else 1)
 
 
 def quadratic_forms(matrix: np.ndarray, rows: np.ndarray, n_jobs: int = 1) -> np.ndarray:
