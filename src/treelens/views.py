@@ -315,9 +315,17 @@ _DENSE_GRAPHS = 60.0  # nodes of a graph, on average, up to which paths are coun
 
 
 def usual_views(graphs: GraphCollection) -> list[View]:
-    """Return the views that count patterns, where nobody lists any."""
-    paths = graphs.n_nodes <= _DENSE_GRAPHS * len(graphs)
-    return [WLPatterns(), Paths()] if paths else [WLPatterns()]
+    """Return the views that count patterns, where nobody lists any; see :func:`check_views`.
+
+    Attributes of nodes have a kernel of their own. It comes first, where neighbours are looked for,
+    if nodes have no labels.
+    """
+    paths: list[View] = [Paths()] if graphs.n_nodes <= _DENSE_GRAPHS * len(graphs) else []
+    if graphs.node_attributes is None or graphs.edge_attributes is not None:
+        return [WLPatterns(), *paths]
+    counted = [WLPatterns(attributes="ignore"), *paths]
+    unlabelled = graphs.degree_labels or len(graphs.node_alphabet) == 1
+    return [AttributeCells(), *counted] if unlabelled else [*counted, AttributeCells()]
 
 
 def checked_kernel(kernel: Any) -> type[Kernel]:

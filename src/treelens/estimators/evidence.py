@@ -84,7 +84,8 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         What is seen of graphs, each view under a kernel of its own: :class:`treelens.WLPatterns`,
         :class:`treelens.Paths`, :class:`treelens.Table`, ``treelens.chem.Descriptors``,
         ``treelens.chem.Ecfp``. ``"auto"`` are Weisfeiler-Lehman patterns, paths (where graphs have
-        at most 60 nodes on average) and, of molecules, descriptors; a list is complete but for
+        at most 60 nodes on average) and, where there are any, attributes of nodes
+        (:class:`treelens.AttributeCells`) and descriptors of molecules; a list is complete but for
         covariates and for ``descriptors`` by name. With blocks and on a GPU, ``"auto"`` is the
         first of these alone.
     prior_strength : float, default=30

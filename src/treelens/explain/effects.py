@@ -460,11 +460,12 @@ def _effects_of_term(
 
 
 def effects_of_patterns(
-    expansion: KernelExpansion, views: Sequence[GraphViews], n_jobs: int = 1
+    expansion: KernelExpansion, views: Sequence[GraphViews], n_jobs: int = 1, place: int = 0
 ) -> sparse.csr_array:
-    """What every pattern of the forest adds to predictions: (n_graphs, n_patterns).
+    """What every pattern of one part adds to predictions: (n_graphs, n_patterns).
 
-    ``views`` are the graphs as each expansion that is added up compares them.
+    ``views`` are the graphs as each expansion that is added up compares them, ``place`` is that of
+    the part among those that count patterns.
     """
     output = np.zeros(views[0].patterns.pairs.n_graphs, dtype=np.int64)
     if len(expansion.coefficients) > 1:  # of several classes, to that of the largest decision value
@@ -475,12 +476,10 @@ def effects_of_patterns(
         output = (kernel @ expansion.coefficients.T + expansion.intercepts).argmax(axis=1)
     total = None
     for term, own in zip(expansion.terms, views, strict=True):
-        part = term.parts[0]
-        graphs = own.patterns
+        part = term.parts[place]
+        graphs, basis = own.counted(part.view), term.basis.counted(part.view)
         coefficients = term.of_graphs(part.view, term.coefficients)
-        values, _, _ = _divided(
-            part, term.basis.patterns, graphs, lambda k, x=coefficients: x[output[k]], n_jobs
-        )
+        values, _, _ = _divided(part, basis, graphs, lambda k, x=coefficients: x[output[k]], n_jobs)
         rows = replace(graphs.pairs.rows, values=values)
         found = rows.to_sparse(graphs.pairs.n_patterns)
         total = found if total is None else total + found

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from treelens.chem.draw import mol_block
 from treelens.chem.groups import group_queries, groups_of
@@ -355,6 +356,32 @@ def _rows(
         yield row
 
 
+def _attribute_rows(
+    expansion: Any, graphs: Sequence[Any], sizes: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return shares of attributes and of labels in absolute effects; none where there are no cells.
+
+    ``sizes`` are the mean absolute effects of the patterns of the first view.
+    """
+    parts = [part for part in expansion.parts if part.source.asked(part.source.n_patterns - 1)]
+    if not parts:
+        return []
+    found = {0: sizes}
+    for place, part in enumerate(expansion.parts):
+        if place and part in parts:
+            effects = effects_of_patterns(expansion, graphs, place=place)
+            found[place] = np.asarray(abs(effects).sum(axis=0)).ravel() / effects.shape[0]
+    tables = []
+    for place, size in found.items():
+        part = expansion.parts[place]
+        patterns = part.first_pattern + np.arange(len(size))
+        tables.append(attribute_table(part.source, patterns, size))
+    table = pd.concat(tables, ignore_index=True)
+    table = table.sort_values("contribution", ascending=False, kind="stable", ignore_index=True)
+    shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
+    return table.assign(share=shares).to_dict("records")  # type: ignore[return-value]
+
+
 def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
     """Return the patterns that change predictions most, of the report's or the training graphs."""
     expansion, source = model.expansion, model.expansion.source
@@ -386,13 +413,8 @@ def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]
         }
         for k, pattern, text, tree_name in zip(order, ids.tolist(), texts, trees, strict=True)
     ]
-    attributes, forest = [], expansion.forest
-    if forest is not None and forest.cells is not None:
-        table = attribute_table(forest, expansion.first_pattern + np.arange(len(size)), size)
-        shares = table["contribution"] / max(table["contribution"].sum(), 1e-300)
-        attributes = table.assign(share=shares).to_dict("records")
     return {
-        "attributes": attributes,
+        "attributes": _attribute_rows(expansion, some, size),
         "n_all": len(size),
         "n_explained": len(chosen),
         "of_given": given is not None,
