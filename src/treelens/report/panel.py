@@ -107,7 +107,7 @@ class Batch:
         name = self.model.endpoint_names[column]
         in_units = self.table.filter(regex=f"^{_literal(name)}_expected_error").iloc[:, 0]
         return {
-            "expected_error": float(in_units.mean()),
+            "expected_error": float(np.sqrt(np.mean(in_units.to_numpy(dtype=float) ** 2))),
             "against_leave_one_out": size / promised if promised > 0 else None,
             "outside": float(1.0 - self.near.inside[:, column].mean()),
         }
