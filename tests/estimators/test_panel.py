@@ -345,3 +345,22 @@ def test_of_many_cells_the_covariance_is_rounded(data, panel, monkeypatch, tmp_p
     np.testing.assert_allclose(mean / size, expected[0] / size, atol=1e-3)
     np.testing.assert_allclose(std, expected[1], rtol=1e-3)
     np.testing.assert_allclose(rounded.loo_["rmse"], panel.loo_["rmse"], rtol=1e-3)
+
+
+def test_intervals_are_wider_where_similar_graphs_were_predicted_worse(tmp_path):
+    rng = np.random.default_rng(0)
+    graphs = random_collection(rng, 240, max_nodes=12)
+    noise = np.where(graphs.sizes > np.median(graphs.sizes), 3.0, 0.3)  # large graphs are noisy
+    y = np.stack([graphs.sizes + noise * rng.normal(size=240), graphs.sizes + noise], axis=1)
+    y[::4, 1] = np.nan
+    panel = tl.GraphPanel(depth=1, n_jobs=1, max_steps=20)
+    panel.fit(graphs[:160], tl.Targets(y[:160], transform="none"))
+    new, truth, noisy = graphs[160:], y[160:, 0], noise[160:] > 1.0
+    std = panel.predict(new, return_std=True)[1][:, 0]
+    assert std[noisy].mean() > 1.3 * std[~noisy].mean()
+    mean, cov = panel.predict(new, return_cov="endpoints")
+    np.testing.assert_allclose(np.sqrt(cov[:, 0, 0]), std)
+    assert 0.8 < np.mean(np.abs(truth - mean[:, 0]) < 1.645 * std) < 0.98
+    panel.save(tmp_path / "p.treelens")
+    loaded = tl.load(tmp_path / "p.treelens").predict(new, return_std=True)[1]
+    np.testing.assert_allclose(loaded[:, 0], std, rtol=1e-6)

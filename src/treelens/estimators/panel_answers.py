@@ -222,7 +222,7 @@ def covariance_of(
     assert found.covariance is not None
     covariance, own = found.covariance.copy(), np.arange(len(model.endpoints))
     if include_noise:
-        covariance[:, own, own] += model.noise
+        covariance[:, own, own] = found.variance
     return covariance
 
 

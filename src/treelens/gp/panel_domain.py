@@ -22,7 +22,7 @@ class EndpointDomain(NamedTuple):
     """Where one endpoint may be believed."""
 
     measured: np.ndarray  # (n_measured,) positions of the training graphs that have a value
-    surprise: np.ndarray  # (n_measured,) squared leave-one-out errors over their mean
+    surprise: np.ndarray  # (n_measured,) squared left-out errors over their variances
     largest_error: float = np.inf  # to expect of a graph inside, on the scale that is learned
     least_similarity: float = 0.0  # of a graph inside to the nearest measured one
 
@@ -52,7 +52,7 @@ class PanelDomain:
         for k in range(len(model.endpoints)):
             truth = model.measured[:, k]
             measured = np.flatnonzero(~np.isnan(truth))
-            squares = (truth - found.new[:, k])[measured] ** 2
+            squares = ((truth - found.new[:, k]) / found.new_std[:, k])[measured] ** 2
             surprise = squares / max(float(squares.mean()), np.finfo(float).tiny)
             domain = EndpointDomain(measured, surprise)
             order = np.random.default_rng(0).permutation(len(measured))[:_MOST_LEFT_OUT]

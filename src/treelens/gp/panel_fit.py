@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import gen_batches
 
 from treelens.gp.censoring import most_likely_noise
 from treelens.gp.data import TrainingView
@@ -48,13 +49,16 @@ from treelens.gp.panel_posterior import (
     ExactPanel,
     LeftOutBlock,
     LoneEndpoint,
+    blended_variance,
     digits_for,
     with_lone,
 )
+from treelens.gp.panel_spread import FEWEST, LocalSpread, local_surprise, most_likely_factors
 from treelens.gp.posterior import inverse_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
 from treelens.gp.terms import TermParameters
 from treelens.gp.views import shown_by
+from treelens.kernels.weighted import similarities
 from treelens.models.predictions import TrainingGraphs, choose_threshold, fit_slope
 from treelens.patterns.histograms import replicate_numbers
 
@@ -63,6 +67,7 @@ _LEAST_AMPLITUDE = 1e-3
 _LEAST_NOISE = 0.02
 _CELLS_OF_SINGLES = 3  # a single endpoint is searched on this part of the cells of the joint search
 _BY_CHANCE = 4  # one landmark of so many is drawn, the others are chosen by what those leave open
+_MOST_FOR_SPREAD = 1000  # graphs that local factors of variances are learned from
 _FEWEST_PAIRS = 10  # of values of two endpoints that tell how they go together
 # Shares of a single process in the predictions that are nearer to none or all of it than this.
 _SMALL_SHARE = 0.1
@@ -215,7 +220,7 @@ def fit_panel(
     panel = _Panel(views, known, copies, parts, settings)
     singles = [_single(panel, k) for k in range(len(scaled))]
     learned = _joint(panel, singles)
-    joint, alone, left_out = _chosen(panel, learned, singles)
+    joint, alone, left_out, far = _chosen(panel, learned, singles)
     left_out = LeftOutPanel(
         offset + scale * left_out.new,
         scale * left_out.new_std,
@@ -231,7 +236,65 @@ def fit_panel(
     converged = learned.search.converged
     n_cells = learned.n_cells
     record = PanelRecord(settings.weights, history, converged, n_cells, left_out)
-    return FittedPanel(done, joint, alone, training, record)
+    model = FittedPanel(done, joint, alone, training, record)
+    return with_spread(model, far, panel)
+
+
+def with_spread(model: FittedPanel, far: Far, panel: _Panel) -> FittedPanel:
+    """Return the model with variances that depend on how well similar graphs were predicted."""
+    left_out = model.record.left_out
+    new_std = left_out.new_std.copy()
+    gap_std = left_out.gap_std.copy()
+    found = []
+    for k, endpoint in enumerate(model.endpoints):
+        measured = np.flatnonzero(~np.isnan(model.measured[:, k]))
+        off = model.measured[measured, k] - left_out.new[measured, k]
+        own = LocalSpread(0.0, 0.0, (off / left_out.new_std[measured, k]) ** 2)
+        if len(measured) >= FEWEST and endpoint.classes is None:
+            own = _learned_spread(model, own, measured, far.column(k), panel)
+            factors = np.sqrt(_own_factors(model, own, measured, panel))
+            new_std[measured, k] *= factors
+            gap_std[measured, k] *= factors
+        found.append(own)
+    stds = replace(left_out, new_std=new_std, gap_std=gap_std)
+    return replace(model, record=replace(model.record, left_out=stds), spread=tuple(found))
+
+
+def _learned_spread(
+    model: FittedPanel, own: LocalSpread, measured: np.ndarray, far: Far, panel: _Panel
+) -> LocalSpread:
+    """Return the most likely factors of the variances of an endpoint."""
+    patterns = model.training_graphs.patterns
+    known = np.flatnonzero(~np.isnan(far.truth[measured]))
+    some = np.random.default_rng(panel.settings.seed).permutation(known)[:_MOST_FOR_SPREAD]
+    graphs = measured[some]
+    similarity = similarities(
+        patterns.select(graphs), patterns.select(measured), panel.settings.n_jobs
+    )
+    surprise = []
+    for parts in panel.parts:
+        others = np.where(parts[graphs][:, None] == parts[measured], 0.0, similarity)
+        surprise.append(local_surprise(others, own.surprise))
+    errors = far.truth[graphs] - far.mean[:, graphs]
+    given = errors.ravel(), far.variance[:, graphs].ravel(), np.concatenate(surprise)
+    level, slope = most_likely_factors(*given, len(panel.parts))
+    return replace(own, level=level, slope=slope)
+
+
+def _own_factors(
+    model: FittedPanel, own: LocalSpread, measured: np.ndarray, panel: _Panel
+) -> np.ndarray:
+    """Return factors of the variances of training graphs, without them and their copies."""
+    patterns = model.training_graphs.patterns
+    every = patterns.select(measured)
+    copies = panel.copies[measured]
+    found = []
+    for rows in gen_batches(len(measured), _MOST_FOR_SPREAD):
+        block = patterns.select(measured[rows])
+        similarity = similarities(block, every, panel.settings.n_jobs)
+        similarity[copies[rows][:, None] == copies] = 0.0
+        found.append(own.factors(similarity))
+    return np.concatenate(found)
 
 
 def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
@@ -406,10 +469,36 @@ def sampled_cells(table: np.ndarray, size: int, seed: int) -> np.ndarray:
 # --- what is left to single processes -------------------------------------------------------------
 
 
+class Far(NamedTuple):
+    """Cells without the graphs of their part, which are unlike those of the others."""
+
+    mean: np.ndarray  # (n_ways, n_graphs, n_endpoints)
+    variance: np.ndarray  # of measurements
+    truth: np.ndarray  # (n_graphs, n_endpoints), NaN in gaps
+
+    @classmethod
+    def nothing(cls) -> Far:
+        return cls(np.empty(0), np.empty(0), np.empty(0))
+
+    def column(self, endpoint: int) -> Far:
+        """Return what is about one endpoint."""
+        return Far(*(part[..., endpoint] for part in self))
+
+    def blend(self, single: Far, column: int, share: float) -> None:
+        """Take in the predictions of an endpoint by itself."""
+        mean = self.mean[:, :, column]
+        mean += share * (single.mean[:, :, 0] - mean)
+        joint = self.variance[:, :, column]
+        joint[:] = blended_variance(joint, single.variance[:, :, 0], share)
+
+
 def _chosen(
     panel: _Panel, learned: _Learned, singles: Sequence[Single]
-) -> tuple[PanelProcess, tuple[PanelProcess, ...], LeftOutPanel]:
-    """Return the joint process, those that have a share in predictions, and cells left out."""
+) -> tuple[PanelProcess, tuple[PanelProcess, ...], LeftOutPanel, Far]:
+    """Return the joint process, those that have a share in predictions, and cells left out.
+
+    The last are those without their parts of the graphs.
+    """
     table = panel.table.values
     joint = learned.given(panel)
     small = panel if isinstance(joint.given, ExactPanel) and joint.kept else panel.small()
@@ -428,36 +517,42 @@ def _chosen(
         )
         mean, variance, noise = (_tabled(table[:, [k]], own.cells, part) for part in parts)
         single[:, [k]] = mean
-        if (share := share_alone(small.table.exact[:, k], far[:, :, k], its_far[:, :, 0])) > 0:
+        exact = small.table.exact[:, k]
+        if (share := share_alone(exact, far.mean[:, :, k], its_far.mean[:, :, 0])) > 0:
+            far.blend(its_far, k, share)
             alone.append(replace(own.process, share=share))
             lone[k] = LoneEndpoint(mean[:, 0], variance[:, 0], noise[:, 0], share)
     blocks = [with_lone(each, joint.cells, lone) for each in blocks]
     tables = _left_out_tables(table, joint, blocks)
-    return joint.process, tuple(alone), LeftOutPanel(**tables, single=single)
+    left_out = LeftOutPanel(**tables, single=single)
+    return joint.process, tuple(alone), left_out, far
 
 
 def _left_out(
     panel: _Panel, found: _Conditioned, far: bool = True
-) -> tuple[list[LeftOutBlock], np.ndarray]:
-    """Return the cells of each graph without it, and means without its part of the graphs.
-
-    The means are (n_ways, n_graphs, n_endpoints); nothing where they are not asked for.
-    """
+) -> tuple[list[LeftOutBlock], Far]:
+    """Return the cells of each graph without it and, if asked for, without its part of them."""
     cells = found.cells
     given = found.given
     n_jobs = panel.settings.n_jobs
     copies = panel.copies[cells.graphs]
     if not isinstance(given, ExactPanel):
-        return given.left_out_blocks(copies), np.empty(0)
+        return given.left_out_blocks(copies), Far.nothing()
     inverse = inverse_in_place(given.factor.copy() if found.kept else given.factor, n_jobs)
     blocks = given.left_out_blocks(copies, n_jobs, inverse)
-    shape = panel.table.values.shape
-    means = []
+    tables = []
     for parts in panel.parts if far else ():
         members = given.left_out_blocks(parts[cells.graphs], n_jobs, inverse)
-        table = np.empty((shape[0], cells.n_endpoints))
-        means.append(_tabled(table, cells, [(own.members, own.mean) for own in members]))
-    return blocks, np.array(means)
+        empty = np.empty((len(panel.table.values), cells.n_endpoints))
+        pairs = (
+            [(own.members, own.mean) for own in members],
+            [(own.members, np.diagonal(own.covariance)) for own in members],
+        )
+        tables.append([_tabled(empty, cells, pair) for pair in pairs])
+    if not tables:
+        return blocks, Far.nothing()
+    mean, variance = np.moveaxis(np.array(tables), 1, 0)
+    return blocks, Far(mean, variance, panel.table.columns(found.process.columns.tolist()).exact)
 
 
 def _left_out_tables(

@@ -30,11 +30,13 @@ from treelens.gp.panel_posterior import (
     digits_for,
     given_siblings,
 )
+from treelens.gp.panel_spread import LocalSpread
 from treelens.gp.posterior import cholesky_in_place
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import Kernel
+from treelens.kernels.weighted import similarities
 from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd, not_of_panels
 from treelens.models.predictions import (
     KernelExpansion,
@@ -236,6 +238,7 @@ class FittedPanel(FittedModel):
     record: PanelRecord
     recipe: GraphRecipe | None = None
     classes: np.ndarray | None = None  # each endpoint has its own
+    spread: tuple[LocalSpread, ...] = ()  # of the variances of each endpoint
 
     def validate(self) -> None:
         """Raise ``ValueError`` where the parts of a stored panel do not fit together."""
@@ -258,6 +261,11 @@ class FittedPanel(FittedModel):
                 raise ValueError("each view must have training graphs")
             for view, own in zip(process.views, stored, strict=True):
                 view.check_stored(own, len(values))
+        if len(self.spread) not in (0, n):
+            raise ValueError("each endpoint has factors of its variances, or none has")
+        for k, own_spread in enumerate(self.spread):
+            if len(own_spread.surprise) != int((~np.isnan(self.measured[:, k])).sum()):
+                raise ValueError("each measured graph has a surprise")
         for name in ("new", "new_std", "gap", "gap_std", "single"):
             own = getattr(self.record.left_out, name)
             check_array(own, name, np.float64, (len(values), n))
@@ -372,13 +380,16 @@ class FittedPanel(FittedModel):
         model = self.completed(n_jobs) if variance or measured is not None else self
         seen = model.refine(graphs, n_jobs)
         mean, between = model._joined(seen, variance or measured is not None, n_jobs)
+        factors = self._factors(seen, n_jobs) if between is not None else np.ones(1)
+        if between is not None:
+            between *= np.sqrt(factors[:, :, None] * factors[:, None])
         if measured is not None and between is not None:
-            noise = self.noise / self.scale**2
+            noise = factors * self.noise / self.scale**2
             mean, between = given_siblings(mean, between, noise, self.standardised(measured))
         spread = None
         if between is not None:
             between = between * np.outer(self.scale, self.scale)
-            spread = np.diagonal(between, axis1=1, axis2=2) + self.noise
+            spread = np.diagonal(between, axis1=1, axis2=2) + factors * self.noise
         mean = self.offset + self.scale * mean
         unseen = seen.patterns.histograms.out_of_vocabulary()
         found = PanelPredictions(
@@ -386,6 +397,22 @@ class FittedPanel(FittedModel):
         ).checked()
         assert isinstance(found, PanelPredictions)
         return found
+
+    def _factors(self, seen: SeenGraphs, n_jobs: int) -> np.ndarray:
+        """Return factors of the variances of new graphs, (n_graphs, n_endpoints)."""
+        measured = ~np.isnan(self.measured)
+        patterns = seen.features.patterns
+        if all(own.is_none for own in self.spread):
+            return np.ones((patterns.pairs.n_graphs, len(self.endpoints)))
+        parts = []
+        for block in GraphViews((patterns,)).blocks():
+            similarity = similarities(block.patterns, self.training_graphs.patterns, n_jobs)
+            factors = np.ones((len(similarity), len(self.endpoints)))
+            for k, own in enumerate(self.spread):
+                if not own.is_none:
+                    factors[:, k] = own.factors(similarity[:, measured[:, k]])
+            parts.append(factors)
+        return np.concatenate(parts)
 
     def _joined(
         self, seen: SeenGraphs, variance: bool, n_jobs: int

@@ -266,15 +266,17 @@ def given_siblings(
     """Return predictions of graphs of which some endpoints are measured.
 
     ``mean`` (n, n_endpoints) and ``covariance`` (n, n_endpoints, n_endpoints) are those without,
-    ``measured`` (n, n_endpoints) is NaN where nothing is known. A measured cell is predicted from
-    the others of its graph, without its own measurement, and covaries with no other.
+    ``noise`` variances of measurements, of endpoints or of each graph, ``measured`` (n,
+    n_endpoints) is NaN where nothing is known. A measured cell is predicted from the others of its
+    graph, without its own measurement, and covaries with no other.
     """
+    noise = np.broadcast_to(noise, mean.shape)
     mean, covariance = mean.copy(), covariance.copy()
     for k in np.flatnonzero((~np.isnan(measured)).any(axis=1)):
         known = ~np.isnan(measured[k])
         own = covariance[k].copy()
         off = (measured[k] - mean[k])[known]
-        precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[known]))
+        precision = np.linalg.inv(own[np.ix_(known, known)] + np.diag(noise[k, known]))
         gain = precision @ own[known][:, ~known]  # (n_known, n_gaps)
         mean[k, ~known] += off @ gain
         left = own[np.ix_(~known, ~known)] - own[np.ix_(~known, known)] @ gain
@@ -282,5 +284,5 @@ def given_siblings(
         covariance[k][np.ix_(~known, ~known)] = left
         spread = 1.0 / np.diagonal(precision)  # of each measurement, given the others
         mean[k, known] = measured[k, known] - spread * (precision @ off)
-        covariance[k][known, known] = np.maximum(spread - noise[known], 0.0)
+        covariance[k][known, known] = np.maximum(spread - noise[k, known], 0.0)
     return mean, covariance

@@ -43,6 +43,7 @@ from treelens.gp.panel_model import (
     PanelProcess,
     PanelRecord,
 )
+from treelens.gp.panel_spread import LocalSpread
 from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
 from treelens.gp.views import NumbersTable, WeightedPatterns
 from treelens.graphs.kinds import registered_kinds
@@ -371,6 +372,7 @@ _CLASSES: tuple[type, ...] = (
     LearningGain,
     LeftOutClasses,
     LeftOutNumbers,
+    LocalSpread,
     LeftOutPanel,
     LinearOnKernel,
     Margins,
