@@ -369,3 +369,30 @@ def test_several_targets_make_one_file_at_the_defaults(tmp_path):
         assert "2 targets, 48 measured cells" in done.out
     done = ok("evaluate", data, "--targets", "all", "--folds", "2")
     assert "together" in done.out
+
+
+# --- tables of one's own --------------------------------------------------------------------------
+
+
+def test_a_table_by_id_and_an_array_by_row_are_views(tmp_path):
+    """Only the tables know the values: they stay by id, in any order, in fit and predict."""
+    values = np.random.default_rng(0).normal(size=len(NUMBERS))
+    rows = [(f"m{k}", s, v) for k, ((s, _), v) in enumerate(zip(NUMBERS, values, strict=True))]
+    keyed = [(name, 2.0 * v) for name, _, v in rows][::-1]
+    data, new = (
+        write_csv(tmp_path / f"{name}.csv", some, "id,smiles,value")
+        for name, some in (("data", rows[::2]), ("new", rows[1::2]))
+    )
+    table = write_csv(tmp_path / "heat.csv", keyed, "id,twice")
+    np.save(tmp_path / "first.npy", values[::2, None])
+    np.save(tmp_path / "second.npy", values[1::2, None])
+    for given, later in (("heat.csv", "heat.csv"), ("first.npy", "second.npy")):
+        model = tmp_path / f"{given}.model"
+        ok("fit", data, "--view", tmp_path / given, "--out", model, *SMALL)
+        assert tl.load(model).shares_[given.split(".")[0]] > 0.5
+        done = ok("predict", model, new, "--view", tmp_path / later, "--target", "value", "--json")
+        assert done.data["r2"] > 0.9
+        refused(run("predict", model, new), "give --view FILE")
+    np.save(tmp_path / "short.npy", values[:2, None])
+    refused(run("fit", data, "--view", tmp_path / "short.npy"), "no row for")
+    refused(run("fit", data, "--view", table, "--method", "svc"), "--view is an option")

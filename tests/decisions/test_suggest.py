@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -67,13 +68,26 @@ def test_scores_are_those_of_values_without_noise_given_measurements_with_it(mod
     np.testing.assert_allclose(found["score"], scores, rtol=1e-6)
 
 
-def test_a_shortlist_has_the_largest_scores_without_noise(model, pool, monkeypatch):
+def test_a_shortlist_has_the_largest_scores_without_noise(molecules, halves, pool, monkeypatch):
     """Noise would make all deviations alike, and the order of the scores that of the means."""
+    smiles, values = molecules
+    known = halves[0]
+    values = values + np.random.default_rng(2).normal(size=len(values))
+    model = tl.GraphRegressor(depth=2, descriptors=False, n_jobs=1)
+    model.fit([smiles[k] for k in known], values[known])
     mean, std = model.predict(pool, return_std=True, include_noise=False)
-    wanted, noisy = mean + 100.0 * std, mean + 100.0 * np.sqrt(std**2 + model.noise_)
-    cut = next(n for n in range(1, 20) if top(wanted, n) != top(noisy, n))
+    noisy_std = np.sqrt(std**2 + model.noise_)
+
+    def told_apart(cut, exploration):
+        wanted = top(mean + exploration * std, cut)
+        others = mean + exploration * noisy_std, mean + 3.0 * std
+        return wanted not in [top(scores, cut) for scores in others]
+
+    pairs = product(range(1, 20), (5.0, 10.0, 30.0))
+    cut, exploration = next(pair for pair in pairs if told_apart(*pair))
+    wanted = mean + exploration * std
     monkeypatch.setattr(suggest_module, "LARGEST_SHORTLIST", cut)
-    found = tl.suggest(model, pool, cut, "ucb", exploration=100.0)
+    found = tl.suggest(model, pool, cut, "ucb", exploration=exploration)
     assert set(found["index"]) == top(wanted, cut)
     sampled = tl.suggest(model, pool, cut, "thompson")  # by bounds of three deviations
     assert set(sampled["index"]) == top(mean + 3.0 * std, cut) != top(wanted, cut)

@@ -57,6 +57,7 @@ class NamedModel(NamedTuple):
     model: Any
     name: str  # its target; where that is not known, its file
     prefix: str  # before the names of its columns; empty where there is one model
+    tables: Any = None  # rows for the ids of new molecules, where the model has tables
 
     @property
     def record(self) -> Any:
@@ -158,6 +159,7 @@ def predict_rows(
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
     blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
     for each, table in zip(models, tables, strict=True):
+        table = replace(table, graphs=each.model.with_tables(table.graphs, each.tables))
         own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
         if each.model.model_.endpoint_names:
             columns = panel_file_columns(each.model, table, ignore_measured, notes)

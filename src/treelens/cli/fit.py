@@ -38,6 +38,7 @@ def fit_cli(
     training: options.Training,
     out: options.Out = Path("model.treelens"),
     ids: options.Ids = None,
+    view: options.ViewFiles = None,
     method: Annotated[
         Literal["gp", "svc"],
         options.option(
@@ -108,6 +109,7 @@ def fit_cli(
         own
         if not svc
         else {
+            "--view": view,
             "--weights": weights,
             "--covariates": training.covariates,
             "--descriptors": training.descriptors,
@@ -129,10 +131,33 @@ def fit_cli(
             f"{size} are very few: predictions stay near the mean or the commoner class, and the "
             f"scores below say little. From some {_VERY_FEW} on there is something to learn."
         )
+    if view:
+        table, views = _with_views(table, view, ids, settings["descriptors"])
+        settings |= views
     output.progress(f"Fitting {size} of {table.source}{named} ...")
     model, result = fit_model(table, method, settings, training.threshold, top, fragments)
     model.save(out, training_data, variances)
     output.finish({**result, "model": str(out)}, show_fit)
+
+
+def _with_views(
+    data: MoleculeTable, files: list[Path], ids: str | None, descriptors: bool | str
+) -> tuple[MoleculeTable, dict[str, Any]]:
+    """Return the data with their rows of files, and settings with a view for each file."""
+    from dataclasses import replace
+
+    from treelens.gp.keyed_rows import KeyedRows, usual_ids
+    from treelens.graphs.kinds import PLAIN, kind_of_facts
+    from treelens.views import usual_views
+
+    tables, graphs = [tl.Table(path, on=usual_ids(path, ids)) for path in files], data.graphs
+    for each in tables:
+        graphs = KeyedRows.of(each.table, each.on).joined(graphs)
+    if descriptors == "auto":  # what "auto" means where no views are listed
+        plain = kind_of_facts(graphs.graph_data) is PLAIN
+        descriptors = False if plain else "compact"
+    settings = {"views": [*usual_views(graphs), *tables], "descriptors": descriptors}
+    return replace(data, graphs=graphs), settings
 
 
 def fit_model(

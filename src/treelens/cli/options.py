@@ -75,6 +75,16 @@ Ids = Annotated[
         several="S",
     ),
 ]
+ViewFiles = Annotated[
+    list[Path] | None,
+    option(
+        "A table with a row for each id (.csv, .parquet; or .npy, a row for each row of DATA), "
+        "such as an embedding: a view of its own. May be given again.",
+        "--view",
+        metavar="FILE",
+        default="none",
+    ),
+]
 Minimize = Annotated[
     bool,
     option(
@@ -550,6 +560,22 @@ def load_model(
     model = load(path)
     model.n_jobs = jobs
     return model
+
+
+def tables_for(named: NamedModel, views: Sequence[Path]) -> dict[str, Path] | None:
+    """Return the files of a model's tables by name; None where it has none."""
+    wanted = [name for name, _ in named.model.model_.keyed_tables]
+    given = {path.name.split(".")[0]: path for path in views}
+    if len(views) == len(wanted) == 1:
+        given = {wanted[0]: views[0]}
+    if missing := [name for name in wanted if name not in given]:
+        raise ValueError(
+            f"{named.path} was fitted with the table {missing[0]!r}: give --view FILE with rows "
+            f"for the new ids{'' if len(wanted) == 1 else ', called as before'}."
+        )
+    if views and not wanted:
+        raise ValueError(f"--view: {named.path} was fitted without a table. Leave it out.")
+    return {name: given[name] for name in wanted} or None
 
 
 def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:

@@ -80,6 +80,7 @@ def predict_cli(
             "90 % intervals of numbers; scaffold: wider, for molecules of new scaffolds.",
         ),
     ] = "posterior",
+    view: options.ViewFiles = None,
     ignore_measured: Annotated[
         bool,
         options.option(
@@ -111,6 +112,7 @@ def predict_cli(
     if out is not None:
         place = checked_target(out, reads=chain(models, options.files_behind(data)))
     job = _Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms, sheet, ignore_measured)
+    job = job._replace(views=tuple(view or ()))
     loaded = job.load(jobs)
     if kind in ("tu", "name"):
         whole, truths = _predict_graphs(output, loaded, job, target)
@@ -141,6 +143,7 @@ class _Job(NamedTuple):
     max_atoms: int
     sheet: str | None
     ignore_measured: bool
+    views: tuple[Path, ...] = ()
 
     def load(self, jobs: int) -> list[NamedModel]:
         models = options.load_models(self.models, jobs)
@@ -151,7 +154,7 @@ class _Job(NamedTuple):
                     "has several."
                 )
             each.model._intervals = self.intervals
-        return models
+        return [each._replace(tables=options.tables_for(each, self.views)) for each in models]
 
 
 def _predict_graphs(
@@ -198,7 +201,7 @@ def _predict_table(
     frames: list[pd.DataFrame] = []
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
-        files = [path.expanduser() for path in (*job.models, Path(job.data))]
+        files = [path.expanduser() for path in (*job.models, Path(job.data), *job.views)]
         settings = {
             "smiles": job.smiles,
             "ids": job.ids,

@@ -179,6 +179,10 @@ class FittedEstimator(GraphEstimator):
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
         return self._fitted_model.training.record.scale
 
+    def with_tables(self, graphs: GraphCollection, tables: Any) -> GraphCollection:
+        """Return new graphs that carry their rows of ``tables``, as ``predict`` takes them."""
+        return graphs if tables is None else self._with_numbers(graphs, tables=tables)
+
     def _with_numbers(self, X: Any, covariates: Any = None, tables: Any = None) -> Any:
         """Return new graphs that carry the covariates and the rows of tables given with them."""
         if covariates is None and tables is None:

@@ -15,6 +15,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.tables import TABLE_ENDINGS, read_text_table
 
 _PREFIX = ": "  # between the name of a table and that of a column
+ROW = "row"  # of the table that graphs were read from, from 0: the id of rows of an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class KeyedRows:
     def of(cls, given: Any, on: str, name: str | None = None) -> KeyedRows:
         """Return the rows of a DataFrame or of a file; an error says what is wrong with its ids."""
         if isinstance(given, (str, Path)):
-            frame, name = _frame_of(Path(given)), name or Path(given).name.split(".")[0]
+            frame, name = _frame_of(Path(given), on), name or Path(given).name.split(".")[0]
         elif hasattr(given, "columns") and hasattr(given, "iloc"):
             frame, name = given, name or "table"
         else:
@@ -76,7 +77,7 @@ class KeyedRows:
 
 def ids_of(graphs: GraphCollection, on: str, table: str) -> list[str]:
     """Return the id of each graph as text."""
-    known = graphs.graph_data.get(on, graphs.names)
+    known = graphs.graph_data.get(on, None if on == ROW else graphs.names)
     if known is None:
         raise GraphDataError(
             f"The table {table!r} needs ids of the graphs, and these have none: read them with a "
@@ -108,12 +109,29 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _frame_of(path: Path) -> pd.DataFrame:
+def usual_ids(path: Path, ids: str | None = None) -> str:
+    """Return the column that a file has its ids in: called as those of the data, or ``"id"``."""
+    if path.suffix.lower() == ".npy":
+        return ROW
+    return ids if ids is not None and ids in read_text_table(path).columns else "id"
+
+
+def _frame_of(path: Path, on: str) -> pd.DataFrame:
     if path.suffix.lower() in (".npy", ".npz"):
-        raise GraphDataError(
-            f"{path} holds an array, which has no ids: give fit(graphs, y, "
-            "covariates=numpy.load(path)) with a row for each graph, in their order."
-        )
+        if on != ROW or path.suffix.lower() == ".npz":
+            raise GraphDataError(
+                f"{path} holds an array, which has no ids: tl.Table(path, on='row') takes a .npy "
+                "file with a row for each row of the table that graphs were read from; for other "
+                "graphs give fit(graphs, y, covariates=numpy.load(path))."
+            )
+        values = np.load(path, allow_pickle=False)
+        if values.ndim != 2 or values.dtype.kind not in "fiub":
+            raise GraphDataError(
+                f"{path} holds an array of shape {values.shape} and type {values.dtype}: expected "
+                "numbers, one row for each row of the data."
+            )
+        frame = pd.DataFrame(values, columns=[str(k) for k in range(values.shape[1])])
+        return frame.assign(**{ROW: np.arange(len(frame))})
     if not path.name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
         raise GraphDataError(
             f"{path} is no table: one ends in {first_few(list(TABLE_ENDINGS))} or in .gz after it."
