@@ -16,7 +16,7 @@ from treelens.graphs.build import build_collection
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns import _compiled
 from treelens.patterns import vocabulary as vocabulary_module
-from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary
+from treelens.patterns.vocabulary import LONGEST_TEXT, PatternTree, PatternVocabulary, unique_names
 
 pytestmark = pytest.mark.interpreted
 
@@ -185,6 +185,16 @@ def test_directions_are_written_as_arrows() -> None:
     assert plain.texts([3, 4, 5]) == ["a(->b)", "b(<-a,<-c)", "c(->b)"]
     labelled, _ = PatternVocabulary.fit(graphs, 1, edge_labels=True)
     assert labelled.texts([3, 4]) == ["a(-calls->b)", "b(<-calls-a,<-reads-c)"]
+
+
+def test_names_that_repeat_get_numbers_that_no_other_name_has() -> None:
+    assert unique_names(["a", "b", "a", "a (2)", "a"]).tolist() == [
+        "a",
+        "b",
+        "a (3)",
+        "a (2)",
+        "a (4)",
+    ]
 
 
 def test_trees_and_texts_of_deep_patterns_are_limited() -> None:

@@ -26,6 +26,7 @@ from treelens.patterns.forest import (
     takes_edge_labels,
 )
 from treelens.patterns.histograms import Features, PairFeatures, PatternHistograms
+from treelens.patterns.vocabulary import unique_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -231,12 +232,16 @@ class WLSubtree(GraphKernel):
         return self._extractor.count(colors).out_of_vocabulary()
 
     def feature_map_names(self) -> np.ndarray:
-        """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``."""
+        """Text forms of the patterns, in the order of ``weights_`` and ``feature_map``.
+
+        Each stands once: of those that are equal, as cells and very long patterns that were cut may
+        be, all but the first have a number, ``"... (2)"``.
+        """
         check_is_fitted(self)
         names = self.vocabulary_.feature_names(self._extractor.first_depth)
         forest = self._extractor.forest
         cells = np.arange(self.vocabulary_.n_patterns, forest.n_patterns)
-        return np.append(names, np.array(forest.texts(cells), dtype=object))
+        return unique_names([*names, *forest.texts(cells)])
 
 
 class WLOptimalAssignment(WLSubtree):

@@ -29,6 +29,20 @@ MOST_TREE_NODES = 100_000
 HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
+def unique_names(names: Sequence[str]) -> np.ndarray:
+    """Return names of which each stands once: those that repeat, as cut ones may, get numbers."""
+    taken, times, found = set(names), dict[str, int](), list[str]()
+    for name in names:
+        times[name] = times.get(name, 0) + 1
+        unique = name
+        while times[name] > 1 and unique in taken:
+            unique = f"{name} ({times[name]})"
+            times[name] += int(unique in taken)
+        taken.add(unique)
+        found.append(unique)
+    return np.array(found, dtype=object)
+
+
 def offsets_of(sizes: np.ndarray | list[int]) -> np.ndarray:
     """Return where runs of these sizes begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -400,7 +414,7 @@ class PatternVocabulary:
         """Return one name per pattern from ``first_depth`` on: ``"1:C(C,O)"`` (depth, text)."""
         patterns = np.arange(self.level_offsets[first_depth], self.n_patterns)
         named = zip(self._depths_of(patterns), self.texts(patterns), strict=True)
-        return np.array([f"{depth}:{text}" for depth, text in named], dtype=object)
+        return unique_names([f"{depth}:{text}" for depth, text in named])
 
     def root_label(self, depth: int, color: int) -> Any:
         """Return the label of the node that carries a colour of some depth."""
