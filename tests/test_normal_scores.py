@@ -35,12 +35,12 @@ def test_of_many_numbers_some_are_kept():
 
 def test_a_map_that_does_not_ascend_is_refused():
     tree, arrays = to_state(
-        NormalScores(np.array([1.0, 2.0]), np.array([0.0, 1.0])), [NormalScores]
+        NormalScores(np.array([1.0, 2.0]), np.array([0.0, 1.0])), {"NormalScores": NormalScores}
     )
-    assert from_state(tree, arrays, [NormalScores]).values.tolist() == [1.0, 2.0]
+    assert from_state(tree, arrays, {"NormalScores": NormalScores}).values.tolist() == [1.0, 2.0]
     arrays = {name: array[::-1].copy() for name, array in arrays.items()}
     with pytest.raises(ValueError, match="ascend"):
-        from_state(tree, arrays, [NormalScores])
+        from_state(tree, arrays, {"NormalScores": NormalScores})
 
 
 def test_slopes_are_those_between_knots_and_none_beyond():

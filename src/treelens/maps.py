@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from treelens.array_checks import LARGEST, check_array
 from treelens.errors import GraphDataError
@@ -87,7 +87,7 @@ class TargetMap(ABC):
         values = self._at_nodes(mean, std)  # (n, n_nodes)
         found = np.zeros_like(cov)
         for k in range(1, _HERMITE_TERMS + 1):
-            own = values @ (_NODE_WEIGHTS * special.eval_hermitenorm(k, _NODES))
+            own = values @ (_NODE_WEIGHTS * scipy.special.eval_hermitenorm(k, _NODES))
             found += np.outer(own, own) * correlation**k / math.factorial(k)
         np.fill_diagonal(found, self.inverse_std(mean, std) ** 2)
         return found
@@ -200,7 +200,7 @@ class Logit(TargetMap):
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
         width = self.high - self.low + 2.0 * self._margin
-        found = self.low - self._margin + width * special.expit(values)
+        found = self.low - self._margin + width * scipy.special.expit(values)
         return np.clip(found, self.low, self.high)
 
     def slope(self, values: np.ndarray) -> np.ndarray:
@@ -252,10 +252,11 @@ class SmoothScores(TargetMap):
         """Learn knots from numbers; None where these have too few different values for two."""
         values, counts = np.unique(numbers, return_counts=True)
         n = len(numbers)
-        scores = special.ndtri((np.cumsum(counts) - 0.5 * counts) / n)  # equal ones share a rank
+        ranks = np.cumsum(counts) - 0.5 * counts  # equal ones share a rank
+        scores = scipy.special.ndtri(ranks / n)
         if len(values) < 2:
             return None
-        outer = special.ndtri(1.0 - _FEWEST_BEYOND / max(n, 2 * _FEWEST_BEYOND + 1))
+        outer = scipy.special.ndtri(1.0 - _FEWEST_BEYOND / max(n, 2 * _FEWEST_BEYOND + 1))
         knots = np.linspace(max(scores[0], -outer), min(scores[-1], outer), _N_KNOTS)
         smooth = _smoothed(values, scores, counts, knots)
         middle = np.quantile(numbers, 0.95) - np.quantile(numbers, 0.05)

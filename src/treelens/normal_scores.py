@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from treelens.array_checks import LARGEST, check_array
 
@@ -46,7 +46,7 @@ class NormalScores:
             kept = np.linspace(ranks[0], ranks[-1], _MOST_KNOTS)
             values, kept_at = np.unique(np.interp(kept, ranks, values), return_index=True)
             ranks = kept[kept_at]
-        return cls(values.astype(np.float64), special.ndtri(ranks))
+        return cls(values.astype(np.float64), scipy.special.ndtri(ranks))
 
     def forward(self, numbers: np.ndarray) -> np.ndarray:
         """Return the scores of numbers; NaN of NaN."""

@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from threading import Lock, Thread, get_ident
 from typing import Any
 
@@ -20,13 +21,32 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 def thread_count(n_jobs: int | None) -> int:
     """Return how many threads ``n_jobs`` asks for, as in scikit-learn."""
-    from joblib import effective_n_jobs  # and with it numpy, for which a help text need not wait
-
     if n_jobs == 0:
         raise ValueError(
             "n_jobs=0 is no number of threads: give 1 or more, or -1 for all there are."
         )
-    return effective_n_jobs(n_jobs)
+    joblib = sys.modules.get("joblib")
+    if joblib is None:  # nobody has imported it, so there is no context; to import it takes long
+        wanted = n_jobs or 1
+        return wanted if wanted > 0 else max(processor_count() + 1 + wanted, 1)
+    return joblib.effective_n_jobs(n_jobs)  # type: ignore[no-any-return]
+
+
+def processor_count() -> int:
+    """Return how many processors this process may use, as its container and system limit it."""
+    n = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        n = min(n, len(os.sched_getaffinity(0)))
+    with suppress(OSError, ValueError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        if quota != "max":
+            n = min(n, -(-int(quota) // int(period)))
+    return max(n, 1)
+
+
+def batches(n_items: int, size: int) -> Iterator[slice]:
+    """Yield slices of at most ``size`` that cover all items in their order."""
+    return (slice(start, min(start + size, n_items)) for start in range(0, n_items, size))
 
 
 def in_threads(work: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:

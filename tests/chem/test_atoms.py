@@ -12,7 +12,8 @@ from treelens.chem.parsing import parsed_smiles, smiles_parser
 from treelens.chem.standardize import STEPS, changes_in_words, checked_steps
 from treelens.errors import GraphDataError
 from treelens.patterns.forest import usual_trees
-from treelens.storage.state import from_state, model_classes, to_state
+from treelens.storage.classes import ModelClasses
+from treelens.storage.state import from_state, to_state
 
 Chem = pytest.importorskip("rdkit.Chem", reason="needs RDKit: pip install rdkit")
 
@@ -199,7 +200,7 @@ def test_new_molecules_get_the_same_attributes(tmp_path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("smiles,label\n" + "".join(f"{s},{i}\n" for i, s in enumerate(DRUGS)))
     expected = smiles_to_collection(DRUGS, **options)
-    recipe = from_state(*to_state(expected.recipe, model_classes()), model_classes())
+    recipe = from_state(*to_state(expected.recipe, ModelClasses()), ModelClasses())
     assert recipe == expected.recipe
     assert "atom_attributes" in str(recipe)
     for graphs in (
@@ -229,7 +230,7 @@ def test_a_function_of_the_molecule() -> None:
     assert np.isnan(columns(graphs)["none"]).all()
     again = tl.as_graph_collection(DRUGS, recipe=graphs.recipe)
     np.testing.assert_array_equal(again.node_attributes, graphs.node_attributes)
-    stored = from_state(*to_state(graphs.recipe, model_classes()), model_classes())
+    stored = from_state(*to_state(graphs.recipe, ModelClasses()), ModelClasses())
     with pytest.raises(GraphDataError, match=r"numbers.*does not keep functions"):
         tl.as_graph_collection(DRUGS, recipe=stored)
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -72,7 +73,7 @@ class Tree:
         return replace(self, total=float(sum(leaf.values.sum() for leaf in self.leaves)))
 
 
-CLASSES = (Tree, Leaf, Pair, Short)
+CLASSES = {kind.__name__: kind for kind in (Tree, Leaf, Pair, Short)}
 
 
 def tree(**changes: Any) -> Tree:
@@ -80,7 +81,7 @@ def tree(**changes: Any) -> Tree:
     return replace(Tree(leaves, leaves[0], 6.0), **changes)
 
 
-def there_and_back(value: Any, classes: Any = ()) -> Any:
+def there_and_back(value: Any, classes: Any = MappingProxyType({})) -> Any:
     state, arrays = to_state(value, classes)
     return from_state(json.loads(json.dumps(state, allow_nan=False)), arrays, classes)
 
@@ -163,7 +164,7 @@ def test_arrays_keep_value_and_type(array):
 )
 def test_values_of_other_types_are_an_error(value):
     with pytest.raises(UnstorableError, match="inner"):
-        to_state({"inner": value})
+        to_state({"inner": value}, {})
 
 
 def test_objects_are_rebuilt_by_their_constructors():

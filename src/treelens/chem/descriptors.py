@@ -78,10 +78,8 @@ def rdkit_descriptors(
     ``names`` are RDKit's, ``"MolLogP"``; by default all of :func:`descriptor_names`. ``graphs``
     that were read from these molecules save time.
     """
-    from rdkit import Chem, rdBase
-    from rdkit.Chem import Descriptors
+    from rdkit import rdBase
 
-    functions = {**dict(Descriptors._descList), "FormalCharge": Chem.GetFormalCharge}
     names = descriptor_names() if names is None else names
     table, known = np.empty((len(molecules), len(names))), dict[str, np.ndarray]()
     usual = np.zeros(len(molecules), dtype=bool)
@@ -95,11 +93,20 @@ def rdkit_descriptors(
             if name in known:
                 table[usual, k] = known[name]
         ask = [k for k, name in enumerate(names) if name not in known]
+        functions = _functions() if ask or not usual.all() else {}
         for row, molecule in enumerate(molecules):
             for k in ask if usual[row] else range(len(names)):
                 table[row, k] = _number(functions[names[k]], molecule)
     table[~np.isfinite(table) | (np.abs(table) > 1e12)] = np.nan  # some overflow
     return table
+
+
+def _functions() -> dict[str, Any]:
+    """Return what computes each descriptor; importing RDKit's takes longer than a few molecules."""
+    from rdkit import Chem
+    from rdkit.Chem import Descriptors
+
+    return {**dict(Descriptors._descList), "FormalCharge": Chem.GetFormalCharge}
 
 
 def descriptor_names() -> list[str]:

@@ -16,7 +16,7 @@ from treelens.chem.descriptors import (
     descriptors_in,
     rdkit_descriptors,
 )
-from treelens.chem.ecfp import FingerprintForest, fingerprint_counts, molecules_behind
+from treelens.chem.ecfp import fingerprint_counts, molecules_behind
 from treelens.chem.identity import stereo_matters
 from treelens.chem.molecules import molecule_of, molecules_by_recipe, smiles_by_recipe
 from treelens.chem.parsing import parsed_smiles, quiet, rdkit
@@ -70,10 +70,12 @@ class Molecules(GraphKind):
     def holds(self, facts: Iterable[str]) -> bool:
         return not {"smiles", "mol"}.isdisjoint(facts)
 
-    def stored_classes(self) -> tuple[type, ...]:
-        from treelens.chem.views import Descriptors, Ecfp  # which depend on this file
-
-        return (MoleculeRecipe, FingerprintForest, Descriptors, Ecfp)
+    def stored_classes(self) -> dict[str, str]:
+        return {
+            "chem.recipe": "MoleculeRecipe",
+            "chem.ecfp": "FingerprintForest",
+            "chem.views": "Descriptors Ecfp",
+        }
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -126,8 +128,8 @@ class Molecules(GraphKind):
 
     def numbers(self, graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.ndarray]:
         wanted = [name.removeprefix(DESCRIPTOR_PREFIX) for name in names]
-        strange = sorted(set(wanted) - {*descriptor_names(), *COMPACT_DESCRIPTORS})
-        if strange:
+        others = set(wanted) - set(COMPACT_DESCRIPTORS)
+        if others and (strange := sorted(others - set(descriptor_names()))):
             raise GraphDataError(f"RDKit has no descriptor {strange[0]!r}.")
         molecules = molecules_behind(graphs, stereo=not set(wanted) <= set(COMPACT_DESCRIPTORS))
         table = rdkit_descriptors(molecules, wanted, graphs)

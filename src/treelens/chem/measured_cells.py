@@ -10,7 +10,7 @@ import pandas as pd
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.parsing import molar_mass, smiles_parser
 from treelens.chem.units import factors_to_unit
-from treelens.estimators.panel_table import panel_file_names
+from treelens.estimators.panel_columns import panel_file_names
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint
 from treelens.graphs.target_columns import as_numbers, read_target
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from treelens.chem.measured_cells import panel_file_columns
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import made_smiles
 from treelens.chem.parsing import (
@@ -32,7 +31,6 @@ from treelens.chem.table_reader import (
     rows_of_table,
 )
 from treelens.chem.units import factors_to_unit
-from treelens.estimators.panel_summary import predicted_summary
 from treelens.estimators.prediction_table import (
     file_columns,
     learned_scale,
@@ -40,8 +38,8 @@ from treelens.estimators.prediction_table import (
     prediction_table,
     text_columns,
 )
-from treelens.evaluation.metrics import class_scores, number_scores
-from treelens.evaluation.validation import codes_among
+from treelens.estimators.predictor import load_predictor
+from treelens.evaluation.metrics import class_scores, codes_among, number_scores
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table
@@ -82,6 +80,11 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
             "one after the other."
         )
     return list(named.values())
+
+
+def named_predictors(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
+    """Return what predicts of files, without the estimators where these are not needed."""
+    return name_models(paths, [load_predictor(path, n_jobs) for path in paths])
 
 
 class PredictedRows(NamedTuple):
@@ -162,6 +165,8 @@ def predict_rows(
         table = replace(table, graphs=each.model.with_tables(table.graphs, each.tables))
         own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
         if each.model.model_.endpoint_names:
+            from treelens.chem.measured_cells import panel_file_columns  # few models have several
+
             columns = panel_file_columns(each.model, table, ignore_measured, notes)
         else:
             columns = _columns_in_files(each.model, table.graphs)
@@ -206,6 +211,8 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
 def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
     if model.model_.endpoint_names:
+        from treelens.estimators.panel_table import predicted_summary
+
         return predicted_summary(model, rows)
     # Numbers are scored on the learned scale; recall and so on are of the positive class.
     readable = rows["out_of_vocabulary"].notna().to_numpy()
@@ -217,12 +224,13 @@ def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[st
     scored = None
     if truth is not None and (kept := readable[truth[0]]).any():
         scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
-    of = _class_summary if hasattr(model, "classes_") else _number_summary
+    of = _number_summary if model.model_.classes is None else _class_summary
     return summary | of(model, found, scored)
 
 
 def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
-    plain = {harmless(str(c)): str(c) for c in model.classes_.tolist()}  # as files have them
+    known = model.model_.classes
+    plain = {harmless(str(c)): str(c) for c in known.tolist()}  # as files have them
 
     def named(classes: pd.Series) -> np.ndarray:
         return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
@@ -232,14 +240,14 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
     if truth is None:
         return {"predicted": sizes, "accuracy": None}
     rows, y = truth
-    chances = rows[[f"probability_{c}" for c in model.classes_.tolist()]].to_numpy(dtype=float)
-    positive = positive_code(model.classes_)
-    codes = codes_among(y, model.classes_)
-    predicted = codes_among(named(rows["class"]), model.classes_)
+    chances = rows[[f"probability_{c}" for c in known.tolist()]].to_numpy(dtype=float)
+    positive = positive_code(known)
+    codes = codes_among(y, known)
+    predicted = codes_among(named(rows["class"]), known)
     return {
         "predicted": sizes,
         **class_scores(codes, predicted, chances, positive),
-        "positive": None if positive is None else str(model.classes_[positive]),
+        "positive": None if positive is None else str(known[positive]),
         "n_scored": len(y),
         "n_known_classes": int((codes >= 0).sum()),
     }
@@ -323,7 +331,7 @@ def read_truth(
     named: NamedModel, table: Table, column: str, smiles: str | None, notes: list[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that have a measured value or class, and these, in the unit of the model."""
-    classes = hasattr(named.model, "classes_")
+    classes = named.model.model_.classes is not None
     every = np.arange(len(table.rows))
     task = "classification" if classes else "regression"
     y, labelled, limits = read_target(table, column, every, task, notes)

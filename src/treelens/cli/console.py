@@ -113,7 +113,7 @@ class Output:
             self.line(f"{title}: {out}")
 
     def line(self, text: str = "") -> None:
-        self._console().print(_one_line(text), soft_wrap=True)
+        typer.echo(_one_line(text))
 
     def table(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import sys
@@ -43,6 +44,10 @@ EXTRAS = {  # package: what it is for
     **dict.fromkeys(("fastapi", "uvicorn"), "the page of 'treelens serve'"),
     **dict.fromkeys(("dask", "distributed"), "kernels over several machines"),
 }
+
+
+# Importing libraries makes many objects that stay; to look through them takes as long as an import.
+_COLLECTIONS = (200_000, 20, 20)
 
 
 @command
@@ -351,6 +356,7 @@ def _print_in_any_encoding() -> None:
 def main() -> None:
     """The entry point of a process, which handles signals in its own way from then on."""
     _print_in_any_encoding()
+    gc.set_threshold(*_COLLECTIONS)
     if os.name == "posix" and sys.argv[1:2] != ["serve"]:  # which ends in its own way
         _pass_interrupts_on()
     try:

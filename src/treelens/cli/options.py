@@ -517,7 +517,7 @@ def read_for_model(
     """
     from sklearn.base import is_regressor
 
-    from treelens.report.predicted import about_depth
+    from treelens.models.domain import about_depth
 
     table = read_data(source, model=model, target=target, **reading)
     known = model.model_.training.record

@@ -146,9 +146,13 @@ class _Job(NamedTuple):
     views: tuple[Path, ...] = ()
 
     def load(self, jobs: int) -> list[NamedModel]:
+        if self.intervals == "posterior":
+            from treelens.chem.predicted_rows import named_predictors
+
+            return named_predictors(self.models, jobs)
         models = options.load_models(self.models, jobs)
         for each in models:
-            if each.model.model_.endpoint_names and self.intervals != "posterior":
+            if each.model.model_.endpoint_names:
                 raise ValueError(
                     f"--intervals {self.intervals} is for models of one target, and {each.path} "
                     "has several."
@@ -161,8 +165,6 @@ def _predict_graphs(
     output: Output, models: Sequence[NamedModel], job: _Job, target: str | None
 ) -> tuple[pd.DataFrame, list[Any]]:
     """Predict graphs that come with classes, all at once; return all rows and truths."""
-    from sklearn.base import is_regressor
-
     from treelens.chem.predicted_rows import predict_rows
 
     table = options.read_data(
@@ -175,7 +177,8 @@ def _predict_graphs(
     )
     output.note(*table.notes)
     frame = predict_rows(models, [table] * len(models))
-    return frame, [None if is_regressor(x.model) else (table.rows, table.targets) for x in models]
+    has_classes = [each.model.model_.classes is not None for each in models]
+    return frame, [(table.rows, table.targets) if known else None for known in has_classes]
 
 
 def _predict_table(
@@ -327,7 +330,7 @@ def _summary(
     from treelens.chem.predicted_rows import summarize_rows
     from treelens.estimators.prediction_table import file_columns
     from treelens.graphs.recipe import noun_of
-    from treelens.report.predicted import about_depth
+    from treelens.models.domain import about_depth
 
     bad = whole.index[whole["problem"].fillna("") != ""]
     if len(bad):

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-from scipy import special
+import scipy
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 
@@ -386,7 +386,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
             return self._panel_intervals(X, level, None, tables)
         graphs, scale = self._with_numbers(X, covariates, tables), self._scale
         mean, std = self._means_and_deviations(graphs, True, intervals)
-        width = special.ndtri(0.5 + 0.5 * float(level)) * std
+        width = scipy.special.ndtri(0.5 + 0.5 * float(level)) * std
         bounds = np.stack([mean - width, mean + width], axis=1)
         return bounds if scale is None else scale.inverse(bounds)
 

@@ -14,10 +14,10 @@ from treelens.evaluation.metrics import (
     CLASS_SCORES,
     NUMBER_SCORES,
     class_scores,
+    codes_among,
     number_scores,
     sure_predictions,
 )
-from treelens.evaluation.validation import codes_among
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import noun_of

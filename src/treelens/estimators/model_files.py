@@ -11,19 +11,12 @@ from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.panel import GraphPanel
 from treelens.estimators.svc import GraphSVC
-from treelens.gp.model import FittedGP
-from treelens.gp.panel_model import FittedPanel
 from treelens.pairwise.learn import PairwiseWeights
 from treelens.patterns.own_patterns import PatternFinder
-from treelens.storage.files import Contents, ModelFileError, read_archive, write_archive
-from treelens.storage.state import (
-    StateError,
-    UnstorableError,
-    from_state,
-    model_classes,
-    to_state,
-)
-from treelens.svm.model import FittedSVM
+from treelens.storage.classes import ModelClasses
+from treelens.storage.files import Contents, read_archive, write_archive
+from treelens.storage.records import EstimatorRecord, altered, estimator_record
+from treelens.storage.state import StateError, UnstorableError, to_state
 
 AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphPanel | GraphRegressor
 
@@ -40,7 +33,7 @@ def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
     listed = () if isinstance(views, str) else views
     own = [type(each) for each in listed if isinstance(each, PatternFinder)]
     own += [each.kernel for each in listed if hasattr(each, "kernel")]
-    classes = model_classes(own)
+    classes = ModelClasses(own)
     for name, value in estimator.get_params(deep=False).items():
         given = value.flat_parameters() if type(value) is PairwiseWeights else value
         try:
@@ -92,35 +85,18 @@ def load(path: str | Path, classes: Sequence[type] = ()) -> AnyModel:
 
 def estimator_of(contents: Contents, place: str, classes: Sequence[type] = ()) -> AnyModel:
     """Return the estimator in the contents of a model file; ``place`` is for messages."""
-    models: dict[Any, tuple[type, ...]] = {
-        GraphClassifier: (FittedGP, FittedPanel),
-        GraphPanel: (FittedPanel,),
-        GraphRegressor: (FittedGP, FittedPanel),
-        GraphSVC: (FittedSVM,),
-    }
-    kinds, known = {kind.__name__: kind for kind in models}, model_classes(classes)
+    return estimator_with(estimator_record(contents, place, classes), place)
+
+
+def estimator_with(record: EstimatorRecord, place: str) -> AnyModel:
+    """Return the estimator of a record; ``place`` is for messages."""
+    kinds: tuple[Any, ...] = (GraphClassifier, GraphPanel, GraphRegressor, GraphSVC)
+    (kind,) = (each for each in kinds if each.__name__ == record.estimator)
     try:
-        record = from_state(*contents, known)
-        name, model = record.get("estimator"), record.get("model")
-        kind = kinds.get(str(name))
-        fits = type(model) in models.get(kind, ())
-        has_classes = kind in (GraphClassifier, GraphSVC)
-        if type(model) is FittedPanel:
-            own = {each.classes is not None for each in model.endpoints}
-            fits = fits and (kind is GraphPanel or own == {has_classes})
-        elif fits:
-            fits = (model.classes is not None) == has_classes
-        if not fits:
-            raise StateError(f"'estimator' is {name!r:.60}, which has no model like this")
-        try:
-            return _made(kind, record.get("parameters"), model)
-        except (TypeError, ValueError) as error:
-            raise StateError(f"'parameters': {str(error)[:300]}") from error
-    except (StateError, RecursionError) as error:
-        raise ModelFileError(
-            f"{place}: {error}. The file was altered, or written by another program; save the "
-            "model again."
-        ) from error
+        made: AnyModel = _made(kind, record.parameters, record.model)
+    except (TypeError, ValueError) as error:
+        raise altered(place, StateError(f"'parameters': {str(error)[:300]}")) from error
+    return made
 
 
 def _made(kind: Any, parameters: Any, model: Any) -> Any:

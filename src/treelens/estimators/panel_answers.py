@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import CLASS_SCORES, class_scores, number_scores
@@ -196,7 +196,7 @@ def learned_deviations(found: PanelPredictions, include_noise: bool = True) -> n
 def intervals_of(model: FittedPanel, found: PanelPredictions, level: float) -> np.ndarray:
     """Return bounds of measurements in the units of the endpoints: (n_graphs, n_endpoints, 2)."""
     std = learned_deviations(found)
-    width = special.ndtri(0.5 + 0.5 * level) * std
+    width = scipy.special.ndtri(0.5 + 0.5 * level) * std
     bounds = np.stack([found.mean - width, found.mean + width], axis=2)
     for k, endpoint in enumerate(model.endpoints):
         if (scale := endpoint.record.scale) is not None:

@@ -10,8 +10,7 @@ import pandas as pd
 
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
 from treelens.estimators.panel import GraphPanel
-from treelens.estimators.panel_answers import cells_for, endpoint_scores, learned_cells
-from treelens.evaluation.metrics import NINETY
+from treelens.estimators.panel_answers import cells_for, endpoint_scores
 from treelens.evaluation.splits import Split
 from treelens.gp.panel_model import PanelEndpoint
 from treelens.graphs.collection import GraphCollection
@@ -68,51 +67,6 @@ def endpoint_facts(model: Any) -> dict[str, Any]:
 def _known(scores: pd.Series) -> dict[str, Any]:
     found = scores.dropna().to_dict()
     return {str(name): int(x) if name == "n" else float(x) for name, x in found.items()}
-
-
-# --- predictions of a table ---
-
-
-def predicted_summary(model: Any, rows: pd.DataFrame) -> dict[str, Any]:
-    """Return what was predicted of each endpoint, and scores where it was measured."""
-    readable = rows["out_of_vocabulary"].notna().to_numpy()
-    found = rows[readable]
-    unseen = found["out_of_vocabulary"].astype(float)
-    endpoints, outside = [], np.zeros(len(found), dtype=bool)
-    for end in model.model_.endpoints:
-        own = found.filter(like=f"{end.name}_").copy()
-        own.columns = [name.removeprefix(f"{end.name}_") for name in own.columns]
-        outside |= (own["in_domain"].astype(str) != "True").to_numpy()
-        endpoints.append({"endpoint": end.name, **_predicted(end, own)})
-        has = own["measured"].notna().to_numpy()
-        truth = learned_cells(end, own["measured"].to_numpy(dtype=object), has)
-        mean, std = _on_learned_scale(end, own)
-        scores = endpoint_scores(end, truth, mean, std)
-        endpoints[-1] |= {name: x for name, x in scores.items() if x is not None}
-    return {
-        "mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0),
-        "n_outside": int(outside.sum()),
-        "endpoints": endpoints,
-    }
-
-
-def _predicted(end: Any, own: pd.DataFrame) -> dict[str, Any]:
-    if end.classes is not None:
-        classes, counts = np.unique(own["class"].astype(str), return_counts=True)
-        return {"predicted": dict(zip(classes.tolist(), counts.tolist(), strict=True))}
-    values = own["prediction"].astype(float)
-    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
-    return {"predicted": dict(zip(("smallest", "largest"), ends, strict=True))}
-
-
-def _on_learned_scale(end: Any, own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
-    if end.classes is not None:
-        return own["decision"].to_numpy(dtype=float), None
-    names = ("median" if "median" in own else "prediction", "lower_90", "upper_90")
-    found = [own[name].to_numpy(dtype=float) for name in names]
-    if (scale := end.record.scale) is not None:
-        found = [scale.forward(values) for values in found]
-    return found[0], (found[2] - found[1]) / (2.0 * NINETY)
 
 
 # --- test parts ---

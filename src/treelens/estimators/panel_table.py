@@ -7,65 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from treelens.estimators.panel_answers import learned_deviations, values_of
+from treelens.estimators.panel_answers import (
+    endpoint_scores,
+    learned_cells,
+    learned_deviations,
+    values_of,
+)
+from treelens.estimators.panel_columns import COMMON_COLUMNS, panel_columns, scale_suffix
+from treelens.estimators.prediction_table import number_columns
 from treelens.evaluation.metrics import NINETY
 from treelens.gp.panel_domain import PanelDomain
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint, PanelPredictions
-from treelens.maps import TargetMap
 from treelens.models.domain import Neighbourhood, expected_error
-
-COMMON_COLUMNS = ("similarity", "nearest", "out_of_vocabulary")
-
-
-def panel_columns(model: FittedPanel, measured: bool = False) -> list[str]:
-    """Return the columns of :func:`panel_table`, in order."""
-    names = [name for end in model.endpoints for name in _columns_of(end, measured)]
-    return [*names, *COMMON_COLUMNS]
-
-
-def panel_file_names(model: FittedPanel) -> list[str]:
-    """Return the columns of files: of the nearest training graph its name, if it is known."""
-    names, training = panel_columns(model, measured=True), model.training
-    place = names.index("nearest")
-    has_identity = training.names is not None or training.smiles is not None
-    names[place : place + 1] = ["nearest_name"] if has_identity else []
-    return names
-
-
-def panel_text_names(model: FittedPanel) -> list[str]:
-    """Return those of :func:`panel_file_names` that hold no numbers, but for ``in_domain``."""
-    classes = [end.name for end in model.endpoints if end.classes is not None]
-    names = [f"{name}_{what}" for name in classes for what in ("class", "measured")]
-    return [*names, "nearest_name"]
-
-
-def number_columns(
-    mean: np.ndarray, std: np.ndarray, scale: TargetMap | None
-) -> dict[str, np.ndarray]:
-    """Return predictions and 90 % intervals in the units of the targets."""
-    bounds = {"lower_90": mean - NINETY * std, "upper_90": mean + NINETY * std}
-    if scale is None:
-        return {"prediction": mean, **bounds}
-    back = {name: scale.inverse(bound) for name, bound in bounds.items()}
-    return {"prediction": scale.inverse_mean(mean, std), "median": scale.inverse(mean), **back}
-
-
-def _suffix(endpoint: PanelEndpoint) -> str:
-    """Return the end of the names of columns on a scale: only logarithms that were asked for."""
-    reported = endpoint.record.reported
-    return "" if reported is None else f"_{reported.name}"
-
-
-def _columns_of(endpoint: PanelEndpoint, measured: bool) -> list[str]:
-    suffix = _suffix(endpoint)
-    if endpoint.classes is None:
-        median = [] if endpoint.record.scale is None else ["median"]
-        names = ["prediction", *median, "std" + suffix, "lower_90", "upper_90"]
-    else:
-        chances = [f"probability_{label}" for label in endpoint.classes.tolist()]
-        names = ["class", "probability", "decision", *chances]
-    names += ["in_domain", "expected_error" + suffix] + (["measured"] if measured else [])
-    return [f"{endpoint.name}_{name}" for name in names]
 
 
 class Surroundings(NamedTuple):
@@ -102,7 +55,7 @@ def panel_table(
         own = _endpoint_values(endpoint, found.mean[:, k], std[:, k])
         expected = near.expected[:, k]
         own["in_domain"] = near.inside[:, k]
-        suffix, scale = _suffix(endpoint), endpoint.record.scale
+        suffix, scale = scale_suffix(endpoint), endpoint.record.scale
         if scale is not None and not suffix:
             expected = scale.inverse_std(found.mean[:, k], expected)
         own["expected_error" + suffix] = expected
@@ -129,7 +82,7 @@ def _endpoint_values(
             "decision": mean,
             **{f"probability_{label}": own for label, own in of_each},
         }
-    scale, suffix = endpoint.record.scale, _suffix(endpoint)
+    scale, suffix = endpoint.record.scale, scale_suffix(endpoint)
     found = number_columns(mean, std, scale)
     return found | {
         "std" + suffix: std if suffix or scale is None else scale.inverse_std(mean, std)
@@ -141,3 +94,45 @@ def _nearest(around: list[Neighbourhood]) -> tuple[np.ndarray, np.ndarray]:
     alike = np.stack([own.similarity for own in around])
     best = (alike.argmax(axis=0), np.arange(alike.shape[1]))
     return alike[best], np.stack([own.nearest for own in around])[best]
+
+
+def predicted_summary(model: Any, rows: pd.DataFrame) -> dict[str, Any]:
+    """Return what was predicted of each endpoint, and scores where it was measured."""
+    readable = rows["out_of_vocabulary"].notna().to_numpy()
+    found = rows[readable]
+    unseen = found["out_of_vocabulary"].astype(float)
+    endpoints, outside = [], np.zeros(len(found), dtype=bool)
+    for end in model.model_.endpoints:
+        own = found.filter(like=f"{end.name}_").copy()
+        own.columns = [name.removeprefix(f"{end.name}_") for name in own.columns]
+        outside |= (own["in_domain"].astype(str) != "True").to_numpy()
+        endpoints.append({"endpoint": end.name, **_predicted(end, own)})
+        has = own["measured"].notna().to_numpy()
+        truth = learned_cells(end, own["measured"].to_numpy(dtype=object), has)
+        mean, std = _on_learned_scale(end, own)
+        scores = endpoint_scores(end, truth, mean, std)
+        endpoints[-1] |= {name: x for name, x in scores.items() if x is not None}
+    return {
+        "mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0),
+        "n_outside": int(outside.sum()),
+        "endpoints": endpoints,
+    }
+
+
+def _predicted(end: Any, own: pd.DataFrame) -> dict[str, Any]:
+    if end.classes is not None:
+        classes, counts = np.unique(own["class"].astype(str), return_counts=True)
+        return {"predicted": dict(zip(classes.tolist(), counts.tolist(), strict=True))}
+    values = own["prediction"].astype(float)
+    ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
+    return {"predicted": dict(zip(("smallest", "largest"), ends, strict=True))}
+
+
+def _on_learned_scale(end: Any, own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
+    if end.classes is not None:
+        return own["decision"].to_numpy(dtype=float), None
+    names = ("median" if "median" in own else "prediction", "lower_90", "upper_90")
+    found = [own[name].to_numpy(dtype=float) for name in names]
+    if (scale := end.record.scale) is not None:
+        found = [scale.forward(values) for values in found]
+    return found[0], (found[2] - found[1]) / (2.0 * NINETY)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_regressor
 
 from treelens.errors import check_choice
-from treelens.estimators.panel_table import number_columns, panel_file_names, panel_text_names
+from treelens.estimators.panel_columns import panel_file_names, panel_text_names
+from treelens.evaluation.metrics import NINETY
 from treelens.graphs.collection import GraphCollection
 from treelens.maps import TargetMap
 from treelens.models.domain import expected_error
@@ -24,20 +24,21 @@ def prediction_table(
     """Return predictions, named by the graphs; by default with the intervals set for the model."""
     intervals = getattr(model, "_intervals", "posterior") if intervals is None else intervals
     check_choice("intervals", intervals, ("posterior", "scaffold"))
-    if intervals != "posterior" and not is_regressor(model):
+    classes = model.model_.classes
+    if intervals != "posterior" and classes is not None:
         raise ValueError("Intervals are those of numbers: a classifier has probabilities.")
     has_domain = model.model_.has_variance
     found = model._decide(graphs, variance=has_domain)
     scale, suffix = learned_scale(model)
     columns: dict[str, Any] = {"out_of_vocabulary": found.out_of_vocabulary}
-    if hasattr(model, "classes_"):
+    if classes is not None:
         chances, codes, rows = found.probabilities, found.predicted_codes, np.arange(len(graphs))
         one = found.decisions.shape[1] == 1
         columns |= {
-            "class": model.classes_[codes],
+            "class": classes[codes],
             "probability": chances[rows, codes],
             "decision": found.decisions[:, 0] if one else found.decisions[rows, codes],
-            **{f"probability_{c}": chances[:, k] for k, c in enumerate(model.classes_.tolist())},
+            **{f"probability_{c}": chances[:, k] for k, c in enumerate(classes.tolist())},
         }
     else:
         factor = 1.0 if intervals == "posterior" else model._widening(intervals)
@@ -63,17 +64,28 @@ def prediction_table(
     return pd.DataFrame(columns, index=index)[table_columns(model)]
 
 
+def number_columns(
+    mean: np.ndarray, std: np.ndarray, scale: TargetMap | None
+) -> dict[str, np.ndarray]:
+    """Return predictions and 90 % intervals in the units of the targets."""
+    bounds = {"lower_90": mean - NINETY * std, "upper_90": mean + NINETY * std}
+    if scale is None:
+        return {"prediction": mean, **bounds}
+    back = {name: scale.inverse(bound) for name, bound in bounds.items()}
+    return {"prediction": scale.inverse_mean(mean, std), "median": scale.inverse(mean), **back}
+
+
 def table_columns(model: Any) -> list[str]:
     """Return the columns of :func:`prediction_table` for a fitted model, in order."""
-    scale, suffix = learned_scale(model)
-    if hasattr(model, "classes_"):
+    (scale, suffix), classes = learned_scale(model), model.model_.classes
+    if classes is not None:
         columns = ["class", "probability", "decision"]
-        columns += [f"probability_{c}" for c in model.classes_.tolist()]
+        columns += [f"probability_{c}" for c in classes.tolist()]
     else:
         columns = ["prediction", "median", "std" + suffix, "lower_90", "upper_90"]
         if scale is None:
             columns.remove("median")
-    if model.covariates_ and len(getattr(model, "classes_", [])) < 3:
+    if model.model_.covariate_names and (classes is None or len(classes) < 3):
         columns.append("from_covariates" + suffix)
     if not model.model_.has_variance:
         return [*columns, "out_of_vocabulary"]
@@ -115,7 +127,7 @@ def measured_values(model: FittedModel, positions: np.ndarray) -> dict[str, np.n
 def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
     """Return what files have of the nearest training graphs."""
     found = measured_values(model.model_, positions)
-    if hasattr(model, "classes_"):
+    if model.model_.classes is not None:
         return {"nearest_class": found["value"]}
     return {f"nearest_{name}": values for name, values in found.items()}
 

@@ -160,3 +160,9 @@ def sure_predictions(
 def rarer_code(codes: np.ndarray) -> int:
     """Of the classes 0 and 1 the rarer one; the second where both are as frequent."""
     return int((codes == 1).sum() <= (codes == 0).sum())
+
+
+def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Positions among classes, compared as strings; -1 for a value that is not there."""
+    places = {str(name): code for code, name in enumerate(classes.tolist())}
+    return np.array([places.get(str(value), -1) for value in values.tolist()], dtype=np.int64)

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores, number_scores
+from treelens.evaluation.metrics import (
+    CLASS_SCORES,
+    NUMBER_SCORES,
+    class_scores,
+    codes_among,
+    number_scores,
+)
 from treelens.evaluation.splits import Split
 from treelens.evaluation.statistics import (
     bootstrap_scores,
@@ -149,12 +155,6 @@ def predicted_numbers(
 def in_units(mean: np.ndarray, std: np.ndarray | None, scale: TargetMap | None) -> np.ndarray:
     """Means in the units of the targets, of what :func:`predicted_numbers` returns."""
     return mean if scale is None or std is None else scale.inverse_mean(mean, std)
-
-
-def codes_among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Positions among classes, compared as strings; -1 for a value that is not there."""
-    places = {str(name): code for code, name in enumerate(classes.tolist())}
-    return np.array([places.get(str(value), -1) for value in values.tolist()], dtype=np.int64)
 
 
 def mean_scores(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import special
-from scipy.optimize import minimize_scalar
+import scipy
 
 from treelens.gp import _compiled
 from treelens.gp.evidence import Evidence, EvidenceParameters, EvidenceProblem
@@ -83,14 +82,14 @@ class Sites(NamedTuple):
         """Log of the probabilities that limits hold over the densities of the sites."""
         total = self.cavity_variance + self.variance
         sites = -0.5 * ((self.mean - self.cavity_mean) ** 2 / total + np.log(2 * np.pi * total))
-        held = special.log_ndtr(limits.scaled(self.cavity_mean, self.cavity_variance))
+        held = scipy.special.log_ndtr(limits.scaled(self.cavity_mean, self.cavity_variance))
         return float((held - sites).sum())
 
     def noise_slopes(self, limits: Limits) -> np.ndarray:
         """Return slopes of minus the logs of the probabilities that limits hold, in their noise."""
         total = self.cavity_variance + limits.noise
         z = limits.scaled(self.cavity_mean, self.cavity_variance)
-        ratio = np.sqrt(2.0 / np.pi) / special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
+        ratio = np.sqrt(2.0 / np.pi) / scipy.special.erfcx(-z / np.sqrt(2.0))  # phi(z) / Phi(z)
         return 0.5 * ratio * z / total
 
 
@@ -299,4 +298,5 @@ def most_likely_noise(
         return -found.log_evidence(targets)
 
     bounds = (np.log(_LEAST), np.log(_LARGEST))
-    return float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01}).x))
+    found = scipy.optimize.minimize_scalar(objective, bounds=bounds, options={"xatol": 0.01})
+    return float(np.exp(found.x))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from treelens.gp.data import TrainingData
 from treelens.gp.search import STAGES, EvidenceFit, maximise_evidence
@@ -192,7 +192,7 @@ def log_densities(
     exact = -0.5 * (squares / variance + np.log(2 * np.pi * variance))
     if limits is None:
         return exact
-    held = special.log_ndtr(limits * (mean - values)[:, 0] / np.sqrt(variance))
+    held = scipy.special.log_ndtr(limits * (mean - values)[:, 0] / np.sqrt(variance))
     return np.where(limits == 0, exact, held)
 
 

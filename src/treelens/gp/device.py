@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem
 from treelens.gp.landmarks import LandmarkPosterior
@@ -36,6 +35,7 @@ from treelens.kernels.device import (
     put_lists,
     put_rows,
 )
+from treelens.parallel import batches
 from treelens.patterns.histograms import Features, GraphViews, PairFeatures
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def largest_on_device(name: str) -> int | None:
 
 def factor_on_device(matrix: Any, arrays: Any) -> Any:
     """Overwrite the upper triangle with ``U``, where ``U.T @ U`` is the matrix."""
-    for here in gen_batches(len(matrix), BLOCK):
+    for here in batches(len(matrix), BLOCK):
         rest = slice(here.start, None)
         if here.start:
             above = matrix[: here.start]
@@ -74,7 +74,7 @@ def factor_on_device(matrix: Any, arrays: Any) -> Any:
 
 def invert_on_device(factor: Any, arrays: Any) -> Any:
     """Overwrite an upper factor ``U`` with the whole of ``inv(U.T @ U)``."""
-    blocks = list(gen_batches(len(factor), BLOCK))
+    blocks = list(batches(len(factor), BLOCK))
     for k, here in enumerate(blocks):  # inv(U), block column by block column
         corner = _inverse_upper(arrays.triu(factor[here, here]), arrays)
         if here.start:

@@ -18,7 +18,6 @@ from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from treelens.errors import GraphDataError
 from treelens.gp import landmarks
@@ -30,6 +29,7 @@ from treelens.graphs.blocks import Block, Part, block_name, graph_name, parts_of
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.kernels.base import SumKernel
+from treelens.parallel import batches
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews
 from treelens.targets import Targets
@@ -206,7 +206,7 @@ def _sums_of_run(
         if graphs is None or not len(graphs):
             continue
         n = len(graphs)
-        for where in gen_batches(n, BLOCK) if start + n <= len(targets.values) else ():
+        for where in batches(n, BLOCK) if start + n <= len(targets.values) else ():
             own = targets.select(slice(start + where.start, start + where.stop))
             seen = SeenGraphs(tuple(each.refine(graphs[where], n_jobs) for each in view.views))
             rows = view.kernel.matrix(seen.features, view.landmarks, n_jobs)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from treelens.gp.censoring import through_landmarks
 from treelens.gp.choice import (
@@ -163,6 +162,8 @@ def _refined(data: TrainingData, used: PartFit, sample: LearningSample) -> Evide
         again = maximise_evidence(problem, "uniform", start, curvature=curvature, **options)
         found = found.with_scales_of(again.parameters)
     if max_steps < REFINE_MANY and not search.converged:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"The search for weights did not converge in max_steps={max_steps} iterations; a "
             "larger max_steps may fit a little better.",

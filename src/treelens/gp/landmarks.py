@@ -16,7 +16,6 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.utils import gen_batches
 
 from treelens.gp.posterior import (
     LeaveOneOut,
@@ -26,7 +25,7 @@ from treelens.gp.posterior import (
     solve_upper,
 )
 from treelens.kernels.gram import mirrored
-from treelens.parallel import blas_threads
+from treelens.parallel import batches, blas_threads
 
 # Relative to the amplitude: landmarks that are similar must not make their matrix singular.
 LANDMARK_JITTER = 1e-7
@@ -170,7 +169,7 @@ class LandmarkFit(Generic[S]):
 
     def projections(self, factor: np.ndarray, anchors: S) -> Iterator[Projected]:
         """Yield ``V`` of the graphs, block by block; ``anchors`` are the landmarks."""
-        for where in gen_batches(len(self.targets), BLOCK):
+        for where in batches(len(self.targets), BLOCK):
             block = self.graphs.select(np.arange(where.start, where.stop))
             rows = self.kernel.matrix(block, anchors, self.n_jobs)
             yield where, solve_upper(factor, rows.T, transposed=True, n_jobs=self.n_jobs)
@@ -244,8 +243,8 @@ class LandmarkBasis(Generic[S]):
 
     def posterior(self) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
         """Return the landmarks, ascending, the posterior, and leave-one-out predictions."""
-        batches = gen_batches(len(self.fit.targets), BLOCK)
-        blocks = ((where, self.projections[:, where]) for where in batches)
+        where = batches(len(self.fit.targets), BLOCK)
+        blocks = ((here, self.projections[:, here]) for here in where)
         found, left_out = self.fit.conditioned(self.sums(), self.landmarks, blocks)
         order = np.argsort(self.landmarks)
         gain = found.precision_gain[np.ix_(order, order)]

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy import special
+import scipy
 
 from treelens.kernels.gram import PairLists, gather_pairs, pair_sums
 from treelens.kernels.mixture import row_blocks
@@ -55,11 +55,11 @@ class PatternHierarchy:
 
     def level_weights(self, logits: np.ndarray) -> np.ndarray:
         """``n_groups * softmax(b)`` shared by the levels of each group, shape (n_levels,)."""
-        return self.n_groups * special.softmax(logits)[self.groups] * self.shares
+        return self.n_groups * scipy.special.softmax(logits)[self.groups] * self.shares
 
     def group_weights(self, logits: np.ndarray) -> np.ndarray:
         """The weight of a pattern of each group that does not deviate, shape (n_groups,)."""
-        return self.n_groups * special.softmax(logits) * self.group_shares
+        return self.n_groups * scipy.special.softmax(logits) * self.group_shares
 
     @cached_property
     def group_shares(self) -> np.ndarray:

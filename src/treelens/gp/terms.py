@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy
 
 from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.kernels.base import Kernel, Parameter, Term
@@ -331,7 +331,7 @@ def weight_slopes(
     """
     hierarchy, n = term.hierarchy, len(by_log_weight)
     by_group = by_group + np.bincount(hierarchy.group_of[:n], by_log_weight, hierarchy.n_groups)
-    by_logit = by_group - special.softmax(parameters.level_logits) * by_group.sum()
+    by_logit = by_group - scipy.special.softmax(parameters.level_logits) * by_group.sum()
     if learned == "depths":
         return by_logit, np.empty(0)
     by_pattern = np.zeros(hierarchy.n_patterns)

@@ -78,9 +78,12 @@ class GraphKind:
         """Whether graphs with these facts (names in ``graph_data``) are of this kind."""
         return False
 
-    def stored_classes(self) -> tuple[type, ...]:
-        """Return the classes, besides those of the core, that model files may hold objects of."""
-        return ()
+    def stored_classes(self) -> dict[str, str]:
+        """Return the classes that model files may hold objects of, besides those of the core.
+
+        They are names with blanks between them, by the modules of treelens that define them.
+        """
+        return {}
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -308,3 +308,16 @@ def walk_rows(first, step, left, right, upper, n_edge_labels, max_length, decay,
     for i in range(first, len(out), step):
         for j in range(i if upper else 0, out.shape[1]):
             out[i, j] = walk_sum(left, i, right, j, n_edge_labels, max_length, decay, tolerance)
+
+
+@njit(cache=True, nogil=True)
+def squared_distances(left, columns, out):
+    """Fill ``out`` with squared distances between rows (a, d) and the rows of ``columns.T``."""
+    for i in range(len(left)):
+        row = out[i]
+        for j in range(len(row)):
+            row[j] = 0.0
+        for k in range(len(columns)):
+            x, others = left[i, k], columns[k]
+            for j in range(len(row)):
+                row[j] += (x - others[j]) ** 2

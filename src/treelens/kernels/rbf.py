@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial import distance
 
 from treelens.array_checks import check_positive
+from treelens.kernels._compiled import squared_distances
 from treelens.kernels.base import Kernel, Parameter, gauss_legendre
+from treelens.parallel import run_in_shares
 
 # Nodes of quadrature for paths of length 0, for each length scale more, and at most: up to some 60
 # length scales all digits.
@@ -42,7 +43,13 @@ class Rbf(Kernel):
         return cls(float(np.sqrt(2.0 * max(1, data.shape[1]))))
 
     def matrix(self, left: np.ndarray, right: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        squares = distance.cdist(left, right, "sqeuclidean")
+        squares = np.empty((len(left), len(right)))
+        columns = np.ascontiguousarray(right.T)
+
+        def fill(first: int, last: int) -> None:
+            squared_distances(np.ascontiguousarray(left[first:last]), columns, squares[first:last])
+
+        run_in_shares(fill, len(left), n_jobs)
         return self.of_squares(squares, out=squares)
 
     def gradient(self, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -14,12 +14,16 @@ of what counts as inside are set by the training graphs themselves, each left ou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import Nearest, nearest_graphs
 from treelens.patterns.histograms import Features, GraphViews
+
+if TYPE_CHECKING:
+    from treelens.models.fitted import FittedModel
 
 N_NEIGHBORS = 20
 PRIOR_NEIGHBOR_WEIGHT = 3.0  # pseudo-count that shrinks the local error ratio to 1
@@ -76,3 +80,26 @@ class Domain:
     def holds(self, expected: np.ndarray, around: Neighbourhood) -> np.ndarray:
         """Which graphs are inside, shape (n_graphs,)."""
         return (expected <= self.largest_error) & (around.similarity >= self.least_similarity)
+
+
+def compared_alone(model: FittedModel, noun: str) -> str | None:
+    """Return what a model of depth 0 compares, of which different graphs may have the same.
+
+    None where the model sees what is joined to what.
+    """
+    forest = model.forest
+    if forest is None or forest.depth > 0 or forest.cells is not None:
+        return None
+    return "atoms" if noun == "molecule" else "labels"
+
+
+def about_depth(model: FittedModel) -> list[str]:
+    """Return what similarities of a model of depth 0 do not say."""
+    noun = noun_of(model.recipe)
+    alone = compared_alone(model, noun.rstrip("s"))
+    if alone is None:
+        return []
+    return [
+        f"The model has depth 0: its similarities compare {alone} alone. Different {noun} of the "
+        f"same {alone} have a similarity of 1, and may be in its domain."
+    ]

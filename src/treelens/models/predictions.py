@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse, special
-from sklearn.utils.class_weight import compute_class_weight
+import scipy
+from scipy import sparse
 
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
@@ -388,7 +388,7 @@ def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> 
         missed = -(wanted * np.log(np.maximum(probability, 1e-300))).sum(axis=1)
         return float(np.average(missed, weights=weights))
 
-    return float(np.exp(optimize.minimize_scalar(log_loss, bounds=np.log(_SLOPES)).x))
+    return float(np.exp(scipy.optimize.minimize_scalar(log_loss, bounds=np.log(_SLOPES)).x))
 
 
 def warn_if_slope_at_bound(slope: float) -> None:
@@ -407,7 +407,7 @@ def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
     """Return class probabilities, shape (n, n_classes)."""
     if decisions.shape[1] == 1:
         decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
-    return special.softmax(slope * decisions, axis=1)
+    return scipy.special.softmax(slope * decisions, axis=1)
 
 
 class Threshold(NamedTuple):
@@ -518,6 +518,8 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> 
     """One weight per training graph from ``None``, ``"balanced"`` or a dict by class."""
     if isinstance(class_weight, dict) and set(class_weight) - set(classes.tolist()):
         raise ValueError(f"class_weight names classes that are not in y: {class_weight!r}.")
+    from sklearn.utils.class_weight import compute_class_weight  # predictions need not wait for it
+
     weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight must be finite numbers above 0, got {class_weight!r}.")

@@ -15,10 +15,9 @@ from treelens.evaluation.metrics import NINETY
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.graphs.kinds import kind_of_facts
-from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.maps import TargetMap
-from treelens.models.domain import Domain, expected_error
+from treelens.models.domain import Domain, compared_alone, expected_error
 from treelens.models.fitted import FittedModel, reported_values
 from treelens.models.predictions import (
     Predictions,
@@ -35,29 +34,6 @@ _MOST_POINTS = 800
 _MOST_CURVE_POINTS = 200
 _N_BINS = 10
 _N_THRESHOLDS = 100  # one for every per cent
-
-
-def compared_alone(model: Any, noun: str) -> str | None:
-    """Return what a model of depth 0 compares, of which different graphs may have the same.
-
-    None where the model sees what is joined to what.
-    """
-    forest = model.forest
-    if forest is None or forest.depth > 0 or forest.cells is not None:
-        return None
-    return "atoms" if noun == "molecule" else "labels"
-
-
-def about_depth(model: Any) -> list[str]:
-    """Return what similarities of a model of depth 0 do not say."""
-    noun = noun_of(model.recipe)
-    alone = compared_alone(model, noun.rstrip("s"))
-    if alone is None:
-        return []
-    return [
-        f"The model has depth 0: its similarities compare {alone} alone. Different {noun} of the "
-        f"same {alone} have a similarity of 1, and may be in its domain."
-    ]
 
 
 def similarity_in_words(similarity: float, alone: str | None = None) -> str:

@@ -15,6 +15,7 @@ from treelens.explain.contributions import usual_spread
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
+from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel
 from treelens.parallel import one_blas_thread
 from treelens.patterns.histograms import graph_keys
@@ -22,7 +23,6 @@ from treelens.report.panel import summarize_panel
 from treelens.report.panel_page import render_panel
 from treelens.report.predicted import (
     PredictedGraphs,
-    compared_alone,
     predict_graphs,
     scores_of_test_set,
     validation_scores,

@@ -23,52 +23,16 @@ from __future__ import annotations
 import collections.abc
 import math
 import types
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
-from itertools import chain
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 
 from treelens.array_checks import LARGEST
-from treelens.gp.covariates import CovariateColumn, CovariateTable
-from treelens.gp.fitting import LearningGain
-from treelens.gp.landmarks import LandmarkPosterior
-from treelens.gp.model import EvidenceRecord, FittedGP
-from treelens.gp.panel_model import (
-    FittedPanel,
-    LeftOutPanel,
-    PanelEndpoint,
-    PanelProcess,
-    PanelRecord,
-)
-from treelens.gp.panel_spread import LocalSpread
-from treelens.gp.posterior import LeftOutClasses, LeftOutNumbers, MeanPosterior
-from treelens.gp.views import NumbersTable, WeightedPatterns
-from treelens.graphs.kinds import registered_kinds
-from treelens.graphs.recipe import GraphRecipe, TableRecord
-from treelens.kernels.base import SumKernel, Term
-from treelens.kernels.mixture import TanimotoL1
-from treelens.kernels.rbf import Rbf
-from treelens.kernels.weighted import WeightedKernel
-from treelens.maps import Logarithm, Logit, SmoothScores
-from treelens.models.predictions import Threshold, TrainingGraphs
-from treelens.normal_scores import NormalScores
-from treelens.pairwise.learn import LearnedWeights
-from treelens.pairwise.objective import Margins
-from treelens.patterns.cell_patterns import CellPatterns
-from treelens.patterns.cells import AttributeCells
-from treelens.patterns.forest import PatternExtractor, PatternForest
-from treelens.patterns.histograms import PatternHistograms
-from treelens.patterns.own_patterns import OwnPatterns
-from treelens.patterns.path_patterns import PathPatterns
-from treelens.patterns.vocabulary import PatternLevel, PatternVocabulary
-from treelens.svm.model import Choice, FittedSVM, LinearOnKernel
-from treelens.svm.search import Candidate, SearchResult
-from treelens.svm.solver import SVM
-from treelens.targets import TargetRecord
-from treelens.views import Paths, Walks, WLPatterns
+
+Classes: TypeAlias = Mapping[str, type]  # by their names
 
 _PLAIN = (bool, int, str, type(None))
 _ARRAY_TYPES = ("int32", "int64", "float32", "float64")
@@ -95,13 +59,13 @@ def stored_fields(kind: type) -> list[str]:
     return [name for name in named if name not in getattr(kind, "__derived__", ())]
 
 
-def to_state(value: Any, classes: Iterable[type] = ()) -> tuple[Any, dict[str, np.ndarray]]:
+def to_state(value: Any, classes: Classes) -> tuple[Any, dict[str, np.ndarray]]:
     """Return a JSON tree and arrays by name, which :func:`from_state` makes the value of again."""
     writer = _Writer(classes)
     return writer.write(value, ""), writer.arrays
 
 
-def from_state(tree: Any, arrays: Mapping[str, np.ndarray], classes: Iterable[type] = ()) -> Any:
+def from_state(tree: Any, arrays: Mapping[str, np.ndarray], classes: Classes) -> Any:
     """Return the value that :func:`to_state` wrote; anything else is a :class:`StateError`."""
     return _Reader(arrays, classes).read(tree, "")
 
@@ -117,29 +81,44 @@ def _entries(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, s
         yield key, value, _joined(path, key if plain else position)
 
 
-@lru_cache
-def _hints(kind: type, classes: tuple[type, ...]) -> dict[str, Any]:
-    import pandas as pd  # annotations name it, modules import it for type checkers only
-
-    return get_type_hints(kind, localns={**{x.__name__: x for x in classes}, "pd": pd})
+class _AnyTable(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return type(value).__name__ == "DataFrame"
 
 
-def _check(kind: type, values: Mapping[str, Any], path: str, classes: tuple[type, ...]) -> None:
-    """Raise :class:`StateError` unless every stored field has a value of its type."""
-    known = fields(kind) if is_dataclass(kind) else ()
-    with_nan = {field.name for field in known if field.metadata.get("nan")}
-    for name in stored_fields(kind):
-        hint = _hints(kind, classes)[name]
-        if not fits(values[name], hint, nan=name in with_nan):
-            wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
-            place = _joined(path, name)
-            raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
+class _Pandas:
+    """What annotations call ``pd``: most models have no tables, and need not wait for pandas."""
+
+    class DataFrame(metaclass=_AnyTable):
+        """Stands for any DataFrame."""
+
+
+class _Fields:
+    """The types of the fields of classes, by the names of all classes."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
+        self._hints: dict[type, dict[str, Any]] = {}
+
+    def check(self, kind: type, values: Mapping[str, Any], path: str) -> None:
+        """Raise :class:`StateError` unless every stored field has a value of its type."""
+        if kind not in self._hints:
+            names: Any = ChainMap({"pd": _Pandas}, self.classes)  # type: ignore[arg-type]
+            self._hints[kind] = get_type_hints(kind, localns=names)
+        known = fields(kind) if is_dataclass(kind) else ()
+        with_nan = {field.name for field in known if field.metadata.get("nan")}
+        for name in stored_fields(kind):
+            hint = self._hints[kind][name]
+            if not fits(values[name], hint, nan=name in with_nan):
+                wanted = getattr(hint, "__name__", str(hint).replace("typing.", ""))
+                place = _joined(path, name)
+                raise StateError(f"{place} must be {wanted}, not {_shown(values[name])}")
 
 
 class _Writer:
-    def __init__(self, classes: Iterable[type]) -> None:
+    def __init__(self, classes: Classes) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self._classes = tuple(classes)
+        self._fields = _Fields(classes)
         self._seen: dict[int, tuple[str, Any]] = {}  # by id, which a value in use keeps
 
     def write(self, value: Any, path: str) -> Any:
@@ -193,13 +172,13 @@ class _Writer:
             return {"$same": self._seen[id(value)][0]}
         self._seen[id(value)] = path, value
         form = value.to_stored() if hasattr(value, "to_stored") else value
-        kind = type(form)
-        if kind not in self._classes:
+        kind, known = type(form), self._fields.classes
+        if known.get(kind.__name__) is not kind:
             raise UnstorableError(f"{path} is of the class {kind.__name__}, which is not stored.")
         values = {name: getattr(form, name) for name in stored_fields(kind)}
         written = {name: self.write(x, _joined(path, name)) for name, x in values.items()}
         try:  # or the file could not be read
-            _check(kind, values, path, self._classes)
+            self._fields.check(kind, values, path)
             if hasattr(form, "validate"):
                 form.validate()
         except ValueError as error:
@@ -221,9 +200,9 @@ def _type_name(dtype: np.dtype[Any], path: str) -> str:
 
 
 class _Reader:
-    def __init__(self, arrays: Mapping[str, np.ndarray], classes: Iterable[type]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray], classes: Classes) -> None:
         self._arrays = arrays
-        self._classes = {kind.__name__: kind for kind in classes}
+        self._fields = _Fields(classes)
         self._objects: dict[str, Any] = {}  # by path
         self._tags = {
             "$float": lambda text, path: _FLOATS[text],
@@ -295,7 +274,7 @@ class _Reader:
 
     def _object(self, tree: dict[str, Any], path: str) -> Any:
         name = tree["$class"]
-        kind = self._classes.get(name) if isinstance(name, str) else None
+        kind = self._fields.classes.get(name) if isinstance(name, str) else None
         if kind is None:
             raise StateError(f"{path or 'it'} is of an unknown class, {_shown(name)}")
         names = stored_fields(kind)
@@ -303,7 +282,7 @@ class _Reader:
             raise StateError(f"{path} must have the fields {', '.join(names)}")
         values = dict.fromkeys(getattr(kind, "__derived__", ()))
         values.update({name: self.read(tree[name], _joined(path, name)) for name in names})
-        _check(kind, values, path, tuple(self._classes.values()))
+        self._fields.check(kind, values, path)
         made = kind(**values)
         if hasattr(made, "validate"):
             made.validate()
@@ -354,71 +333,3 @@ def fits(value: Any, hint: Any, *, nan: bool = False) -> bool:
     if origin in (dict, collections.abc.Mapping) and isinstance(value, Mapping):
         return all(fits(k, args[0]) and fits(x, args[1], nan=nan) for k, x in value.items())
     return isinstance(value, origin or hint)
-
-
-_CLASSES: tuple[type, ...] = (
-    AttributeCells,
-    Candidate,
-    Choice,
-    CovariateColumn,
-    CovariateTable,
-    EvidenceRecord,
-    FittedGP,
-    FittedPanel,
-    FittedSVM,
-    GraphRecipe,
-    LandmarkPosterior,
-    LearnedWeights,
-    LearningGain,
-    LeftOutClasses,
-    LeftOutNumbers,
-    LocalSpread,
-    LeftOutPanel,
-    LinearOnKernel,
-    Margins,
-    MeanPosterior,
-    Logarithm,
-    Logit,
-    NormalScores,
-    CellPatterns,
-    OwnPatterns,
-    SmoothScores,
-    NumbersTable,
-    PanelEndpoint,
-    PanelProcess,
-    PanelRecord,
-    Rbf,
-    PathPatterns,
-    Paths,
-    PatternExtractor,
-    PatternForest,
-    PatternHistograms,
-    PatternLevel,
-    PatternVocabulary,
-    SearchResult,
-    SumKernel,
-    SVM,
-    TableRecord,
-    TanimotoL1,
-    TargetRecord,
-    Term,
-    Threshold,
-    TrainingGraphs,
-    WeightedKernel,
-    WeightedPatterns,
-    WLPatterns,
-    Walks,
-)
-
-
-def model_classes(own: Iterable[type] = ()) -> tuple[type, ...]:
-    """Return the classes that a model file may have objects of, a user's ``own`` among them."""
-    ours = (*_CLASSES, *chain.from_iterable(kind.stored_classes() for kind in registered_kinds()))
-    more = tuple(dict.fromkeys(kind for kind in own if kind not in ours))
-    names = [kind.__name__ for kind in (*ours, *more)]
-    for kind in more:
-        if not is_dataclass(kind):
-            raise TypeError(f"{kind.__name__} is no dataclass: add @dataclass(frozen=True) to it.")
-        if names.count(kind.__name__) > 1:
-            raise ValueError(f"There are two classes called {kind.__name__}: rename yours.")
-    return (*ours, *more)
