@@ -40,6 +40,7 @@ from treelens.estimators.prediction_table import (
 )
 from treelens.estimators.predictor import load_predictor
 from treelens.evaluation.metrics import class_scores, codes_among, number_scores
+from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table
@@ -162,7 +163,9 @@ def predict_rows(
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
     blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
     for each, table in zip(models, tables, strict=True):
-        table = replace(table, graphs=each.model.with_tables(table.graphs, each.tables))
+        if each.tables is not None:
+            joined = with_rows(table.graphs, each.tables, each.model.model_.keyed_tables)
+            table = replace(table, graphs=joined)
         own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
         if each.model.model_.endpoint_names:
             from treelens.chem.measured_cells import panel_file_columns  # few models have several

@@ -149,15 +149,16 @@ class _Job(NamedTuple):
         if self.intervals == "posterior":
             from treelens.chem.predicted_rows import named_predictors
 
-            return named_predictors(self.models, jobs)
-        models = options.load_models(self.models, jobs)
-        for each in models:
-            if each.model.model_.endpoint_names:
-                raise ValueError(
-                    f"--intervals {self.intervals} is for models of one target, and {each.path} "
-                    "has several."
-                )
-            each.model._intervals = self.intervals
+            models = named_predictors(self.models, jobs)
+        else:
+            models = options.load_models(self.models, jobs)
+            for each in models:
+                if each.model.model_.endpoint_names:
+                    raise ValueError(
+                        f"--intervals {self.intervals} is for models of one target, and "
+                        f"{each.path} has several."
+                    )
+                each.model._intervals = self.intervals
         return [each._replace(tables=options.tables_for(each, self.views)) for each in models]
 
 

@@ -21,7 +21,7 @@ from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
-from treelens.gp.keyed_rows import rows_by_name
+from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import (
@@ -179,10 +179,6 @@ class FittedEstimator(GraphEstimator):
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
         return self._fitted_model.training.record.scale
 
-    def with_tables(self, graphs: GraphCollection, tables: Any) -> GraphCollection:
-        """Return new graphs that carry their rows of ``tables``, as ``predict`` takes them."""
-        return graphs if tables is None else self._with_numbers(graphs, tables=tables)
-
     def _with_numbers(self, X: Any, covariates: Any = None, tables: Any = None) -> Any:
         """Return new graphs that carry the covariates and the rows of tables given with them."""
         if covariates is None and tables is None:
@@ -191,8 +187,7 @@ class FittedEstimator(GraphEstimator):
             check_beside_blocks(covariates=covariates, tables=tables)
         graphs = self._new_graphs(X)
         if tables is not None:
-            for rows in rows_by_name(tables, self._fitted_model.keyed_tables):
-                graphs = rows.joined(graphs)
+            graphs = with_rows(graphs, tables, self._fitted_model.keyed_tables)
         return graphs if covariates is None else self._with_covariates(graphs, covariates)
 
     def _with_covariates(self, graphs: GraphCollection, covariates: Any) -> GraphCollection:

@@ -102,6 +102,13 @@ def rows_by_name(given: Any, wanted: Sequence[tuple[str, str]]) -> list[KeyedRow
     return [KeyedRows.of(given[name], on, name) for name, on in wanted if name in given]
 
 
+def with_rows(graphs: Any, given: Any, wanted: Sequence[tuple[str, str]]) -> Any:
+    """Return graphs that carry their rows of the tables of a model."""
+    for rows in rows_by_name(given, wanted):
+        graphs = rows.joined(graphs)
+    return graphs
+
+
 def _text(value: Any) -> str:
     """Return an id as text: 7.0, as a column with gaps has it, is the id 7."""
     if isinstance(value, float) and value.is_integer():
