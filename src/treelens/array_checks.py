@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST = 1e100  # no number of a model comes near; products of a few of them do not overflow
 
@@ -76,3 +79,32 @@ def check_labels(labels: Iterable[Any], name: str) -> None:
         distinct = False
     if not distinct:
         raise ValueError(f"{name} must be different labels that can be hashed")
+
+
+class Columns(dict[str, np.ndarray]):
+    """A table in a model: columns of one length. To read a model need not import pandas.
+
+    Examples
+    --------
+    >>> table = Columns.of_rows([{"step": 1, "gain": 0.5}, {"step": 2, "gain": 0.1}])
+    >>> table.n_rows, table.frame()["gain"].tolist()
+    (2, [0.5, 0.1])
+    """
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Columns:
+        """Return the columns of rows with the same keys."""
+        found = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+        texts = {name for name, values in found.items() if isinstance(values[0], str)}
+        kinds = {name: object if name in texts else None for name in found}
+        return cls({name: np.array(values, kinds[name]) for name, values in found.items()})
+
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self.values()), ()))
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table as pandas has it."""
+        import pandas as pd
+
+        return pd.DataFrame({k: x.tolist() if x.dtype == object else x for k, x in self.items()})

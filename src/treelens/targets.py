@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -635,9 +635,10 @@ def _one_dimensional(y: Any) -> np.ndarray:
     return array
 
 
-def objects(values: Sequence[Any]) -> np.ndarray:
+def objects(values: Iterable[Any]) -> np.ndarray:
     """Return an array of the values as they are."""
-    return np.fromiter(values, dtype=object, count=len(values))
+    listed = list(values)
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 def _name_in(y: Any) -> str | None:

@@ -13,7 +13,7 @@ from rdkit import Chem
 
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, FAST, QUICK, SMALL, ok, refused, run, write_csv
-from treelens.cli import predict
+from treelens.cli import predicting
 from treelens.estimators.fit_summary import covariate_facts
 
 SMILES = ALCOHOLS + AMINES
@@ -198,7 +198,7 @@ def test_covariates_that_are_missing_or_no_numbers(measured, model, tmp_path, mo
     wrong.write_text("\n".join(lines) + "\n")
     args = ["fit", wrong, "--covariates", "temperature,lab", "--out", tmp_path / "m", *SMALL]
     refused(run(*args), "for 1 of 80 graphs, the first at row 9: 'warm'")
-    monkeypatch.setattr(predict, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 4)
     refused(run("predict", model, wrong, "--jobs", 1), "row 9: 'warm'")
 
 

@@ -205,3 +205,20 @@ def test_help_needs_no_heavy_imports():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_predictions_need_no_estimators(tmp_path):
+    """Of a model with patterns and descriptors: what only fits need takes longer to import."""
+    rows = [("C" * k + end, k) for k in range(1, 7) for end in ("O", "N", "Cl", "C(=O)O")]
+    data, model = write_csv(tmp_path / "x.csv", rows, "smiles,value"), tmp_path / "m.treelens"
+    fit = ["fit", data, "--target", "value", "--out", model, "--descriptors", "compact", *SMALL]
+    assert subprocess.run([EXECUTABLE, *map(str, fit)], check=False).returncode == 0
+    code = (
+        "import sys\n"
+        f"sys.argv = ['treelens', 'predict', {str(model)!r}, {str(data)!r}, '--jobs', '1']\n"
+        "from treelens.cli.main import app\n"
+        "app(standalone_mode=False)\n"
+        "heavy = {'sklearn', 'scipy.stats', 'scipy.optimize', 'pandas', 'joblib', 'rich.console'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

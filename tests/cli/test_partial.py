@@ -18,7 +18,7 @@ import pytest
 
 from cli.conftest import ALCOHOLS, AMINES, ok, refused, run, write_csv
 from treelens.chem import predicted_rows
-from treelens.cli import predict
+from treelens.cli import predicting
 from treelens.storage import partial
 from treelens.storage.partial import PartialOutput
 
@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(predict, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 4)
 
 
 class Killed(BaseException):
@@ -74,7 +74,7 @@ def test_chunks_are_the_table_in_one_go(model, table, tmp_path, monkeypatch):
     apart = tmp_path / "apart.csv"  # in processes
     ok("predict", model, table, "--jobs", 2, "--out", apart)
     pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(apart), rtol=1e-9)
-    monkeypatch.setattr(predict, "CHUNK_ROWS", 5000)
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 5000)
     whole = tmp_path / "whole.csv"
     ok(*args, "--out", whole)
     pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(whole), rtol=1e-9)
@@ -398,10 +398,10 @@ def test_two_runs_exclude_each_other_on_windows(table, tmp_path, monkeypatch):
 # --- a killed run ---------------------------------------------------------------------------------
 
 IN_SMALL_CHUNKS = """
-from treelens.cli import predict
+from treelens.cli import predicting
 from treelens.cli.main import main
 
-predict.CHUNK_ROWS = 4
+predicting.CHUNK_ROWS = 4
 main()
 """
 

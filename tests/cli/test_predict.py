@@ -24,7 +24,7 @@ from cli.conftest import (
     tiny_tu,
     write_csv,
 )
-from treelens.cli import predict
+from treelens.cli import predicting
 from treelens.cli.main import app
 
 ROWS = [
@@ -187,7 +187,7 @@ def test_a_molecule_with_too_many_atoms_is_a_row_with_a_problem(model, tmp_path)
 
 
 def test_salts_are_noted_once(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(predict, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 2)
     rows = [("CCO",), ("CCN.Cl",), ("CCCO",), ("CCO.[Na+]",), ("CCC",)]
     data = write_csv(tmp_path / "salts.csv", rows, "smiles")
     done = run("predict", model, data, "--out", tmp_path / "p.csv", "--jobs", 1)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from treelens.array_checks import Columns
 from treelens.storage.state import StateError, UnstorableError, from_state, to_state
 
 
@@ -66,7 +67,7 @@ class Tree:
     held_out: np.ndarray | None = field(default=None, metadata={"nan": True})
     options: Options = field(default_factory=dict)
     part: Long | Short | None = None
-    table: pd.DataFrame | None = None
+    table: Columns | None = None
     anything: Any = None
 
     def from_stored(self) -> Tree:
@@ -158,7 +159,7 @@ def test_arrays_keep_value_and_type(array):
         np.zeros((2, 2), bool),
         np.array(["2020"], "M8[Y]"),
         Short(1),
-        pd.DataFrame({"a": [1]}, index=["x"]),
+        pd.DataFrame({"a": [1]}),
     ],
     ids=lambda x: type(x).__name__,
 )
@@ -168,7 +169,8 @@ def test_values_of_other_types_are_an_error(value):
 
 
 def test_objects_are_rebuilt_by_their_constructors():
-    table = pd.DataFrame({"stage": ["a", "b"], "x": [0.5, np.nan], "n": [1, 2]})
+    rows = [{"stage": "a", "x": 0.5, "n": 1}, {"stage": "b", "x": np.nan, "n": 2}]
+    table = Columns.of_rows(rows)
     given = tree(
         pair=Pair(0.5, 1),
         scores={Pair(1.0, 2): [0.5, 1.0]},
@@ -185,7 +187,7 @@ def test_objects_are_rebuilt_by_their_constructors():
     assert (found.pair, found.scores, found.options) == (given.pair, given.scores, given.options)
     np.testing.assert_array_equal(found.held_out, given.held_out)
     assert found.part.n == 3
-    pd.testing.assert_frame_equal(found.table, table)
+    pd.testing.assert_frame_equal(found.table.frame(), pd.DataFrame(rows))
     assert found.anything == {"x": ("y",)}
 
 

@@ -69,7 +69,7 @@ def predict_partition(model: bytes, frame: pd.DataFrame, smiles: str | None = No
     columns = [str(name) for name in frame.columns]
     rows = texts.to_numpy().tolist() or [[""] * len(columns)]  # for the types of an empty part
     table = Table("the part of the table", columns, rows, None)
-    found = predict_molecules([named], table, smiles=smiles).frame.drop(columns="row")
+    found = predict_molecules([named], table, smiles=smiles).columns.frame().drop(columns="row")
     names = [n for n in file_columns(named.model) if not n.endswith("in_domain")]
     numbers = set(names) - set(text_columns(named.model))
     for name, column in found.items():

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from treelens.array_checks import Columns
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import made_smiles
 from treelens.chem.parsing import (
@@ -35,7 +35,7 @@ from treelens.estimators.prediction_table import (
     file_columns,
     learned_scale,
     nearest_columns,
-    prediction_table,
+    prediction_columns,
     text_columns,
 )
 from treelens.estimators.predictor import load_predictor
@@ -46,7 +46,7 @@ from treelens.graphs.recipe import noun_of
 from treelens.graphs.tables import Table
 from treelens.graphs.target_columns import as_numbers, read_target
 from treelens.storage.files import harmless
-from treelens.targets import positive_code
+from treelens.targets import objects, positive_code
 
 
 class NamedModel(NamedTuple):
@@ -91,7 +91,7 @@ def named_predictors(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
 class PredictedRows(NamedTuple):
     """Predictions of the rows of a table, and notes."""
 
-    frame: pd.DataFrame
+    columns: Columns
     notes: list[str]
 
 
@@ -125,9 +125,9 @@ def predict_molecules(
                 made[recipe] = rows_of_table(table, own, recipe, smiles, ids, list(beside), record)
             readings.append(made[recipe])
         notes: list[str] = []
-        frame = predict_rows(models, readings, ignore_measured, notes)
+        columns = predict_rows(models, readings, ignore_measured, notes)
     notes = [note for read in made.values() for note in read.notes] + notes
-    return PredictedRows(frame, notes)
+    return PredictedRows(columns, notes)
 
 
 def _common_records(
@@ -157,93 +157,101 @@ def predict_rows(
     tables: Sequence[MoleculeTable],
     ignore_measured: bool = False,
     notes: list[str] | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Return predictions of all rows, as each model reads them; empty with a ``problem``."""
     first, notes = tables[0], [] if notes is None else notes
     same_recipe = len({table.graphs.recipe for table in tables}) == 1
-    blocks = [_by_row(made_smiles(first.graphs), first)] if same_recipe else []
+    body = _by_row(made_smiles(first.graphs), first) if same_recipe else Columns()
     for each, table in zip(models, tables, strict=True):
         if each.tables is not None:
             joined = with_rows(table.graphs, each.tables, each.model.model_.keyed_tables)
             table = replace(table, graphs=joined)
-        own = [] if same_recipe else [_by_row(made_smiles(table.graphs), table)]
+        columns = {} if same_recipe else made_smiles(table.graphs)
         if each.model.model_.endpoint_names:
             from treelens.chem.measured_cells import panel_file_columns  # few models have several
 
-            columns = panel_file_columns(each.model, table, ignore_measured, notes)
+            columns |= panel_file_columns(each.model, table, ignore_measured, notes)
         else:
-            columns = _columns_in_files(each.model, table.graphs)
-        own.append(_by_row(columns, table))
-        blocks.append(pd.concat(own, axis=1).add_prefix(each.prefix))
-    body = pd.concat(blocks, axis=1)
+            columns |= _columns_in_files(each.model, table.graphs)
+        own = _by_row(columns, table)
+        body |= {each.prefix + name: values for name, values in own.items()}
     start = 1 if first.table is None else 1 + first.table.first_row
-    left: dict[str, Any] = {"row": np.arange(start, start + first.n_rows)}
-    taken = {"row", "smiles", "problem", *body.columns}  # a table may use these names itself
-    left |= {f"{n} (given)" if n in taken else n: values for n, values in first.ids.items()}
+    left = Columns(row=np.arange(start, start + first.n_rows))
+    taken = {"row", "smiles", "problem", *body}  # a table may use these names itself
+    left |= {f"{n} (given)" if n in taken else n: objects(x) for n, x in first.ids.items()}
     if first.texts is not None:
-        left["smiles"] = first.texts
-    problem = pd.Series("", index=range(first.n_rows), dtype="object")
+        left["smiles"] = objects(first.texts)
+    problem = np.full(first.n_rows, "", dtype=object)
     unreadable = sorted({row for table in tables for row in table.unreadable.tolist()})
     known = {row: why for table in tables for row, why in table.why.items()}
     for row, why in reasons(first.texts, unreadable, known).items():
         problem[row] = why
-    return pd.concat([pd.DataFrame(left), body], axis=1).assign(problem=problem)
+    return Columns({**left, **body, "problem": problem})
 
 
 def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
     columns = file_columns(model)
     if not len(graphs):
         return {name: np.empty(0) for name in columns}
-    table = prediction_table(model, graphs).reset_index(drop=True)
+    table = prediction_columns(model, graphs)
     if "nearest_name" in columns:
-        nearest = table["nearest"].to_numpy()
-        table["nearest_name"] = [model.model_.training.called(k) for k in nearest.tolist()]
-        table = table.assign(**nearest_columns(model, nearest))
+        nearest = table["nearest"]
+        table["nearest_name"] = objects(map(model.model_.training.called, nearest.tolist()))
+        table |= nearest_columns(model, nearest)
     for name in {"class", "nearest_class"} & set(table):
-        table[name] = table[name].astype(str).astype(object)
-    return {name: table[name].to_numpy() for name in columns}
+        table[name] = objects(map(str, table[name].tolist()))
+    return {name: table[name] for name in columns}
 
 
-def _by_row(columns: dict[str, Any], table: MoleculeTable) -> pd.DataFrame:
+def _by_row(columns: dict[str, Any], table: MoleculeTable) -> Columns:
     """Columns about graphs, with an empty line for each row that could not be read."""
-    return pd.DataFrame(
-        columns, index=table.rows, dtype=object if not len(table.rows) else None
-    ).reindex(np.arange(table.n_rows))
+    found = Columns()
+    for name, given in columns.items():
+        values = given if isinstance(given, np.ndarray) else objects(given)
+        if len(table.rows) < table.n_rows:
+            kind = float if values.dtype.kind in "fiu" and len(values) else object
+            found[name] = np.full(table.n_rows, np.nan, dtype=kind)
+            found[name][table.rows] = values
+        else:
+            found[name] = values
+    return found
 
 
-def summarize_rows(model: Any, rows: pd.DataFrame, truth: Any = None) -> dict[str, Any]:
+def summarize_rows(model: Any, rows: Columns, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
     if model.model_.endpoint_names:
         from treelens.estimators.panel_table import predicted_summary
 
-        return predicted_summary(model, rows)
+        return predicted_summary(model, rows.frame())
     # Numbers are scored on the learned scale; recall and so on are of the positive class.
-    readable = rows["out_of_vocabulary"].notna().to_numpy()
-    found = rows[readable].copy()
+    readable = ~np.isnan(rows["out_of_vocabulary"].astype(float))
+    found = Columns((name, values[readable]) for name, values in rows.items())
     unseen = found["out_of_vocabulary"].astype(float)
-    summary: dict[str, Any] = {"mean_out_of_vocabulary": float(unseen.mean() if len(found) else 0)}
+    summary: dict[str, Any] = {"mean_out_of_vocabulary": float(unseen.mean() if len(unseen) else 0)}
     if "in_domain" in found:
         summary["n_outside"] = int((found["in_domain"].astype(str) != "True").sum())
     scored = None
     if truth is not None and (kept := readable[truth[0]]).any():
-        scored = rows.iloc[truth[0][kept]], np.asarray(truth[1])[kept]
+        own = Columns((name, values[truth[0][kept]]) for name, values in rows.items())
+        scored = own, np.asarray(truth[1])[kept], truth[0][kept]
     of = _number_summary if model.model_.classes is None else _class_summary
     return summary | of(model, found, scored)
 
 
-def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+def _class_summary(model: Any, found: Columns, truth: Any) -> dict[str, Any]:
     known = model.model_.classes
     plain = {harmless(str(c)): str(c) for c in known.tolist()}  # as files have them
 
-    def named(classes: pd.Series) -> np.ndarray:
-        return np.array([plain.get(str(c), str(c)) for c in classes], dtype=object)
+    def named(classes: np.ndarray) -> np.ndarray:
+        return objects(plain.get(str(c), str(c)) for c in classes.tolist())
 
     classes, counts = np.unique(named(found["class"]), return_counts=True)
     sizes = dict(zip(classes.tolist(), counts.tolist(), strict=True))
     if truth is None:
         return {"predicted": sizes, "accuracy": None}
-    rows, y = truth
-    chances = rows[[f"probability_{c}" for c in known.tolist()]].to_numpy(dtype=float)
+    rows, y, _ = truth
+    columns = [rows[f"probability_{c}"].astype(float) for c in known.tolist()]
+    chances = np.stack(columns, axis=1)
     positive = positive_code(known)
     codes = codes_among(y, known)
     predicted = codes_among(named(rows["class"]), known)
@@ -256,23 +264,23 @@ def _class_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any
     }
 
 
-def _number_summary(model: Any, found: pd.DataFrame, truth: Any) -> dict[str, Any]:
+def _number_summary(model: Any, found: Columns, truth: Any) -> dict[str, Any]:
     values = found["prediction"].astype(float)
     ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
     summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}
     if truth is None:
         return summary
-    rows, y = truth
+    rows, y, places = truth
     scale, suffix = learned_scale(model)
     names = ("prediction", "std" + suffix, "lower_90", "upper_90")
-    mean, std, lower, upper = (rows[name].to_numpy(dtype=float) for name in names)
+    mean, std, lower, upper = (rows[name].astype(float) for name in names)
     scores: dict[str, Any] = number_scores(y, mean, std)
     if suffix and scale is not None:  # scored on the scale that was asked for
-        y = scale.checked(y, lambda k: f"the value of row {int(rows.index[k]) + 1}")
-        scores = number_scores(y, scale.forward(rows["median"].to_numpy(dtype=float)), std)
+        y = scale.checked(y, lambda k: f"the value of row {int(places[k]) + 1}")
+        scores = number_scores(y, scale.forward(rows["median"].astype(float)), std)
         summary["scale"] = scale.name
     elif scale is not None:  # intervals are no multiples of deviations, and densities not normal
-        middle = number_scores(y, rows["median"].to_numpy(dtype=float))
+        middle = number_scores(y, rows["median"].astype(float))
         within = float(np.mean((lower <= y) & (y <= upper)))
         scores |= {"mae": middle["mae"], "nlpd": None, "coverage": within}
     return {**summary, **scores, "n_scored": len(y)}
@@ -291,7 +299,8 @@ class SeenTable:
         self.table = Table(source, [], [], None)
         self._models, self._smiles = models, smiles
         self._targets = [name for name in targets if name is not None]
-        self._n_rows, self._salts = 0, list[int]()
+        self._n_rows = self._n_salts = 0
+        self._first_salt: int | None = None
 
     def add(self, chunk: Table, molecules: Sequence[Any] | None) -> None:
         """Take some rows, with the molecules of an SDF."""
@@ -306,20 +315,26 @@ class SeenTable:
             column = smiles_column(chunk, self._smiles, next(iter(known), None), [])
             molecules = chunk.column(column, "smiles")
         self._n_rows += len(chunk.rows)
-        self._salts += [chunk.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
+        salts = [chunk.first_row + k for k, x in enumerate(molecules) if in_fragments(x)]
+        self._n_salts += len(salts)
+        if self._first_salt is None and salts:
+            self._first_salt = salts[0]
 
     def notes(self) -> list[str]:
         """Return that there are salts, and what the models read of them."""
         recipes = [each.model.recipe_ for each in self._models]
         largest = all(recipe is not None and "fragment" in recipe.standardize for recipe in recipes)
-        return about_fragments(self._salts, self._n_rows, READ_LARGEST if largest else READ_WHOLE)
+        how_read = READ_LARGEST if largest else READ_WHOLE
+        return about_fragments(self._n_salts, self._first_salt, self._n_rows, how_read)
 
 
-def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
+def read_predictions(models: Sequence[NamedModel], path: Path) -> Columns:
     """Return the predictions in a file, without the columns that name the rows."""
     wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
     known = {harmless(name): name for name in wanted}
     text = {harmless(e.prefix + name): str for e in models for name in text_columns(e.model)}
+    import pandas as pd  # of long tables only
+
     found = pd.read_csv(
         path,
         dtype=text | {"problem": str},
@@ -327,7 +342,7 @@ def read_predictions(models: Sequence[NamedModel], path: Path) -> pd.DataFrame:
         keep_default_na=False,
         na_values=[""],
     )
-    return found.rename(columns=known)
+    return Columns((known[str(name)], column.to_numpy()) for name, column in found.items())
 
 
 def read_truth(

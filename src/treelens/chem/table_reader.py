@@ -456,7 +456,9 @@ def about_molecules(graphs: GraphCollection, chosen: bool) -> list[str]:
         return notes
     whole = map(in_fragments, data.get("smiles", data.get("mol", ())))
     rows = list(compress(data.get("row", ()), whole))
-    return notes + about_fragments(rows, len(graphs), READ_WHOLE if chosen else ADVICE)
+    return notes + about_fragments(
+        len(rows), next(iter(rows), None), len(graphs), READ_WHOLE if chosen else ADVICE
+    )
 
 
 ADVICE = "standardising (--standardize) keeps the largest"
@@ -467,12 +469,13 @@ READ_WHOLE = (
 READ_LARGEST = "the largest is read, as of the molecules that the model was fitted to"
 
 
-def about_fragments(rows: Sequence[int], n_all: int, how_read: str) -> list[str]:
-    """That the molecules in ``rows`` are salts or solvates, and what is read of them."""
+def about_fragments(n: int, first_row: int | None, n_all: int, how_read: str) -> list[str]:
+    """That ``n`` molecules are salts or solvates, and what is read of them."""
+    if first_row is None:
+        return []
     return [
-        f"{len(rows)} of {n_all} molecules have several fragments (salts, solvents), the first in "
-        f"row {row + 1}: {how_read}."
-        for row in rows[:1]
+        f"{n} of {n_all} molecules have several fragments (salts, solvents), the first in "
+        f"row {first_row + 1}: {how_read}."
     ]
 
 

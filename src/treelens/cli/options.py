@@ -449,6 +449,28 @@ def read_data(
     return read_table(place, model=model, **{"max_invalid": 1.0, **reading})
 
 
+def input_blocks(text_format: str | None, block_size: int) -> Iterator[Table]:
+    """Yield the rows on standard input, some at a time; "csv", "smi" or what the first line says.
+
+    Lines are UTF-8, or else Latin-1; UTF-16 is known by its mark.
+    """
+    from treelens.graphs.tables import blocks_of_lines, decoded_lines
+
+    lines = decoded_lines(sys.stdin.buffer)
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        raise ValueError("Standard input is empty: expected a table, or one SMILES a line.")
+    if text_format is None:
+        text_format = "csv" if _begins_table(first) else "smi"
+    place = Path("standard input" if text_format == "csv" else "standard input.smi")
+    for table in blocks_of_lines(place, chain([first], lines), block_size):
+        yield table._replace(source="standard input")
+
+
+def _begins_table(line: str) -> bool:
+    return any(sign in line.casefold() for sign in ("smiles", "structure", ",", "\0"))
+
+
 def source_table(source: str) -> Table:
     """Return the table on standard input (with a header or one SMILES a line), or of a SMILES."""
     from treelens.graphs.tables import Table, table_of_bytes
@@ -458,9 +480,8 @@ def source_table(source: str) -> Table:
     data = sys.stdin.buffer.read()
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ValueError("Standard input is empty: expected a table, or one SMILES a line.")
-    first = data.splitlines()[0].decode("utf-8", "replace").casefold()
-    is_table = any(sign in first for sign in ("smiles", "structure", ",", "\0"))
-    place = "standard input" if is_table else "standard input.smi"
+    first = data.splitlines()[0].decode("utf-8", "replace")
+    place = "standard input" if _begins_table(first) else "standard input.smi"
     return table_of_bytes(Path(place), data)._replace(source="standard input")
 
 

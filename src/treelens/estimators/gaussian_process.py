@@ -404,11 +404,12 @@ class GaussianProcessEstimator(PanelEstimator):
         "record.evidence",
         "Log of the marginal likelihood times the priors, up to a constant of the patterns.",
     )
-    history_: pd.DataFrame = view(
-        "record.history",
-        "``stage``, ``evidence`` and more after every iteration of the search.",
-        True,
-    )
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """``stage``, ``evidence`` and more after every iteration of the search."""
+        return self._fitted_model.record.history.frame()  # type: ignore[no-any-return]
+
     converged_: bool = view(
         "record.converged", "Whether the search for the weights converged.", True
     )

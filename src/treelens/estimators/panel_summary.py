@@ -60,7 +60,7 @@ def endpoint_facts(model: Any) -> dict[str, Any]:
         "endpoints": endpoints,
         "correlations": model.correlations_.to_dict(),
         "converged": bool(fitted.record.converged),
-        "n_steps": len(fitted.record.history),
+        "n_steps": fitted.record.history.n_rows,
     }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from treelens.array_checks import Columns
 from treelens.errors import check_choice
 from treelens.estimators.panel_columns import panel_file_names, panel_text_names
 from treelens.evaluation.metrics import NINETY
@@ -15,6 +15,9 @@ from treelens.maps import TargetMap
 from treelens.models.domain import expected_error
 from treelens.models.fitted import FittedModel
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 
 
@@ -22,6 +25,16 @@ def prediction_table(
     model: Any, graphs: GraphCollection, intervals: str | None = None
 ) -> pd.DataFrame:
     """Return predictions, named by the graphs; by default with the intervals set for the model."""
+    import pandas as pd  # a file is written without it
+
+    index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
+    return pd.DataFrame(prediction_columns(model, graphs, intervals), index=index)
+
+
+def prediction_columns(
+    model: Any, graphs: GraphCollection, intervals: str | None = None
+) -> Columns:
+    """Return the columns of :func:`prediction_table`."""
     intervals = getattr(model, "_intervals", "posterior") if intervals is None else intervals
     check_choice("intervals", intervals, ("posterior", "scaffold"))
     classes = model.model_.classes
@@ -60,8 +73,7 @@ def prediction_table(
             "similarity": around.similarity,
             "nearest": around.nearest,
         }
-    index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
-    return pd.DataFrame(columns, index=index)[table_columns(model)]
+    return Columns((name, columns[name]) for name in table_columns(model))
 
 
 def number_columns(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.collection import GraphCollection
@@ -201,6 +200,8 @@ def with_covariates(graphs: GraphCollection, given: Any) -> tuple[GraphCollectio
     named = isinstance(given, Mapping) or hasattr(given, "columns")
     if not named and np.ndim(given) and len(given) and all(isinstance(x, str) for x in given):
         return graphs, [str(name) for name in given]
+    import pandas as pd  # models without such covariates need not wait for it
+
     try:
         table = pd.DataFrame(given)
     except (TypeError, ValueError) as error:
@@ -241,8 +242,13 @@ def columns_of(graphs: GraphCollection, names: Sequence[str]) -> dict[str, np.nd
 
 def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, list[int]]:
     """Return floats, NaN where there is no number, and the positions of texts."""
-    found = pd.to_numeric(np.asarray(values, dtype=object), errors="coerce")
-    numbers = np.asarray(found, dtype=np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        numbers = values.astype(np.float64)
+    else:
+        import pandas as pd
+
+        found = pd.to_numeric(np.asarray(values, dtype=object), errors="coerce")
+        numbers = np.asarray(found, dtype=np.float64)
     texts = [k for k in np.flatnonzero(np.isnan(numbers)).tolist() if not _is_missing(values[k])]
     if not texts and np.isinf(numbers).any():
         place = _place(rows, values, int(np.flatnonzero(np.isinf(numbers))[0]))

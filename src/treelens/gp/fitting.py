@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from treelens.array_checks import Columns
 from treelens.gp.censoring import through_landmarks
 from treelens.gp.choice import (
     LearningSample,
@@ -266,11 +266,13 @@ def _given_all(
     return model, left_out
 
 
-def evidence_history(search: EvidenceFit, n_graphs: int) -> pd.DataFrame:
+def evidence_history(search: EvidenceFit, n_graphs: int) -> Columns:
     """Return the iterations of a search on so many graphs, with the log evidence after each."""
-    history = pd.DataFrame([vars(step) for step in search.history])
-    history["objective"] = -history["objective"] - 0.5 * n_graphs * np.log(2.0 * np.pi)
-    return history.rename(columns={"objective": "evidence"})
+    history = Columns.of_rows([vars(step) for step in search.history])
+    objective = history["objective"]
+    evidence = -objective - 0.5 * n_graphs * np.log(2.0 * np.pi)
+    names = {"objective": "evidence"}
+    return Columns((names.get(k, k), evidence if k in names else x) for k, x in history.items())
 
 
 @dataclass(frozen=True)

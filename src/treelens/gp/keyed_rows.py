@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.tables import TABLE_ENDINGS, read_text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PREFIX = ": "  # between the name of a table and that of a column
 ROW = "row"  # of the table that graphs were read from, from 0: the id of rows of an array
@@ -124,6 +126,8 @@ def usual_ids(path: Path, ids: str | None = None) -> str:
 
 
 def _frame_of(path: Path, on: str) -> pd.DataFrame:
+    import pandas as pd
+
     if path.suffix.lower() in (".npy", ".npz"):
         if on != ROW or path.suffix.lower() == ".npz":
             raise GraphDataError(

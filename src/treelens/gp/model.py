@@ -10,6 +10,7 @@ import numpy as np
 
 from treelens.array_checks import (
     LARGEST,
+    Columns,
     check_array,
     check_classes_ascend,
     check_positions,
@@ -41,8 +42,6 @@ from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews, ViewData
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from treelens.gp.device import DevicePredictor
     from treelens.gp.fitting import LearningGain
 
@@ -60,18 +59,18 @@ class EvidenceRecord:
     """How a Gaussian process was fitted, and its predictions of its own training graphs."""
 
     learned: str  # "uniform", "depths" or "branches"
-    history: pd.DataFrame  # stage, evidence, gradient_norm and n_evaluations after every step
+    history: Columns  # stage, evidence, gradient_norm and n_evaluations after every step
     converged: bool
     learning_gain: LearningGain
     left_out: Any  # LeftOutNumbers or LeftOutClasses: each training graph from all the others
 
     def validate(self) -> None:
-        if not len(self.history) or not np.isfinite(self.history["evidence"]).all():
+        if not self.history.n_rows or not np.isfinite(self.history["evidence"]).all():
             raise ValueError("the history must have a finite evidence in every row")
 
     @property
     def evidence(self) -> float:
-        return float(self.history["evidence"].iloc[-1])
+        return float(self.history["evidence"][-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +415,7 @@ class FittedGP(FittedModel):
 
     @property
     def search_end(self) -> SearchEnd:
-        n_steps = len(self.record.history)
+        n_steps = self.record.history.n_rows
         return SearchEnd(self.record.converged, n_steps, n_steps >= REFINE_MANY, "max_steps")
 
     def settings(self) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import gen_batches
 
+from treelens.array_checks import Columns
 from treelens.gp.censoring import most_likely_noise
 from treelens.gp.data import TrainingView
 from treelens.gp.evidence import (
@@ -232,7 +232,7 @@ def fit_panel(
         _with_probabilities(each, values[:, k], left_out.new[:, k], settings.threshold)
         for k, each in enumerate(scaled)
     )
-    history = pd.DataFrame([vars(step) for step in learned.search.history])
+    history = Columns.of_rows([vars(step) for step in learned.search.history])
     converged = learned.search.converged
     n_cells = learned.n_cells
     record = PanelRecord(settings.weights, history, converged, n_cells, left_out)

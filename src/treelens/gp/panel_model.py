@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from treelens.array_checks import (
     LARGEST,
+    Columns,
     check_array,
     check_classes_ascend,
     check_positions,
@@ -207,7 +207,7 @@ class PanelRecord:
     """How a panel was fitted, and its predictions of its own training cells."""
 
     weights: str  # "uniform" or "depths"
-    history: pd.DataFrame  # stage, objective, gradient_norm and n_evaluations after every step
+    history: Columns  # stage, objective, gradient_norm and n_evaluations after every step
     converged: bool
     n_learning: int  # cells that kernels and sharing were learned from
     left_out: LeftOutPanel
@@ -522,7 +522,7 @@ class FittedPanel(FittedModel):
 
     @property
     def search_end(self) -> SearchEnd:
-        return SearchEnd(self.record.converged, len(self.record.history), True, "max_steps")
+        return SearchEnd(self.record.converged, self.record.history.n_rows, True, "max_steps")
 
     def settings(self) -> dict[str, Any]:
         alone = zip(self.endpoint_names, self.shares_alone.tolist(), strict=True)

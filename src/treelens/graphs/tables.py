@@ -208,11 +208,37 @@ def table_of_bytes(path: Path, data: bytes) -> Table:
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; the file is first read for its encoding."""
     with open_unpacked(path) as file:
-        columns, rows, separator = _rows(path, decoded(file, path))
-        first_row = 0
-        while block := list(islice(rows, block_size)):
-            yield _as_table(path, columns, block, first_row)._replace(separator=separator)
-            first_row += len(block)
+        yield from blocks_of_lines(path, decoded(file, path), block_size)
+
+
+def blocks_of_lines(path: Path, lines: Iterable[str], block_size: int) -> Iterator[Table]:
+    """Yield the rows of a text table, some at a time; ``path`` tells the format."""
+    columns, rows, separator = _rows(path, lines)
+    first_row = 0
+    while block := list(islice(rows, block_size)):
+        yield _as_table(path, columns, block, first_row)._replace(separator=separator)
+        first_row += len(block)
+
+
+def decoded_lines(file: IO[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream that can be read once: UTF-8, or those that are not as Latin-1.
+
+    A stream that begins with the mark of UTF-16 is that.
+    """
+    lines = iter(file)
+    first = next(lines, b"")
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from io.StringIO((first + file.read()).decode("utf-16", "replace"), newline="")
+        return
+    for line in chain([first.removeprefix(codecs.BOM_UTF8)], lines):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if b"\0" in line:
+                raise GraphDataError(
+                    "Standard input is no text: expected a table, or one SMILES a line, in UTF-8."
+                ) from error
+            yield line.decode("cp1252", "replace")
 
 
 def decoded(file: IO[bytes], path: Path) -> io.TextIOWrapper:

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from treelens.array_checks import check_array
@@ -17,7 +16,7 @@ from treelens.parallel import in_threads
 from treelens.patterns import _compiled
 from treelens.patterns.forest import labelled_for
 from treelens.patterns.histograms import PatternHistograms, SparseRows
-from treelens.patterns.paths import LabelCodes, read_labels
+from treelens.patterns.paths import LabelCodes, distinct, places_among, read_labels
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
@@ -82,7 +81,7 @@ class PathPatterns(PatternSource):
         labels, codes = read_labels(given, self.labels)
         counts, known = _counted_paths(given, codes, self.max_distance, n_jobs), []
         for level, before in enumerate(self.known):
-            keys = pd.unique(counts.keys[counts.levels == level])
+            keys = distinct(counts.keys[counts.levels == level])
             new = keys[~np.isin(keys, _packed(before, codes.n_node_labels))]
             more = _unpacked(new, codes.n_node_labels, self._width(level))
             known.append(np.concatenate([before, more]))
@@ -121,8 +120,7 @@ class PathPatterns(PatternSource):
         numbers = np.full(len(keys), -1, dtype=np.int64)
         for level, known in enumerate(self.known):
             here = np.flatnonzero(levels == level)
-            index = pd.Index(_packed(known, codes.n_node_labels))
-            found = index.get_indexer(keys[here])
+            found = places_among(_packed(known, codes.n_node_labels), keys[here])
             numbers[here] = np.where(found < 0, -1, found + self.level_offsets[level])
         return numbers
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from treelens.graphs.collection import GraphCollection
@@ -19,6 +18,8 @@ from treelens.parallel import run_in_shares
 from treelens.patterns import _compiled
 from treelens.patterns.histograms import PairFeatures
 from treelens.patterns.vocabulary import PatternVocabulary, arc_targets, entries_of, offsets_of
+
+_FEW_KEYS = 100_000
 
 
 class LabelCodes(NamedTuple):
@@ -56,6 +57,34 @@ def read_labels(
         len(extended.node_alphabet),
         max(1, len(extended.edge_alphabet or ())),
     )
+
+
+def places_among(known: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return the place of each key among different known ones, -1 where it is not there."""
+    if len(keys) > _FEW_KEYS:
+        return _pandas().Index(known).get_indexer(keys)  # type: ignore[no-any-return]
+    order = np.argsort(known)
+    if not len(order):
+        return np.full(len(keys), -1, dtype=np.int64)
+    at = order[np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)]
+    return np.where(known[at] == keys, at, -1)
+
+
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """Return the different keys in the order in which they first occur."""
+    return _pandas().unique(keys)  # type: ignore[no-any-return]
+
+
+def factorized(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each key among the different ones, and these as they first occur."""
+    return _pandas().factorize(keys)  # type: ignore[no-any-return]
+
+
+def _pandas() -> Any:
+    """Return pandas, whose hash tables are faster, but slower to import than few keys to find."""
+    import pandas as pd
+
+    return pd
 
 
 @dataclass(frozen=True)
@@ -109,7 +138,7 @@ class ShortestPathVocabulary:
         """Return the vocabulary of a collection and the counts of its graphs."""
         labels, codes = read_labels(graphs, PatternVocabulary.empty(0))
         found = _count_triples(graphs, codes, n_jobs)
-        vocabulary = cls(labels, _split_triples(pd.unique(found[0]), codes.n_node_labels))
+        vocabulary = cls(labels, _split_triples(distinct(found[0]), codes.n_node_labels))
         return vocabulary, vocabulary._path_counts(*found, codes, ordered, len(graphs))
 
     def transform(
@@ -137,7 +166,7 @@ class ShortestPathVocabulary:
         if ordered and not self.labels.directed:
             low, high, _ = _split_triples(keys, codes.n_node_labels).T
             weights = np.where(low == high, 4.0, 2.0)
-        patterns, levels = pd.Index(known).get_indexer(keys), np.array([0, len(known)])
+        patterns, levels = places_among(known, keys), np.array([0, len(known)])
         return PathCounts(owners, patterns, counts, weights, levels, n_graphs)
 
     def feature_names(self) -> np.ndarray:
@@ -225,9 +254,9 @@ class WalkVocabulary:
         numbers: list[np.ndarray] = []
         levels = []
         for walk in walks:
-            found, distinct = pd.factorize(walk.keys(numbers, codes))
+            found, different = factorized(walk.keys(numbers, codes))
             numbers.append(found)
-            rest, node = np.divmod(distinct, max(1, codes.n_node_labels))
+            rest, node = np.divmod(different, max(1, codes.n_node_labels))
             levels.append(WalkLevel(rest // codes.n_edge_labels, node, rest % codes.n_edge_labels))
         vocabulary = cls(labels, tuple(levels))
         return vocabulary, vocabulary._path_counts(walks, numbers, decay, len(graphs))
@@ -240,7 +269,7 @@ class WalkVocabulary:
         for walk, level in zip(walks, self.levels, strict=True):
             known = (level.prefix * codes.n_edge_labels + level.edge) * codes.n_node_labels
             keys = walk.keys(numbers, codes)
-            numbers.append(pd.Index(known + level.node).get_indexer(keys))
+            numbers.append(places_among(known + level.node, keys))
         return self._path_counts(walks, numbers, decay, len(graphs))
 
     @property

@@ -243,7 +243,7 @@ class Workbench:
             some = slice(start, start + _CHUNK)
             own = None if molecules is None else molecules[some]
             with self._turns.turn(turn, deadline):
-                frames.append(predict_molecules(self.models, table.part(some), own).frame)
+                frames.append(predict_molecules(self.models, table.part(some), own).columns.frame())
         return pd.concat(frames, ignore_index=True)
 
     def cards(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from treelens.array_checks import Columns
 from treelens.graphs.tables import DAMAGES
 
 if TYPE_CHECKING:
@@ -75,13 +77,13 @@ def checked_target(path: str | Path, reads: Iterable[str | Path] = ()) -> Path:
     return target
 
 
-def write_csv(path: str | Path, table: pd.DataFrame, index: bool = False) -> None:
+def write_csv(path: str | Path, table: pd.DataFrame | Columns, index: bool = False) -> None:
     """Write :func:`csv_text` to a file, whole or not at all."""
     with whole_file(path) as file:
         file.write(csv_text(table, index).encode("utf-8"))
 
 
-def csv_text(table: pd.DataFrame, index: bool, header: bool = True) -> str:
+def csv_text(table: pd.DataFrame | Columns, index: bool, header: bool = True) -> str:
     """Return a table as CSV in which no cell is run as a formula.
 
     Class names, SMILES and labels come from others' files, and a spreadsheet runs a cell such as
@@ -90,16 +92,33 @@ def csv_text(table: pd.DataFrame, index: bool, header: bool = True) -> str:
     are, and so does every SMILES: none begins in such a way. Floating-point numbers have six
     significant digits.
     """
-    safe = table.apply(lambda column: column.map(_short if column.dtype.kind == "f" else harmless))
-    safe.columns = safe.columns.map(harmless)
-    if index:
-        safe.index = safe.index.map(harmless)
-    text = safe.to_csv(index=index, header=header, lineterminator="\n")
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # shows lone surrogates
+    named = [(str(harmless(name)), _cells(np.asarray(x))) for name, x in table.items()]
+    if index and not isinstance(table, Columns):
+        named.insert(0, (str(harmless(table.index.name or "")), _cells(np.asarray(table.index))))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow([name for name, _ in named])
+    writer.writerows(zip(*(column for _, column in named), strict=True))
+    return text.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
+
+
+def _cells(column: np.ndarray) -> list[Any]:
+    """Return what is written of a column; missing values are empty."""
+    if column.dtype.kind == "f":
+        return [_short(value) for value in column.tolist()]
+    return ["" if _is_missing(value) else harmless(value) for value in column.tolist()]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' NA, which equals nothing."""
+    return value is None or type(value).__name__ == "NAType" or value != value
 
 
 def _short(value: float) -> Any:
-    """Return a number with six digits; whole and large ones, and none at all, as they are."""
+    """Return a number with six digits; whole and large ones as they are, and none as no text."""
+    if value != value:
+        return ""
     if not abs(value) < _WRITTEN_IN_FULL or value.is_integer():
         return value
     return f"{value:.6g}"

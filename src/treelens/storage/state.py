@@ -30,7 +30,7 @@ from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints, 
 
 import numpy as np
 
-from treelens.array_checks import LARGEST
+from treelens.array_checks import LARGEST, Columns
 
 Classes: TypeAlias = Mapping[str, type]  # by their names
 
@@ -81,18 +81,6 @@ def _entries(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any, s
         yield key, value, _joined(path, key if plain else position)
 
 
-class _AnyTable(type):
-    def __instancecheck__(cls, value: Any) -> bool:
-        return type(value).__name__ == "DataFrame"
-
-
-class _Pandas:
-    """What annotations call ``pd``: most models have no tables, and need not wait for pandas."""
-
-    class DataFrame(metaclass=_AnyTable):
-        """Stands for any DataFrame."""
-
-
 class _Fields:
     """The types of the fields of classes, by the names of all classes."""
 
@@ -103,7 +91,7 @@ class _Fields:
     def check(self, kind: type, values: Mapping[str, Any], path: str) -> None:
         """Raise :class:`StateError` unless every stored field has a value of its type."""
         if kind not in self._hints:
-            names: Any = ChainMap({"pd": _Pandas}, self.classes)  # type: ignore[arg-type]
+            names: Any = ChainMap({"Columns": Columns}, self.classes)  # type: ignore[arg-type]
             self._hints[kind] = get_type_hints(kind, localns=names)
         known = fields(kind) if is_dataclass(kind) else ()
         with_nan = {field.name for field in known if field.metadata.get("nan")}
@@ -137,10 +125,10 @@ class _Writer:
             return self._object(value, path)
         if kind is tuple:
             return {"$tuple": self._items(value, path)}
+        if kind is Columns:
+            return {"$table": [[k, self._array(x, _joined(path, k))] for k, x in value.items()]}
         if isinstance(value, Mapping):
             return self._mapping(value, path)
-        if kind.__name__ == "DataFrame":
-            return self._table(value, path)
         raise UnstorableError(
             f"{path} is {repr(value)[:80]}, of type {kind.__name__}: expected integers, floats, "
             "booleans, strings, numpy scalars, or tuples of these."
@@ -184,12 +172,6 @@ class _Writer:
         except ValueError as error:
             raise UnstorableError(f"{path or kind.__name__}: {error}.") from error
         return {"$class": kind.__name__, **written}
-
-    def _table(self, table: Any, path: str) -> Any:
-        if list(table.index) != list(range(len(table))):
-            raise UnstorableError(f"{path} is a table whose rows are not numbered from 0.")
-        columns = ((str(name), column.to_numpy()) for name, column in table.items())
-        return {"$table": [[name, self._array(x, _joined(path, name))] for name, x in columns]}
 
 
 def _type_name(dtype: np.dtype[Any], path: str) -> str:
@@ -264,13 +246,13 @@ class _Reader:
         return np.array(values, dtype=_scalar_type(name))
 
     def _table(self, columns: Any, path: str) -> Any:
-        import pandas as pd
-
         read = {name: self.read(x, _joined(path, name)) for name, x in columns}
         for name, x in read.items():
             if not isinstance(x, np.ndarray) or x.ndim != 1 or not fits(x, np.ndarray, nan=True):
                 raise StateError(f"{path}.{name} must be a column of finite numbers or strings")
-        return pd.DataFrame({k: x.tolist() if x.dtype == object else x for k, x in read.items()})
+        if len({len(x) for x in read.values()}) > 1:
+            raise StateError(f"{path} has columns of different lengths")
+        return Columns(read)
 
     def _object(self, tree: dict[str, Any], path: str) -> Any:
         name = tree["$class"]
