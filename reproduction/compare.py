@@ -46,6 +46,7 @@ from treelens.chem.baselines import (
     EcfpForestRegressor,
 )
 from treelens.chem.ecfp import molecules_behind
+from treelens.chem.parsing import quiet
 from treelens.chem.views import Ecfp
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold
@@ -182,8 +183,13 @@ def load_tu(name: str) -> Data:
 
 
 def load_tdc(name: str) -> Data:
-    """Read a set of the TDC ADMET group: the published training part, then the test part."""
+    """Read a set of the TDC ADMET group: the published training part, then the test part.
+
+    Two test molecules of solubility_aqsoldb, which RDKit cannot read, are left out.
+    """
     parts = [read_tdc(name, part) for part in ("train_val", "test")]
+    with quiet():
+        parts = [part[[Chem.MolFromSmiles(x) is not None for x in part["Drug"]]] for part in parts]
     smiles = [text for part in parts for text in part["Drug"]]
     y = np.concatenate([part["Y"].to_numpy() for part in parts])
     classes = TDC_SETS[name] in ("roc_auc", "pr_auc")
