@@ -237,7 +237,7 @@ def test_limits_by_a_column_of_qualifiers(tmp_path):
     assert found["leave_one_out"]["limits"]["lower"] == N_LIMITS
     refused(run(*args, "--target", "value", "--qualifier", "smiles"), "--qualifier", "'CCO'")
     refused(run(*args, "--target", "relation", "--task", "classification", *asked), "classes")
-    refused(run(*args, "--target", "value,relation", *asked), "one --target")
+    refused(run(*args, "--target", "value,relation", *asked), "there are several targets")
 
 
 # --- units --------------------------------------------------------------------------------------

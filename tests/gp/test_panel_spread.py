@@ -53,8 +53,8 @@ def test_level_and_slope_are_the_most_likely():
 
 def test_files_keep_them():
     spread = LocalSpread(0.1, 0.5, np.array([1.0, 2.0]))
-    tree, arrays = to_state(spread, [LocalSpread])
-    found = from_state(tree, arrays, [LocalSpread])
+    tree, arrays = to_state(spread, {"LocalSpread": LocalSpread})
+    found = from_state(tree, arrays, {"LocalSpread": LocalSpread})
     assert (found.level, found.slope, found.surprise.tolist()) == (0.1, 0.5, [1.0, 2.0])
     with pytest.raises(UnstorableError, match="from 0"):
-        to_state(LocalSpread(-1.0, 0.5, np.ones(2)), [LocalSpread])
+        to_state(LocalSpread(-1.0, 0.5, np.ones(2)), {"LocalSpread": LocalSpread})
