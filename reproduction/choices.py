@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reproduction.compare import WEIGHTS
-from reproduction.pages import Rows, grouped, holm_of, markdown_table, ratio_of, save_figure
+from reproduction.pages import (
+    Rows,
+    at_earlier_defaults,
+    grouped,
+    holm_of,
+    markdown_table,
+    ratio_of,
+    save_figure,
+)
 from treelens.evaluation.statistics import PairedTest, corrected_t_test
 
 FIXED = (*WEIGHTS, *(f"{w}_descriptors" for w in WEIGHTS))
@@ -77,7 +85,7 @@ def comparisons(
             "part": part,
         }
         for part, own in parts.items()
-        for row in own
+        for row in at_earlier_defaults(own)
     ]
     for (part, name, kind, labels), members in grouped(
         [row for row in rows if row["method"] in methods], "part", "set", "kind", "labels"

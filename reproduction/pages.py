@@ -18,6 +18,7 @@ from treelens.evaluation.statistics import (
 )
 
 Rows = Sequence[Mapping[str, Any]]
+EARLIER = "auto_3"  # our default in version 0.1
 
 
 class FromRows(NamedTuple):
@@ -96,6 +97,17 @@ def grouped(rows: Rows, *fields: str) -> dict[Any, list[Mapping[str, Any]]]:
         key = tuple(row[field] for field in fields)
         groups.setdefault(key if len(fields) > 1 else key[0], []).append(row)
     return groups
+
+
+def at_earlier_defaults(rows: Rows) -> list[Mapping[str, Any]]:
+    """Return rows with our default as it was in version 0.1, beside which other rows were made."""
+    before = {(row["set"], row["kind"], row["split"]) for row in rows if row["method"] == EARLIER}
+    kept = [
+        row
+        for row in rows
+        if row["method"] != "auto" or (row["set"], row["kind"], row["split"]) not in before
+    ]
+    return [{**row, "method": "auto"} if row["method"] == EARLIER else row for row in kept]
 
 
 def common_rows(rows: Rows, within: Sequence[str], split: Sequence[str]) -> list[Mapping[str, Any]]:

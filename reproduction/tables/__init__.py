@@ -11,6 +11,7 @@ from reproduction.pages import FromRows, rows_of
 from reproduction.tables import (
     decisions,
     explanations,
+    field,
     graphs,
     molecules,
     paper,
@@ -22,6 +23,7 @@ TABLES: dict[str, FromRows] = {
     **standing.TABLES,
     **molecules.TABLES,
     **graphs.TABLES,
+    **field.TABLES,
     **explanations.TABLES,
     **decisions.TABLES,
     **speed.TABLES,
@@ -30,6 +32,7 @@ TABLES: dict[str, FromRows] = {
 FIGURES: dict[str, FromRows] = {
     **standing.FIGURES,
     **molecules.FIGURES,
+    **field.FIGURES,
     **decisions.FIGURES,
     **paper.FIGURES,
 }

@@ -45,37 +45,6 @@ def fidelity(rows: Rows) -> str:
     return markdown_table(["contributions", *titles], lines)
 
 
-# --- atoms that are the cause -------------------------------------------------------------------
-
-_TRUTHS = {
-    "N_O": "number of nitrogen and oxygen atoms",
-    "N": "number of nitrogen atoms",
-    "N_minus_O": "nitrogen atoms less oxygen atoms",
-    "amide": "number of amides",
-    "amide_class": "whether there is an amide",
-}
-
-
-def atom_areas(rows: Rows) -> dict[str, tuple[float, float | None]]:
-    """Return the mean ROC AUC of each set, and its standard error."""
-    return {row["set"]: mean_and_error(np.array(row["areas"])) for row in rows}
-
-
-def atoms(rows: Rows) -> str:
-    """ROC AUC of contributions against the atoms that are counted."""
-    found = atom_areas(rows)
-    lines = [
-        [
-            _TRUTHS[row["set"]],
-            f"{row['n_train']:,}",
-            f"{len(row['areas']):,}",
-            plus_minus(*found[row["set"]], 4),
-        ]
-        for row in rows
-    ]
-    return markdown_table(["value", "trained on", "explained", "ROC AUC"], lines)
-
-
 def toxicophores(rows: Rows) -> str:
     """ROC AUC of contributions against toxicophore atoms, and paired differences to ours."""
     by_model = {row["model"]: row for row in rows if row["seed"] == rows[0]["seed"]}
@@ -164,7 +133,6 @@ def agreement(rows: Rows) -> str:
 
 TABLES = {
     "fidelity": from_rows(fidelity, "fidelity"),
-    "atoms": from_rows(atoms, "atom_truth"),
     "toxicophores": from_rows(toxicophores, "toxicophores"),
     "classes-met": from_rows(classes_met, "fragments"),
     "first-fragments": from_rows(first_fragments, "fragments"),

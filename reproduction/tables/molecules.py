@@ -11,6 +11,7 @@ import numpy as np
 from reproduction.choices import TOLERANCE, comparisons
 from reproduction.compare import NEW_ASSAYS, OLD_ASSAYS
 from reproduction.pages import (
+    EARLIER,
     Rows,
     common_rows,
     difference_text,
@@ -30,8 +31,7 @@ from treelens.evaluation.statistics import Comparison, PairedTest, compare_ranks
 
 NAMES = {
     "auto": "treelens",
-    "uniform": "uniform weights, best depth",
-    "branches": "weights of branches",
+    EARLIER: "treelens 0.1",
     "ecfp4_gp": "ECFP4 GP",
     "ecfp6_gp": "ECFP6 GP",
     "ecfp6_gp_descriptors": "ECFP6 GP, descriptors",
@@ -40,7 +40,7 @@ NAMES = {
     "chemprop": "Chemprop",
     "chemprop_ensemble": "Chemprop, five networks",
 }
-RIVALS = tuple(NAMES)[3:]
+RIVALS = tuple(NAMES)[2:]
 SHORT = tuple(name for name in NAMES if name not in ("ecfp4_gp", "chemprop"))
 OF_CLASSES = ("auto", *RIVALS[:-1])
 ASSAY_RIVALS = ("ecfp6_gp", "ecfp6_gp_descriptors", "forest", "boosting")

@@ -11,6 +11,7 @@ from reproduction.compare import LANDMARKS
 from reproduction.cost import CLASS_LINES, CLASS_SETS, NUMBER_LINES, NUMBER_SETS, Line
 from reproduction.pages import (
     Rows,
+    at_earlier_defaults,
     common_rows,
     difference_text,
     from_rows,
@@ -152,7 +153,7 @@ def landmarks(rows: Rows, numbers: Rows, classes: Rows, graphs: Rows) -> str:
     for part, name in LANDMARKS.items():
         beside = [
             row
-            for row in exact[part]
+            for row in at_earlier_defaults(exact[part])
             if (row["set"], row["method"]) == (name, "auto") and row["kind"] != "scaffold"
         ]
         own = common_rows([*beside, *(row for row in rows if row["set"] == name)], [], ["split"])
