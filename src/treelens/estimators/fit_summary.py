@@ -24,10 +24,10 @@ from treelens.graphs.recipe import noun_of
 from treelens.targets import positive_code
 
 _NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel
-_N_PATTERNS = 5  # that a notebook shows
 _N_FRAGMENTS = 5  # that a fit shows
 # Beyond these, finding fragments takes longer than fitting.
 _MOST_CLASSES, _MOST_SEARCHED = 2, 3000
+_MOST_SHOWN = 1500  # training graphs of a model whose fragments a notebook shows: about a second
 
 
 def fit_summary(model: Any) -> dict[str, Any]:
@@ -256,11 +256,11 @@ def _kernel_facts(model: Any) -> dict[str, Any]:
 
 
 def model_html(model: Any) -> str:
-    """Return a fitted Gaussian process as HTML: scores, warnings, heaviest patterns; escaped."""
-    forest, support = model.model_.patterns.source, model.model_.training.histograms.support
+    """Return a fitted Gaussian process as HTML: scores, warnings, fragments; escaped."""
+    forest, training = model.model_.patterns.source, model.model_.training
     lines = [
-        f"{type(model).__name__}: {len(support):,} patterns to depth {model.best_depth_} "
-        f"({', '.join(forest.all_trees)}) of {len(model.model_.training.targets):,} graphs",
+        f"{type(model).__name__}: {len(model.weights_):,} patterns to depth {model.best_depth_} "
+        f"({', '.join(forest.all_trees)}) of {len(training.targets):,} graphs",
         str(model.learning_gain_),
     ]
     if not model.converged_:
@@ -270,12 +270,19 @@ def model_html(model: Any) -> str:
     found = fit_summary(model)["leave_one_out"]["model"]
     titles = NUMBER_SCORES if is_regressor(model) else CLASS_SCORES
     scores = [(title, found[name]) for name, (title, _) in titles.items()]
-    heaviest = np.argsort(-model.weights_ * (support > 1), kind="stable")[:_N_PATTERNS]
-    patterns = zip(forest.texts(heaviest), model.weights_[heaviest], support[heaviest], strict=True)
-    tables = (
-        pd.DataFrame(scores, columns=["leave-one-out score", "value"]).dropna(),
-        pd.DataFrame(patterns, columns=["heaviest patterns", "weight", "training graphs"]),
-    )
+    table = pd.DataFrame(scores, columns=["leave-one-out score", "value"]).dropna()
     parts = [f"<p>{escape(line)}</p>" for line in lines]
-    parts += [table.to_html(index=False, float_format="{:.4g}".format) for table in tables]
+    parts += [table.to_html(index=False, float_format="{:.4g}".format), _fragments_html(model)]
     return f'<div class="treelens-model">{"".join(parts)}</div>'
+
+
+def _fragments_html(model: Any) -> str:
+    """Return the first fragments with their drawings; a sentence where finding them takes long."""
+    graphs, classes = model._train_graphs, model.model_.classes
+    several = classes is not None and len(classes) > _MOST_CLASSES
+    if graphs is None or several or len(graphs) > _MOST_SHOWN:
+        return "<p>The fragments with the largest effects: model.fragments_</p>"
+    table = model.fragments(graphs, n_fragments=_N_FRAGMENTS, smarts=False)
+    if not len(table):
+        return f"<p>{escape(str(table.attrs['none']))}</p>"
+    return str(table[["name", "pattern", "effect", "error", "support", "drawing"]]._repr_html_())

@@ -128,7 +128,8 @@ class FragmentTable(pd.DataFrame):
 
 def _cell(value: Any) -> str:
     if isinstance(value, FragmentPicture):
-        return value._repr_svg_()
+        # pandas writes line ends and double blanks as text, which breaks off attributes.
+        return " ".join(value._repr_svg_().split())
     if isinstance(value, float):
         return f"{value:+.3f}"
     return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))

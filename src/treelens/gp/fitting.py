@@ -275,7 +275,7 @@ def evidence_history(search: EvidenceFit, n_graphs: int) -> Columns:
     return Columns((names.get(k, k), evidence if k in names else x) for k, x in history.items())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearningGain:
     """Learned against uniform weights at the best depth, on graphs that neither was fitted to.
 
@@ -291,7 +291,7 @@ class LearningGain:
     sentence: str  # the comparison in words
     compared: dict[str, float]  # the means of both; empty where no graphs could be held out
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.sentence
 
 
@@ -304,7 +304,7 @@ def learning_gain(used: PartFit, uniform: PartFit) -> LearningGain:
         "depths": "one weight per depth",
         "branches": "a weight per pattern",
     }[used.weights]
-    size, n = f"{gain:+.3f} ± {error:.3f} nats per graph", len(uniform.scores)
+    size, n = f"{gain:+.3f} ± {error:.3f} in mean log probability", len(uniform.scores)
     if used.weights == "uniform":
         sentence = f"Used: {in_use}; no weights were learned."
     elif n == 0:
