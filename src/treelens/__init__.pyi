@@ -6,6 +6,7 @@ from .chem.partitions import predict_partition as predict_partition
 from .chem.table_reader import read_smiles as read_smiles
 from .chem.table_reader import read_table as read_table
 from .decisions.advise import advise as advise
+from .decisions.profile import profile_table as profile_table
 from .decisions.suggest import suggest as suggest
 from .estimators.evidence import GraphClassifier as GraphClassifier
 from .estimators.evidence import GraphRegressor as GraphRegressor
@@ -14,6 +15,7 @@ from .estimators.kernels import WLOptimalAssignment as WLOptimalAssignment
 from .estimators.kernels import WLSubtree as WLSubtree
 from .estimators.model_files import load as load
 from .estimators.panel import GraphPanel as GraphPanel
+from .estimators.profile import Profile as Profile
 from .estimators.svc import GraphSVC as GraphSVC
 from .estimators.walks import RandomWalk as RandomWalk
 from .estimators.walks import ShortestPath as ShortestPath

@@ -144,3 +144,33 @@ def test_fragments_and_reports(folder):
     assert page.count('<article class="molecule">') == 8
     ok("explain", model, folder / "new.csv", "--endpoint", "LogD", "-o", folder / "logd.html")
     assert "Prediction of &#39;LogD&#39;" in (folder / "logd.html").read_text()
+
+
+def test_a_profile_adds_its_probability_and_counts_likely_rows(folder, tmp_path):
+    profile = tmp_path / "profile.toml"
+    profile.write_text('LogD = "> 2"\n"KSOL (uM)" = "100 to 500"\nkind = "big"\n')
+    table, found = _predicted(folder, "--profile", profile)
+    model, new = tl.load(folder / "p.treelens"), pd.read_csv(folder / "new.csv")[:30]
+    measured = new[["LogD", "KSOL (uM)", "kind"]]
+    oracle = tl.profile_table(
+        model, new["smiles"].tolist(), tl.Profile.read(profile), measured=measured
+    ).sort_values("index")
+    for name in ("probability_of_profile", "profile_share", "KSOL (uM)_in_profile"):
+        np.testing.assert_allclose(table[name][:30], oracle[name], rtol=1e-5, atol=1e-12)
+    assert np.isnan(table["probability_of_profile"][30])
+    n = int((oracle["probability_of_profile"] > 0.5).sum())
+    assert found["n_in_profile"] == n > 0
+    printed = ok("predict", folder / "p.treelens", folder / "new.csv", "--profile", profile)
+    assert f"{n} of 30 have a probability of the profile above 50 %" in printed.err
+
+
+def test_a_profile_that_does_not_suit_the_model_is_refused_before_the_work(folder, tmp_path):
+    profile = tmp_path / "profile.toml"
+    model, new = folder / "p.treelens", folder / "new.csv"
+    for text, words in (
+        ('logD = "> 2"', "Did you mean 'LogD'?"),
+        ('kind = "huge"', "none of its classes, big, small"),
+        ("LogD > 2", "profile.toml cannot be read"),
+    ):
+        profile.write_text(text)
+        refused(run("predict", model, new, "--profile", profile), words)

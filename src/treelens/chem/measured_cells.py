@@ -11,20 +11,26 @@ from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.parsing import molar_mass, smiles_parser
 from treelens.chem.units import factors_to_unit
 from treelens.estimators.panel_columns import panel_file_names
+from treelens.estimators.profile import Profile
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint
 from treelens.graphs.target_columns import as_numbers, read_target
 
 
 def panel_file_columns(
-    model: Any, table: MoleculeTable, ignore_measured: bool, notes: list[str]
+    model: Any,
+    table: MoleculeTable,
+    ignore_measured: bool,
+    notes: list[str],
+    profile: Profile | None = None,
 ) -> dict[str, Any]:
     """Return the columns of files for the graphs of a table, with what was measured of them."""
     names, fitted = panel_file_names(model.model_), model.model_
+    names = [*([] if profile is None else profile.names()), *names]
     if not len(table.graphs):
         return {name: np.empty(0) for name in names}
     known = measured_cells(fitted, table, notes)
     given = None if ignore_measured else known
-    found = model._panel_predictions(table.graphs, given).reset_index(drop=True)
+    found = model._panel_predictions(table.graphs, given, profile=profile).reset_index(drop=True)
     for end in fitted.endpoints:
         found[f"{end.name}_measured"] = known[end.name].to_numpy()
         if end.classes is not None:

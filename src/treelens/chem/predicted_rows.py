@@ -39,6 +39,7 @@ from treelens.estimators.prediction_table import (
     text_columns,
 )
 from treelens.estimators.predictor import load_predictor
+from treelens.estimators.profile import IN_PROFILE, Profile
 from treelens.evaluation.metrics import class_scores, codes_among, number_scores
 from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.collection import GraphCollection
@@ -57,11 +58,17 @@ class NamedModel(NamedTuple):
     name: str  # its target; where that is not known, its file
     prefix: str  # before the names of its columns; empty where there is one model
     tables: Any = None  # rows for the ids of new molecules, where the model has tables
+    profile: Profile | None = None  # what is wanted of new molecules
 
     @property
     def record(self) -> Any:
         """The record of the table that it was fitted to, or None."""
         return getattr(self.model.recipe_, "table", None)
+
+    @property
+    def columns(self) -> list[str]:
+        """Its columns of files, without the prefix."""
+        return [*([] if self.profile is None else self.profile.names()), *file_columns(self.model)]
 
 
 def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel]:
@@ -170,9 +177,10 @@ def predict_rows(
         if each.model.model_.endpoint_names:
             from treelens.chem.measured_cells import panel_file_columns  # few models have several
 
-            columns |= panel_file_columns(each.model, table, ignore_measured, notes)
+            given = ignore_measured, notes, each.profile
+            columns |= panel_file_columns(each.model, table, *given)
         else:
-            columns |= _columns_in_files(each.model, table.graphs)
+            columns |= _columns_in_files(each, table.graphs)
         own = _by_row(columns, table)
         body |= {each.prefix + name: values for name, values in own.items()}
     start = 1 if first.table is None else 1 + first.table.first_row
@@ -189,11 +197,11 @@ def predict_rows(
     return Columns({**left, **body, "problem": problem})
 
 
-def _columns_in_files(model: Any, graphs: GraphCollection) -> dict[str, Any]:
-    columns = file_columns(model)
+def _columns_in_files(each: NamedModel, graphs: GraphCollection) -> dict[str, Any]:
+    model, columns = each.model, each.columns
     if not len(graphs):
         return {name: np.empty(0) for name in columns}
-    table = prediction_columns(model, graphs)
+    table = prediction_columns(model, graphs, profile=each.profile)
     if "nearest_name" in columns:
         nearest = table["nearest"]
         table["nearest_name"] = objects(map(model.model_.training.called, nearest.tolist()))
@@ -217,8 +225,15 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> Columns:
     return found
 
 
-def summarize_rows(model: Any, rows: Columns, truth: Any = None) -> dict[str, Any]:
+def summarize_rows(each: NamedModel, rows: Columns, truth: Any = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
+    found = _summary(each.model, rows, truth)
+    if each.profile is not None:
+        found["n_in_profile"] = int((rows[IN_PROFILE].astype(float) > 0.5).sum())
+    return found
+
+
+def _summary(model: Any, rows: Columns, truth: Any) -> dict[str, Any]:
     if model.model_.endpoint_names:
         from treelens.estimators.panel_table import predicted_summary
 
@@ -330,7 +345,7 @@ class SeenTable:
 
 def read_predictions(models: Sequence[NamedModel], path: Path) -> Columns:
     """Return the predictions in a file, without the columns that name the rows."""
-    wanted = ["problem", *(each.prefix + n for each in models for n in file_columns(each.model))]
+    wanted = ["problem", *(each.prefix + n for each in models for n in each.columns)]
     known = {harmless(name): name for name in wanted}
     text = {harmless(e.prefix + name): str for e in models for name in text_columns(e.model)}
     import pandas as pd  # of long tables only

@@ -85,6 +85,15 @@ ViewFiles = Annotated[
         default="none",
     ),
 ]
+ProfileFile = Annotated[
+    Path | None,
+    option(
+        'What is wanted, a line for each target in TOML: LogD = "1 to 3"; HLM = "< 30".',
+        "--profile",
+        metavar="FILE",
+        default="none",
+    ),
+]
 Minimize = Annotated[
     bool,
     option(

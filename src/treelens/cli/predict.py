@@ -78,6 +78,7 @@ def predict_cli(
             "--ignore-measured",
         ),
     ] = False,
+    profile: options.ProfileFile = None,
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
@@ -102,9 +103,10 @@ def predict_cli(
     if text_format is not None and kind != "stdin":
         raise ValueError(f"--format is for DATA on standard input (-), and not for {data}.")
     if out is not None:
-        place = checked_target(out, reads=chain(models, options.files_behind(data)))
+        reads = chain(models, options.files_behind(data), filter(None, [profile]))
+        place = checked_target(out, reads=reads)
     job = Job(tuple(models), data, kind, smiles, ids, intervals, max_atoms, sheet, ignore_measured)
-    job = job._replace(views=tuple(view or ()), text_format=text_format)
+    job = job._replace(views=tuple(view or ()), text_format=text_format, profile=profile)
     loaded = job.load(jobs)
     counts, whole = predict(output, loaded, job, target, place, jobs)
     result = counts.noted(output)
@@ -127,6 +129,9 @@ def predict_cli(
 def _show(output: Output, result: dict[str, Any]) -> None:
     n = result["n_rows"]
     output.progress(f"{n} row{'s' if n != 1 else ''}; {result['n_unreadable']} not readable.")
+    if "n_in_profile" in result:
+        good = f"{result['n_in_profile']} of {n - result['n_unreadable']}"
+        output.progress(f"{good} have a probability of the profile above 50 %.")
     for each in result.get("models", [result]):
         if "endpoints" in each:
             show_predicted(output, each["endpoints"])

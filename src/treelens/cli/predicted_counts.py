@@ -10,7 +10,6 @@ import numpy as np
 from treelens.array_checks import Columns
 from treelens.chem.predicted_rows import NamedModel, summarize_rows
 from treelens.cli.console import Output, percent
-from treelens.estimators.prediction_table import file_columns
 from treelens.graphs.recipe import noun_of
 from treelens.models.domain import about_depth
 
@@ -23,13 +22,13 @@ def _has_problem(columns: Columns) -> np.ndarray:
 
 
 def _own_columns(each: NamedModel, whole: Columns) -> Columns:
-    return Columns((name, whole[each.prefix + name]) for name in file_columns(each.model))
+    return Columns((name, whole[each.prefix + name]) for name in each.columns)
 
 
 def _scored(each: NamedModel, whole: Columns, truth: Any) -> dict[str, Any]:
     """Return what was predicted by one model, with scores where the truth is known."""
     own = _own_columns(each, whole)
-    found = summarize_rows(each.model, own, truth)
+    found = summarize_rows(each, own, truth)
     scored = None if truth is None else truth[0]
     if each.model.model_.endpoint_names:
         known = own.frame().filter(regex="_measured$").notna().any(axis=1).to_numpy()
@@ -65,7 +64,7 @@ class Counts:
         few = [(self.n_rows + k, str(whole["problem"][k])) for k in bad]
         n_read, n_more = self.n_rows - self.n_bad, whole.n_rows - len(bad)
         self.bad += few[: _FIRST_FEW - len(self.bad)]
-        found = [summarize_rows(x.model, _own_columns(x, whole)) for x in self.models]
+        found = [summarize_rows(x, _own_columns(x, whole)) for x in self.models]
         if not self.found:
             self.found = found
         elif n_more:
@@ -93,8 +92,9 @@ def _merged(one: dict[str, Any], n_one: int, other: dict[str, Any], n_other: int
     found, n = {**one}, n_one + n_other
     mean = "mean_out_of_vocabulary"
     found[mean] = (one[mean] * n_one + other[mean] * n_other) / n
-    if "n_outside" in one:
-        found["n_outside"] = one["n_outside"] + other["n_outside"]
+    for name in ("n_outside", "n_in_profile"):
+        if name in one:
+            found[name] = one[name] + other[name]
     before, more = one["predicted"], other["predicted"]
     if "accuracy" in one:
         names = sorted({*before, *more})

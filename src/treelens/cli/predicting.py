@@ -32,6 +32,7 @@ from treelens.chem.sdf import read_sdf
 from treelens.cli import options
 from treelens.cli.console import Output, visible
 from treelens.cli.predicted_counts import Counts
+from treelens.estimators.profile import Profile
 from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
@@ -57,6 +58,7 @@ class Job(NamedTuple):
     ignore_measured: bool
     views: tuple[Path, ...] = ()
     text_format: str | None = None  # of standard input: "csv" or "smi"
+    profile: Path | None = None
 
     def load(self, jobs: int) -> list[NamedModel]:
         if self.intervals == "posterior":
@@ -70,7 +72,18 @@ class Job(NamedTuple):
                         f"{each.path} has several."
                     )
                 each.model._intervals = self.intervals
-        return [each._replace(tables=options.tables_for(each, self.views)) for each in models]
+        models = [each._replace(tables=options.tables_for(each, self.views)) for each in models]
+        return models if self.profile is None else self._with_profile(models, self.profile)
+
+    def _with_profile(self, models: list[NamedModel], path: Path) -> list[NamedModel]:
+        if len(models) > 1 or self.intervals != "posterior":
+            raise ValueError(
+                f"--profile {path} is for one MODEL, of one or several targets, without "
+                "--intervals: fit the targets together for the probability of all conditions."
+            )
+        profile = Profile.read(path)
+        profile.check(models[0].model.model_)
+        return [models[0]._replace(profile=profile)]
 
 
 def predict(
@@ -132,7 +145,8 @@ def _predict_table(
     parts: list[Columns] = []
     partial: Any = nullcontext()
     if len(first) > 1 and out is not None and job.kind == "table":
-        files = [path.expanduser() for path in (*job.models, Path(job.data), *job.views)]
+        given = (*job.models, Path(job.data), *job.views, *filter(None, [job.profile]))
+        files = [path.expanduser() for path in given]
         settings = {
             "smiles": job.smiles,
             "ids": job.ids,

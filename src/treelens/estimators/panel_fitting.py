@@ -36,6 +36,7 @@ from treelens.estimators.panel_answers import (
 )
 from treelens.estimators.panel_endpoint import EndpointOfPanel, joined_fragments
 from treelens.estimators.panel_table import Surroundings, panel_table
+from treelens.estimators.profile import Profile, panel_outlooks
 from treelens.evaluation.splits import balanced_folds, similar_clusters
 from treelens.explain.effects import KnownInverses
 from treelens.explain.fragments import FragmentTable
@@ -210,13 +211,18 @@ class PanelEstimator(FittedEstimator):
             return values, covariance_of(model, found, include_noise)
         return (values, deviations_of(model, found, include_noise)) if return_std else values
 
-    def _panel_predictions(self, X: Any, measured: Any = None, tables: Any = None) -> pd.DataFrame:
+    def _panel_predictions(
+        self, X: Any, measured: Any = None, tables: Any = None, profile: Profile | None = None
+    ) -> pd.DataFrame:
         """Return predictions of all endpoints, their uncertainty and the domain as a table."""
         graphs = self._new_graphs(self._with_numbers(X, None, tables))
         known = None if measured is None else cells_for(self._panel, measured, len(graphs))
         found = self._decide_panel(graphs, True, measured)
         model = self._panel
         table = panel_table(model, found, self._surroundings(found), known)
+        if profile is not None:
+            columns = profile.columns(*panel_outlooks(model, found, known))
+            table = pd.concat([columns.frame(), table], axis=1)
         if graphs.names is not None:
             table.index = pd.Index(list(graphs.names), name="name")
         return table

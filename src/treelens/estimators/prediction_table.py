@@ -9,6 +9,7 @@ import numpy as np
 from treelens.array_checks import Columns
 from treelens.errors import check_choice
 from treelens.estimators.panel_columns import panel_file_names, panel_text_names
+from treelens.estimators.profile import Profile, single_outlook
 from treelens.evaluation.metrics import NINETY
 from treelens.graphs.collection import GraphCollection
 from treelens.maps import TargetMap
@@ -22,19 +23,25 @@ DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_o
 
 
 def prediction_table(
-    model: Any, graphs: GraphCollection, intervals: str | None = None
+    model: Any,
+    graphs: GraphCollection,
+    intervals: str | None = None,
+    profile: Profile | None = None,
 ) -> pd.DataFrame:
     """Return predictions, named by the graphs; by default with the intervals set for the model."""
     import pandas as pd  # a file is written without it
 
     index = None if graphs.names is None else pd.Index(list(graphs.names), name="name")
-    return pd.DataFrame(prediction_columns(model, graphs, intervals), index=index)
+    return pd.DataFrame(prediction_columns(model, graphs, intervals, profile), index=index)
 
 
 def prediction_columns(
-    model: Any, graphs: GraphCollection, intervals: str | None = None
+    model: Any,
+    graphs: GraphCollection,
+    intervals: str | None = None,
+    profile: Profile | None = None,
 ) -> Columns:
-    """Return the columns of :func:`prediction_table`."""
+    """Return the columns of :func:`prediction_table`, those of a profile first."""
     intervals = getattr(model, "_intervals", "posterior") if intervals is None else intervals
     check_choice("intervals", intervals, ("posterior", "scaffold"))
     classes = model.model_.classes
@@ -73,7 +80,10 @@ def prediction_columns(
             "similarity": around.similarity,
             "nearest": around.nearest,
         }
-    return Columns((name, columns[name]) for name in table_columns(model))
+    own = Columns((name, columns[name]) for name in table_columns(model))
+    if profile is None:
+        return own
+    return Columns({**profile.columns(*single_outlook(model.model_, found)), **own})
 
 
 def number_columns(
