@@ -6,12 +6,20 @@ import sys
 import threading
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import treelens
-from treelens.parallel import blas_threads, in_threads, progress_ticks, run_in_shares
+from treelens.gp import posterior
+from treelens.parallel import (
+    blas_threads,
+    in_threads,
+    progress_ticks,
+    run_in_shares,
+    thread_count,
+)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1, 2, 3, 8])
@@ -138,3 +146,26 @@ def test_what_was_finished_stands_on_standard_error(show, terminal, shown, monke
     written = capsys.readouterr()
     assert written.out == ""
     assert ("Searching: wwl, depth 3" in written.err) == shown
+
+
+def test_all_processors_are_the_default_but_not_in_workers():
+    assert thread_count(None) == thread_count(-1) == joblib.cpu_count()
+    assert thread_count(None).for_blas == 1
+    for backend in ("loky", "threading"):
+        found = joblib.Parallel(2, backend)(joblib.delayed(thread_count)(None) for _ in range(2))
+        assert found == [1, 1]
+    with joblib.parallel_config(n_jobs=3):
+        assert thread_count(None) == 3
+        assert thread_count(2) == thread_count(2).for_blas == 2
+
+
+def test_the_default_gives_the_results_of_one_thread(monkeypatch):
+    monkeypatch.setattr(posterior, "_LARGE", 50)  # BLAS may use several threads from here on
+    graphs, codes = treelens.make_synthetic(n_per_substructure=15, random_state=0)
+    y = codes + 0.1 * graphs.sizes
+    fits = [
+        treelens.GraphRegressor(depth=2, n_jobs=n, progress=False).fit(graphs, y) for n in (None, 1)
+    ]
+    one, other = (np.array(fitted.predict(graphs, return_std=True)) for fitted in fits)
+    assert (one == other).all()
+    assert fits[0].evidence_ == fits[1].evidence_

@@ -19,17 +19,43 @@ from typing import Any
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Return how many threads ``n_jobs`` asks for, as in scikit-learn."""
+class ThreadCount(int):
+    """How many threads our own loops may use, which changes no bit of a result.
+
+    BLAS may use ``for_blas`` of them, where another number changes last digits.
+    """
+
+    for_blas: int
+
+    @classmethod
+    def of(cls, n: int, for_blas: int) -> ThreadCount:
+        found = cls(n)
+        found.for_blas = for_blas
+        return found
+
+
+def thread_count(n_jobs: int | None) -> ThreadCount:
+    """Return how many threads ``n_jobs`` asks for.
+
+    None asks for all processors, or for as many as joblib's context says, with the results of one:
+    BLAS keeps to one thread. Within a worker of joblib, such as one of
+    ``cross_val_score(n_jobs=4)``, it is one: the other processors have workers of their own.
+    """
     if n_jobs == 0:
         raise ValueError(
             "n_jobs=0 is no number of threads: give 1 or more, or -1 for all there are."
         )
     joblib = sys.modules.get("joblib")
     if joblib is None:  # nobody has imported it, so there is no context; to import it takes long
-        wanted = n_jobs or 1
-        return wanted if wanted > 0 else max(processor_count() + 1 + wanted, 1)
-    return joblib.effective_n_jobs(n_jobs)  # type: ignore[no-any-return]
+        wanted = -1 if n_jobs is None else n_jobs
+        n = wanted if wanted > 0 else max(processor_count() + 1 + wanted, 1)
+    else:
+        backend, of_context = joblib.parallel.get_active_backend()
+        wanted = of_context if n_jobs is None else n_jobs
+        if wanted is None:
+            wanted = 1 if backend.nesting_level else -1
+        n = backend.effective_n_jobs(wanted)
+    return ThreadCount.of(n, 1 if n_jobs is None else n)
 
 
 def processor_count() -> int:
@@ -169,7 +195,8 @@ _LIMITS = _BlasLimits()
 @contextmanager
 def blas_threads(n_threads: int) -> Iterator[None]:
     """Let BLAS and LAPACK use at most so many threads in this thread; it may change last digits."""
-    _LIMITS.enter(max(n_threads, 1))
+    allowed = n_threads.for_blas if isinstance(n_threads, ThreadCount) else n_threads
+    _LIMITS.enter(max(allowed, 1))
     try:
         yield
     finally:

@@ -38,7 +38,7 @@ from treelens.models.fitted import (
     reported_values,
 )
 from treelens.models.predictions import Predictions
-from treelens.parallel import thread_count
+from treelens.parallel import ThreadCount, thread_count
 from treelens.targets import Targets, check_class_labels
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class GraphEstimator(BaseEstimator):
 
     def _n_jobs(self) -> int:
         """Threads to use: no more than four for each processor."""
-        return min(thread_count(self.n_jobs), 4 * (os.cpu_count() or 1))
+        found, most = thread_count(self.n_jobs), 4 * (os.cpu_count() or 1)
+        return found if found <= most else ThreadCount.of(most, min(found.for_blas, most))
 
     def _new_graphs(self, X: Any) -> GraphCollection:
         """Return graphs that are read as the training graphs were."""

@@ -110,7 +110,9 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         Values agree with the CPU's to rounding, which a search at little noise may magnify; the
         model predicts on a CPU as well.
     n_jobs : int, optional
-        Threads; -1 means all processors. Another number may change the last digits of a result.
+        Threads; by default all processors, or what ``joblib.parallel_config`` says, with the
+        results of one: BLAS keeps to one thread. A number, or -1 for all processors, is for BLAS,
+        too: faster from some thousand graphs on, and last digits of results may change.
     random_state : int, RandomState or None, default=0
         Deals graphs to the halves that weights are learned and compared on, and draws samples and
         landmarks.

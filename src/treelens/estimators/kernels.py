@@ -134,7 +134,8 @@ class WLSubtree(GraphKernel):
     weights : "uniform", array-like or PairwiseWeights, default="uniform"
         One weight per pattern, or a learner that finds them in ``fit(graphs, y)``.
     n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
+        Threads; by default all processors, or what ``joblib.parallel_config`` says. The result does
+        not depend on it.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class GraphPanel(PanelEstimator):
     max_steps : int, default=100
         Iterations of each stage of the search.
     n_jobs : int, optional
-        Threads; -1 means all processors.
+        Threads, as in :class:`GraphRegressor`.
     random_state : int, RandomState or None, default=0
         Draws the cells that are learned from.
     progress : bool, optional

@@ -65,7 +65,8 @@ class GraphSVC(FittedClassifier):
         Weight of errors by class. "auto" is "balanced" where a class is rare and ``scoring`` is
         "auto" or "balanced_accuracy", else None: all errors weigh the same.
     n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
+        Threads; by default all processors, or what ``joblib.parallel_config`` says. The result does
+        not depend on it.
     random_state : int, RandomState or None, default=None
         For the splits and the learner.
     progress : bool, optional

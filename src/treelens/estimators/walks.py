@@ -77,7 +77,8 @@ class ShortestPath(GraphKernel):
         on directed graphs.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
+        Threads; by default all processors, or what ``joblib.parallel_config`` says. The result does
+        not depend on it.
 
     Attributes
     ----------
@@ -157,7 +158,8 @@ class RandomWalk(GraphKernel):
         Whether walks include edge labels; ``"auto"``: where the training graphs have them.
     normalize : {None, "cosine", "tanimoto"}, default=None
     n_jobs : int, optional
-        Threads; -1 means all processors. The result does not depend on it.
+        Threads; by default all processors, or what ``joblib.parallel_config`` says. The result does
+        not depend on it.
 
     Examples
     --------

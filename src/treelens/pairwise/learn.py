@@ -82,7 +82,7 @@ class PairwiseWeights(BaseEstimator):
     balance : bool, default=True
         Whether pairs with the same label and with different labels weigh one half each.
     n_jobs : int or None, default=None
-        Threads. The weights are the same for every number of them.
+        Threads, by default all processors. The weights are the same for every number of them.
     random_state : int, RandomState or None, default=None
         Seed of the stochastic solver.
 
