@@ -26,6 +26,7 @@ METHODS = ("panel", "auto", "ecfp6_gp_descriptors", "boosting")
 _NAMES, _SMILES = "Molecule Name", "SMILES"
 _AS_IT_IS = ("LogD",)
 _QUICK = 400  # molecules of each part
+_BLOCK = 400  # molecules predicted together
 
 
 class Endpoints(NamedTuple):
@@ -98,13 +99,16 @@ def _panel(
     method: str, train: Endpoints, test: Endpoints, n_jobs: int
 ) -> dict[str, dict[str, float]]:
     model = tl.GraphRegressor(n_jobs=n_jobs, random_state=0).fit(train.smiles, train.values)
-    mean = model.predict(test.smiles)
-    median = model.predict(test.smiles, point="median")
-    bounds = model.predict_interval(test.smiles)
-    return {
-        name: endpoint_scores(test.values[name], mean[:, k], median[:, k], bounds[:, k])
-        for k, name in enumerate(train.values.columns)
-    }
+    # Covariances of all endpoints of thousands of molecules at once would take gigabytes.
+    blocks = [test.smiles[k : k + _BLOCK] for k in range(0, len(test.smiles), _BLOCK)]
+    table = pd.concat([model.predict_table(block) for block in blocks], ignore_index=True)
+    found = {}
+    for name, truth in test.values.items():
+        mean = table[f"{name}_prediction"].to_numpy()
+        median = table[f"{name}_median"].to_numpy() if f"{name}_median" in table else mean
+        bounds = table[[f"{name}_lower_90", f"{name}_upper_90"]].to_numpy()
+        found[str(name)] = endpoint_scores(truth, mean, median, bounds)
+    return found
 
 
 def _alone(

@@ -7,6 +7,7 @@ import pytest
 
 from gp.test_evidence import _parameters, _problem
 from naive import panel as naive
+from treelens.gp import panel_posterior
 from treelens.gp.panel import (
     Cells,
     CellTable,
@@ -278,3 +279,21 @@ def test_of_many_cells_rounded_factors_predict_alike(panel):
     np.testing.assert_allclose(rounded.mean(kernels), exact.mean(kernels), atol=1e-5)
     found, expected = rounded.covariance(kernels), exact.covariance(kernels)
     np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_covariances_in_blocks_are_those_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random((12, 3)) < 0.4, np.nan, rng.normal(size=(12, 3)))
+    cells = Cells.of(CellTable.plain(values))
+    features = rng.normal(size=(20, 2))
+    kernel = np.exp(-((features[:, None] - features) ** 2).sum(axis=2))
+    between = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.0]])
+    posterior = ExactPanel.fit(
+        [kernel[:12, :12]], [between], np.full(len(cells.values), 0.1), cells
+    )
+    rows = [kernel[12:, :12]]
+    at_once = posterior.covariance(rows)
+    monkeypatch.setattr(panel_posterior, "_MOST_COVARIANCES", 1)
+    monkeypatch.setattr(panel_posterior, "_FEWEST_TOGETHER", 3)
+    np.testing.assert_allclose(posterior.covariance(rows), at_once, rtol=1e-12)
+    assert posterior.covariance([rows[0][:0]]).shape == (0, 3, 3)

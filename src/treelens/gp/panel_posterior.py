@@ -28,6 +28,8 @@ from treelens.parallel import blas_threads
 _MOST_IN_DOUBLE = 12_000  # cells, of which the covariance is kept in float64
 _REFINEMENTS = 3  # of coefficients by a factor in float32
 _MOST_FOR_SITES = 6000  # cells that sites of limits are found with
+_MOST_COVARIANCES = 2**26  # of new graphs with cells, for all endpoints: 512 MB
+_FEWEST_TOGETHER = 16  # new graphs
 
 
 def digits_for(n_cells: int) -> type:
@@ -66,6 +68,15 @@ class PanelPosterior(ABC):
 
     def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
         """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
+        n_new, size = len(rows[0]), self.basis.n_endpoints * len(self.basis.values)
+        step = max(_FEWEST_TOGETHER, _MOST_COVARIANCES // size)
+        blocks = ([row[k : k + step] for row in rows] for k in range(0, n_new, step))
+        found = [self._covariance_of(block, n_jobs) for block in blocks]
+        n = self.basis.n_endpoints
+        return np.concatenate(found) if found else np.empty((0, n, n))
+
+    def _covariance_of(self, rows: list[np.ndarray], n_jobs: int) -> np.ndarray:
+        """Return covariances of some new graphs, whose covariances with all cells are in memory."""
         basis = self.basis
         n = self.basis.n_endpoints
         across = []
