@@ -39,7 +39,7 @@ from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
 from treelens.storage.partial import PartialOutput
 
-CHUNK_ROWS = 5000
+CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 _SECONDS_BETWEEN_LINES = 10.0  # of progress
 

@@ -34,6 +34,7 @@ Split = tuple[np.ndarray, np.ndarray]
 _RACE_WIDTH = 2.0
 _ROUGH_GAP, _ROUGH_STEPS = 1e-2, 40  # relative gap and iterations, enough to compare candidates
 _SMALL, _MOST_REPETITIONS = 1000, 5  # a smaller training set is split several times over
+_MOST_KEPT_BYTES = 2**29  # of sums with uniform weights
 _MANY = 1500  # from so many graphs on, larger radii are tried
 
 
@@ -127,6 +128,9 @@ class KernelSearch:
     score: Callable[[np.ndarray, np.ndarray], float]  # of codes and decisions
     n_jobs: int = 1
     tick: Callable[[str], None] = lambda what: None  # called after every finished unit of work
+    _uniform: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=dict, init=False
+    )
     final: bool = False  # weights are learned to the learner's own tolerance, not roughly
 
     def run(
@@ -174,10 +178,7 @@ class KernelSearch:
     ) -> Iterator[tuple[Candidate, np.ndarray]]:
         """Outputs of the validation graphs for candidates of one base."""
         weights = self.weights_for(base, train)
-        histograms = self.counts(base.depth)
-        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
-        diagonal = pairs.diagonal(weights)
-        sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
+        sums, diagonal = self._sums(base, weights)
         known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
         own, others = diagonal[train], diagonal[validation]
 
@@ -200,6 +201,19 @@ class KernelSearch:
         blocks = list(by_kernel.values())
         for block, outputs in zip(blocks, in_threads(of_kernel, blocks, self.n_jobs), strict=True):
             yield from zip(block, outputs, strict=True)
+
+    def _sums(self, base: Base, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums over all pairs of graphs, and the diagonal; uniform ones are kept."""
+        key = base.kind, base.depth
+        if weights is None and key in self._uniform:
+            return self._uniform[key]
+        histograms = self.counts(base.depth)
+        pairs = PairFeatures.from_histograms(histograms, base.kind, unit=False)
+        sums = pair_sums(pairs, weights=weights, n_jobs=self.n_jobs)
+        found = sums, pairs.diagonal(weights)
+        if weights is None and sums.nbytes * (len(self._uniform) + 1) <= _MOST_KEPT_BYTES:
+            self._uniform[key] = found  # the same for every split
+        return found
 
     def weights_for(self, base: Base, train: np.ndarray) -> np.ndarray | None:
         """Weights learned from the graphs of ``train``; None: uniform."""
