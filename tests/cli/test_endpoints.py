@@ -174,3 +174,20 @@ def test_a_profile_that_does_not_suit_the_model_is_refused_before_the_work(folde
     ):
         profile.write_text(text)
         refused(run("predict", model, new, "--profile", profile), words)
+
+
+def test_suggestions_by_a_profile_are_those_of_the_library(folder, tmp_path):
+    profile = tmp_path / "profile.toml"
+    profile.write_text('LogD = "> 2"\nkind = "big"\n')
+    model, new = folder / "p.treelens", folder / "new.csv"
+    done = ok("suggest", model, new, "--n", 4, "--profile", profile, "--json")
+    found = pd.DataFrame(done.data["suggestions"])
+    loaded = tl.load(model)
+    pool = tl.read_table(new, smiles="smiles", model=loaded)
+    with pytest.warns(UserWarning, match="measured in the pool"):
+        expected = tl.suggest(loaded, pool, 4, profile=tl.Profile.read(profile))
+    assert found["index"].tolist() == expected["index"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"])
+    printed = ok("suggest", model, new, "--n", 4, "--profile", profile)
+    assert "by the probability of" in printed.out
+    refused(run("suggest", model, new), "without a profile", "--profile")

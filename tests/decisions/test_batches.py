@@ -8,12 +8,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from treelens.decisions.conditions import rows_where
 from treelens.decisions.suggest import (
     Aim,
     choose_batch,
     expected_improvement,
     joint_samples,
-    rows_where,
     shortlisted_batch,
 )
 from treelens.errors import GraphDataError

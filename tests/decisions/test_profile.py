@@ -11,6 +11,7 @@ import treelens as tl
 from decisions.conftest import EFFECTS, ENDS, benzene
 from treelens.errors import GraphDataError
 from treelens.estimators.profile import Condition, Outlook, between, box_probability
+from treelens.kernels.weighted import similarities
 from treelens.maps import Logarithm, Logit
 
 PAIRS = [(end, other) for end in ENDS for other in EFFECTS]
@@ -214,3 +215,85 @@ def test_files_that_are_no_profiles_are_named(tmp_path):
     path.write_text('{"LogD": }')
     with pytest.raises(GraphDataError, match=r"p\.json cannot be read"):
         tl.Profile.read(path)
+
+
+# --- suggestions ----------------------------------------------------------------------------------
+
+
+def test_greedy_suggestions_are_the_most_probable_new_molecules(panel):
+    pool = [SMILES[0], *SMILES[48:], SMILES[50]]
+    with pytest.warns(UserWarning, match="left out"):
+        found = tl.suggest(panel, pool, 5, "greedy", profile=PROFILE)
+    ranked = tl.profile_table(panel, SMILES[48:], PROFILE)
+    assert found["smiles"].tolist() == ranked["smiles"][:5].tolist()
+    assert [pool[k] for k in found["index"]] == found["smiles"].tolist()
+    np.testing.assert_allclose(found["score"], ranked["probability_of_profile"][:5])
+
+
+def test_chosen_molecules_lower_the_scores_of_similar_ones(panel):
+    """The oracle is explicit conditioning, with the similarity of patterns as the covariance."""
+    pool = SMILES[48:]
+    found = tl.suggest(panel, pool, 6, profile=PROFILE)
+    table = tl.profile_table(panel, pool, PROFILE).sort_values("index")
+    chances = table["probability_of_profile"].to_numpy()
+    features = panel.model_.refine(panel._new_graphs(pool)).patterns.features
+    alike = similarities(features, features)
+    np.fill_diagonal(alike, 1.0)
+    chosen: list[int] = []
+    for score in found["score"]:
+        left = np.ones(len(pool))
+        if chosen:
+            given = alike[:, chosen]
+            left -= (given @ np.linalg.inv(alike[np.ix_(chosen, chosen)]) * given).sum(axis=1)
+        wanted = chances * left
+        wanted[chosen] = -1.0
+        chosen.append(int(wanted.argmax()))
+        assert score == pytest.approx(wanted.max(), rel=1e-5)
+    assert found["index"].tolist() == chosen
+    greedy = tl.suggest(panel, pool, 6, "greedy", profile=PROFILE)["index"].tolist()
+    assert chosen != greedy
+
+
+def test_cells_of_the_pool_count_as_known(panel, cells, tmp_path):
+    new = cells[48:].assign(smiles=SMILES[48:])
+    new.loc[new.index[8:], ["logd", "ksol", "active"]] = np.nan
+    new[["smiles", "logd", "active"]].to_csv(tmp_path / "pool.csv", index=False)
+    pool = tl.read_table(tmp_path / "pool.csv", smiles="smiles")
+    found = tl.suggest(panel, pool, 16, "greedy", profile=PROFILE)
+    measured = found[found["index"] < 8].set_index("index")["logd_in_profile"]
+    expected = (new["logd"] >= 1.0).reset_index(drop=True)[measured.index]
+    assert measured.tolist() == expected.tolist()
+    unknown = found[found["index"] >= 8]["logd_in_profile"]
+    assert unknown.between(0.001, 0.999).all()
+
+
+def test_candidates_whose_profile_is_measured_are_left_out(panel, cells, tmp_path):
+    new = cells[48:].assign(smiles=SMILES[48:])
+    new.loc[new.index[8:], "logd"] = np.nan
+    new[["smiles", "logd"]].to_csv(tmp_path / "pool.csv", index=False)
+    pool = tl.read_table(tmp_path / "pool.csv", smiles="smiles")
+    with pytest.warns(UserWarning, match="8 of 16 candidates left out: measured in the pool"):
+        found = tl.suggest(panel, pool, 8, "greedy", profile={"logd": "> 1"})
+    assert sorted(found["index"]) == list(range(8, 16))
+    assert [SMILES[48 + k] for k in found["index"]] == found["smiles"].tolist()
+
+
+def test_a_model_of_one_endpoint_suggests_by_a_range(model, molecules, halves):
+    pool = [molecules[0][k] for k in halves[1]]
+    found = tl.suggest(model, pool, 3, "greedy", profile={"target": "1 to 2"})
+    table = tl.profile_table(model, pool, {"target": "1 to 2"})
+    assert found["index"].tolist() == table["index"][:3].tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, r"without a profile \(profile=, --profile\),.* has 3 \(logd, ksol, active\)"),
+        ({"profile": PROFILE, "strategy": "ucb"}, "strategy of a profile must be one of"),
+        ({"profile": PROFILE, "maximize": False}, "The profile says what is wanted"),
+        ({"profile": {"x": "> 1"}}, "no such endpoint"),
+    ],
+)
+def test_suggestions_that_a_panel_cannot_make_are_refused(panel, settings, message):
+    with pytest.raises(ValueError, match=message):
+        tl.suggest(panel, SMILES[48:], 2, **settings)

@@ -307,6 +307,7 @@ def suggest_cli(
         ),
     ] = None,
     wanted: options.Wanted = None,
+    profile: options.ProfileFile = None,
     exploration: Annotated[
         float, options.option("Standard deviations that ucb adds.", min=0.0)
     ] = 1.0,
@@ -323,9 +324,11 @@ def suggest_cli(
     One line a choice, the first choice first: position in DATA (from 0), name, prediction with its
     90 % interval, the probability of a measurement better than all so far, whether it is in the
     domain of applicability, and the nearest measured compound with its value. Candidates that the
-    MODEL was fitted to are left out.
+    MODEL was fitted to are left out. With --profile, which a MODEL of several targets needs: the
+    probability that all its conditions hold, and that of each.
     """
     from treelens.decisions.suggest import suggest
+    from treelens.estimators.profile import Profile
 
     loaded = options.load_model(model, jobs, [pool], [out])
     table = options.read_data(
@@ -342,6 +345,7 @@ def suggest_cli(
         wanted=wanted,
         exploration=exploration,
         random_state=seed,
+        profile=None if profile is None else Profile.read(profile),
     )
     result: dict[str, Any] = {
         "model": str(model),
@@ -351,40 +355,53 @@ def suggest_cli(
         "wanted": found.attrs["wanted"],
         "strategy": strategy,
         "minimize": minimize,
+        "profile": None if profile is None else str(profile),
         "suggestions": found.to_dict("records"),
     }
     output.finish(result, _show_suggestions, out, table=found)
 
 
 def _show_suggestions(output: Output, result: dict[str, Any]) -> None:
-    rows = []
-    for row in result["suggestions"]:
-        molecule = row.get("name") or row.get("smiles") or f"index {row['index']}"
-        shown = {"molecule": shortened(str(molecule), _LONGEST)}
-        if "prediction" in row:
-            interval = f"{row['lower_90']:.3g} to {row['upper_90']:.3g}"
-            shown["prediction (90 %)"] = f"{row['prediction']:.3g} ({interval})"
-            shown["better"] = percent(row["probability_better"])
-        else:
-            shown["class"] = shortened(str(row["class"]), _LONGEST)
-            shown["probability"] = percent(row["probability"])
-        shown["domain"] = "yes" if row["in_domain"] else "no"
-        near = row.get("nearest_name") or row.get("nearest_smiles") or ""
-        value = row["nearest_value"]
-        value = f"{value:.3g}" if isinstance(value, float) else value
-        value = f"{row.get('nearest_limit', '')}{value}"
-        shown["nearest (value)"] = f"{shortened(str(near), _LONGEST - 3)} ({value})".lstrip()
-        rows.append(shown)
+    in_profile = result["profile"] is not None
+    rows = [_suggested(row, in_profile) for row in result["suggestions"]]
     n_met, n_all = result["n_meeting_condition"], result["n_candidates"]
     title = f"{len(rows)} of {n_met} candidates"
     title += "" if n_met == n_all else f" that meet the condition ({n_all} in all)"
-    if result["wanted"] is not None:
+    if in_profile:
+        title += f", by the probability of {result['profile']}"
+    elif result["wanted"] is not None:
         title += f", looking for class {result['wanted']}"
     elif result["strategy"] != "uncertainty":  # which looks for neither
         small = result["minimize"]
         title += f", {'small' if small else 'large'} values wanted"
         title += "" if small else " (--minimize: small)"
     _show_first(output, result, rows, title)
+
+
+def _suggested(row: dict[str, Any], in_profile: bool) -> dict[str, str]:
+    """Return what is printed of a suggestion."""
+    molecule = row.get("name") or row.get("smiles") or f"index {row['index']}"
+    shown = {"molecule": shortened(str(molecule), _LONGEST)}
+    near = row.get("nearest_name") or row.get("nearest_smiles") or ""
+    if in_profile:
+        shown["profile"] = percent(row["probability_of_profile"])
+        each = {name: x for name, x in row.items() if name.endswith("_in_profile")}
+        shown |= {name.removesuffix("_in_profile"): percent(x) for name, x in each.items()}
+        shown["nearest"] = shortened(str(near), _LONGEST)
+        return shown
+    if "prediction" in row:
+        interval = f"{row['lower_90']:.3g} to {row['upper_90']:.3g}"
+        shown["prediction (90 %)"] = f"{row['prediction']:.3g} ({interval})"
+        shown["better"] = percent(row["probability_better"])
+    else:
+        shown["class"] = shortened(str(row["class"]), _LONGEST)
+        shown["probability"] = percent(row["probability"])
+    shown["domain"] = "yes" if row["in_domain"] else "no"
+    value = row["nearest_value"]
+    value = f"{value:.3g}" if isinstance(value, float) else value
+    value = f"{row.get('nearest_limit', '')}{value}"
+    shown["nearest (value)"] = f"{shortened(str(near), _LONGEST - 3)} ({value})".lstrip()
+    return shown
 
 
 @command

@@ -5,17 +5,15 @@ reduces the variances of all others by an amount that the covariance gives exact
 left as they are, as if the candidate came out as predicted (the "kriging believer" of Ginsbourger
 et al. 2010; for upper confidence bounds the batches of Desautels et al. 2014). So a near copy of a
 chosen candidate has little uncertainty left, and loses its place to something new.
+
+Of several endpoints candidates have a probability to meet a profile, and no covariance. There the
+similarity of their patterns stands for the covariance, in the same rule.
 """
 
 from __future__ import annotations
 
-import ast
-import operator
-import re
 import warnings
-from collections.abc import Callable, Sequence
-from functools import reduce
-from itertools import chain, zip_longest
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +24,11 @@ from sklearn.base import is_regressor
 from treelens.array_checks import LARGEST
 from treelens.chem.descriptors import descriptor_names, rdkit_descriptors
 from treelens.chem.ecfp import molecules_behind
+from treelens.chem.measured_cells import measured_cells
 from treelens.chem.molecule_table import MoleculeTable
+from treelens.decisions.conditions import SHORT_NAMES, column_of_cells, rows_where
+from treelens.decisions.profile import profile_rows
 from treelens.errors import (
-    GraphDataError,
     check_choice,
     check_number,
     check_truth,
@@ -37,13 +37,16 @@ from treelens.errors import (
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
+from treelens.estimators.profile import IN_PROFILE, Profile
 from treelens.gp.covariates import columns_of
 from treelens.graphs.collection import GraphCollection
+from treelens.kernels.weighted import similarities
 from treelens.models.fitted import check_one_endpoint
 from treelens.models.predictions import known_graphs, smiles_of
 from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code
 
+_IN_PROFILE = ("expected_improvement", "greedy")  # strategies
 STRATEGIES = ("expected_improvement", "thompson", "ucb", "greedy", "uncertainty")
 _LEAST = 1e-12  # relative to the largest variance
 _JITTER = 1e-8
@@ -62,13 +65,14 @@ def suggest(
     exploration: float = 1.0,
     n_best: int | None = None,
     random_state: int | None = 0,
+    profile: Profile | Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """Choose the candidates of a pool to measure next, as one batch.
 
     Parameters
     ----------
-    model : GraphRegressor or GraphClassifier
-        Fitted to what has been measured so far.
+    model : GraphRegressor, GraphClassifier or GraphPanel
+        Fitted to what has been measured so far; of several endpoints with a ``profile``.
     pool : MoleculeTable, graphs or sequence of SMILES
         The candidates, up to some 100,000. Those that the model was fitted to are left out, and of
         equal ones all but the first, with a warning that counts them.
@@ -99,6 +103,12 @@ def suggest(
         expected improvement, which looks for one best candidate.
     random_state : int or None, default=0
         Of joint samples.
+    profile : Profile or dict, optional
+        What is wanted of the endpoints, in place of ``maximize`` and ``wanted``. The score is the
+        probability that all conditions hold; with ``"expected_improvement"`` times the share of
+        variance that the earlier choices leave, where the Tanimoto similarity of learned patterns
+        is the covariance, so that near copies come late; with ``"greedy"`` by itself. What a
+        :class:`MoleculeTable` has of the endpoints counts as known.
 
     Returns
     -------
@@ -109,7 +119,8 @@ def suggest(
         beats the best one so far; of the nearest measured graph ``nearest_name``,
         ``nearest_smiles``, ``nearest_value`` and, where some values are limits, ``nearest_limit``;
         ``score``, what it was chosen by: on the learned scale, with the sign changed where small
-        values are wanted. ``attrs["n_candidates"]`` is how many met the condition,
+        values are wanted. With a profile: the columns of :func:`profile_table`, ``nearest_name``
+        and ``score``. ``attrs["n_candidates"]`` is how many met the condition,
         ``attrs["wanted"]`` the class that was looked for.
 
     Examples
@@ -128,14 +139,14 @@ def suggest(
     check_number("exploration", exploration, 0.0, LARGEST)
     if not isinstance(where, (str, type(None))):
         raise ValueError(f"where must be a condition in a string; got {where!r}.")
+    if profile is not None:
+        if wanted is not None or not maximize:
+            raise ValueError(
+                "The profile says what is wanted: leave wanted and maximize (--minimize) out."
+            )
+        return _suggested_in_profile(model, pool, n, strategy, where, Profile.of(profile))
     code, column, sign = direction(model, wanted, maximize)
-    graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
-    kept = np.arange(len(graphs))
-    if where is not None:
-        kept = np.flatnonzero(rows_where(where, lambda name: _column(pool, graphs, name)))
-        if not len(kept):
-            raise ValueError(f"No candidate of {len(graphs)} meets the condition {where!r}.")
-        graphs = graphs[kept]
+    graphs, kept = _candidates(model, pool, where)
     if model.covariates_:  # descriptors are computed once
         graphs = graphs.with_data(columns_of(graphs, model.covariates_))
     best = np.zeros(1)  # the boundary of classes
@@ -143,14 +154,82 @@ def suggest(
         best = np.sort(sign * _likely_values(model))[-(n_best or n) :]
     aim = Aim(strategy, best, exploration, near=code is not None)
     batch = _chosen(model, graphs, n, aim, column, sign, np.random.default_rng(random_state))
-    index = kept[batch.positions]
-    if isinstance(pool, MoleculeTable):
-        index = pool.rows[index]
+    index = _rows_of(pool, kept[batch.positions])
     table = _described(model, graphs[batch.positions], index, sign, best[-1])
     named = code is not None and strategy != "uncertainty"
     looked_for = str(model.classes_[code]) if named else None
     table.attrs = {"n_candidates": len(graphs), "wanted": looked_for}
     return table.assign(score=batch.scores)
+
+
+def _candidates(model: Any, pool: Any, where: str | None) -> tuple[GraphCollection, np.ndarray]:
+    """Return the candidates that meet the condition, and their positions in the pool."""
+    graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
+    if where is None:
+        return graphs, np.arange(len(graphs))
+    kept = np.flatnonzero(rows_where(where, lambda name: _column(pool, graphs, name)))
+    if not len(kept):
+        raise ValueError(f"No candidate of {len(graphs)} meets the condition {where!r}.")
+    return graphs[kept], kept
+
+
+def _rows_of(pool: Any, positions: np.ndarray) -> np.ndarray:
+    """Return what positions in the pool are called by: of a table its rows."""
+    return np.asarray(pool.rows[positions]) if isinstance(pool, MoleculeTable) else positions
+
+
+def _suggested_in_profile(
+    model: Any, pool: Any, n: int, strategy: str, where: str | None, profile: Profile
+) -> pd.DataFrame:
+    """Choose by the probability of a profile; near copies of chosen candidates come late."""
+    check_choice("strategy of a profile", strategy, _IN_PROFILE)
+    profile.check(model._fitted_model)
+    graphs, kept = _candidates(model, pool, where)
+    cells = _known_cells(model, pool)
+    if cells is not None:
+        cells = cells.iloc[kept]
+        left = ~cells[list(profile.conditions)].notna().all(axis=1).to_numpy()
+        if not left.any():
+            raise ValueError("No candidate is left: all endpoints of the profile are measured.")
+        if not left.all():
+            n_done = len(left) - int(left.sum())
+            warnings.warn(f"{n_done} of {len(left)} candidates left out: measured in the pool.")
+        graphs, kept, cells = graphs[left], kept[left], cells[left]
+    n_jobs = model._n_jobs()
+    seen = model.model_.refine(graphs, n_jobs)
+    fresh = _new_candidates(model, graphs, seen, n)
+    given = None if cells is None else cells.iloc[fresh]
+    table = profile_rows(model, graphs[fresh], profile, given)
+    chances = table[IN_PROFILE].to_numpy()
+
+    def joint(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        some = seen.patterns.features.select(fresh[positions])
+        alike = similarities(some, some, n_jobs)
+        np.fill_diagonal(alike, 1.0)  # unseen patterns of a graph are its own
+        return chances[positions], alike
+
+    aim = Aim("greedy" if strategy == "greedy" else "probability", np.zeros(1), near=True)
+    rng = np.random.default_rng(0)  # of joint samples, which there are none of
+    free, n = np.ones(len(fresh)), min(n, len(fresh))
+    batch = shortlisted_batch(chances, free, joint, _LEAST, n, aim, rng, LARGEST_SHORTLIST)
+    found = table.iloc[batch.positions].reset_index(drop=True)
+    found["index"] = _rows_of(pool, kept[fresh[batch.positions]])
+    called = model.model_.training.called
+    found["nearest"] = [called(k) for k in found["nearest"].tolist()]
+    found = found.rename(columns={"nearest": "nearest_name"})
+    found.attrs = {"n_candidates": len(graphs), "wanted": None}
+    return found.assign(score=batch.scores)
+
+
+def _known_cells(model: Any, pool: Any) -> pd.DataFrame | None:
+    """What the table of a pool has of the endpoints of a model of several."""
+    if not isinstance(pool, MoleculeTable) or not model.model_.endpoint_names:
+        return None
+    notes = list[str]()
+    cells = measured_cells(model.model_, pool, notes)
+    for note in notes:
+        warnings.warn(note)
+    return cells
 
 
 def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
@@ -167,7 +246,7 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
     return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
 
 
-def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np.ndarray:
+def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs, n: int) -> np.ndarray:
     """Positions of graphs that are not in the training data and repeat no other."""
     measured, repeated = known_graphs(model.model_, graphs, seen)
     if measured.all():
@@ -179,7 +258,10 @@ def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs) -> np
     for what, count in notes.items():
         if count:
             warnings.warn(f"{count} of {len(graphs)} candidates left out: {what}.")
-    return np.flatnonzero(~measured & ~repeated)
+    fresh = np.flatnonzero(~measured & ~repeated)
+    if len(fresh) < n:
+        warnings.warn(f"Only {len(fresh)} candidates are left: all of them are returned.")
+    return fresh
 
 
 def _chosen(
@@ -193,9 +275,7 @@ def _chosen(
 ) -> Batch:
     """The batch, by a column of decision values with the sign that makes large ones wanted."""
     found = model.model_.decide(graphs, variance=True, n_jobs=model._n_jobs())
-    fresh = _new_candidates(model, graphs, found.graphs)
-    if len(fresh) < n:
-        warnings.warn(f"Only {len(fresh)} candidates are left: all of them are returned.")
+    fresh = _new_candidates(model, graphs, found.graphs, n)
 
     def joint(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, covariance = model.model_.joint(graphs[fresh[positions]], model._n_jobs())
@@ -225,7 +305,7 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
     """The code of the class that is looked for; the column that is about it, and its sign."""
     check_truth("maximize", maximize)
     if isinstance(model, PanelEstimator):
-        check_one_endpoint(model._fitted_model, "Choosing what to measure, or to change,")
+        check_one_endpoint(model._fitted_model, "This, without a profile (profile=, --profile),")
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
     if is_regressor(model):
@@ -296,6 +376,8 @@ def score(mean: np.ndarray, variance: np.ndarray, aim: Aim) -> np.ndarray:
     std = np.sqrt(np.maximum(variance, _LEAST * max(float(variance.max(initial=0.0)), 1e-300)))
     if aim.strategy == "greedy":
         return mean
+    if aim.strategy == "probability":  # whose covariance is a similarity
+        return mean * variance
     if aim.strategy == "ucb":
         return mean + aim.exploration * std
     if aim.strategy == "uncertainty":
@@ -375,129 +457,3 @@ def shortlisted_batch(
         if sampled or size >= min(largest, len(order)) or batch.scores[-1] >= wanted[order[size]]:
             return Batch(some[batch.positions], batch.scores)
         size = min(2 * size, largest)
-
-
-# --- conditions on candidates ---------------------------------------------------------------------
-
-
-# Names that chemists use, and RDKit's.
-SHORT_NAMES = {
-    "MW": "MolWt",
-    "logP": "MolLogP",
-    "clogP": "MolLogP",
-    "HBD": "NumHDonors",
-    "HBA": "NumHAcceptors",
-    "RotB": "NumRotatableBonds",
-    "rings": "RingCount",
-    "heavy_atoms": "HeavyAtomCount",
-}
-_OPERATORS: dict[type, Any] = {
-    ast.And: operator.and_,
-    ast.Or: operator.or_,
-    ast.Not: operator.invert,
-    ast.USub: operator.neg,
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_QUOTED = re.compile(r"`([^`]+)`")
-_LONGEST = 1000  # characters: deeper nesting would exhaust the parser
-
-
-def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np.ndarray:
-    """Return which rows meet a condition, shape (n_rows,).
-
-    Rows where it cannot be computed, as a number is missing or divided by 0, do not meet it: a
-    warning counts them. ``column`` returns the numbers or texts of a column, or None where there is
-    none of this name. Backticks stand around a name with blanks in it.
-    """
-    text, quoted = _as_python(condition)
-
-    def given(part: str) -> str:
-        """Return a part of the text as it was in the condition."""
-        return reduce(lambda x, name: x.replace(name, f"`{quoted[name]}`"), quoted, part)
-
-    def computed(node: Any) -> Any:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
-            return given(node.value) if isinstance(node.value, str) else node.value
-        if isinstance(node, ast.Name):
-            name = quoted.get(node.id, node.id)
-            if (values := column(name)) is None:
-                known = ", ".join(SHORT_NAMES)
-                raise ValueError(f"there is no column or descriptor {name!r}; some are {known}")
-            return values if values.dtype.kind in "OU" else pd.array(values, dtype="Float64")
-        marks = node.ops if isinstance(node, ast.Compare) else [getattr(node, "op", None)]
-        if not {type(mark) for mark in marks} <= set(_OPERATORS):
-            raise ValueError(
-                "use names of columns, numbers, texts in quotes, <, <=, >, >=, ==, !=, and, or, "
-                "not, + - * / only"
-            )
-        sides = [computed(x) for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr)]
-        kinds, operators = set(map(_kind, sides)), [_OPERATORS[type(x)] for x in marks]
-        if isinstance(node, ast.Compare):
-            steps = list(zip(operators, sides[:-1], sides[1:], strict=True))
-            if len(kinds) > 1 or any(np.isscalar(a) and np.isscalar(b) for _, a, b in steps):
-                raise ValueError("compare a column with numbers, or with a text in quotes")
-            compared = [pd.array(compare(a, b), dtype="boolean") for compare, a, b in steps]
-            return reduce(operator.and_, compared)
-        logical = isinstance(marks[0], (ast.And, ast.Or, ast.Not))
-        if kinds != {"truth" if logical else "number"}:
-            raise ValueError(f"the parts of {given(ast.unparse(node))!r} do not fit together")
-        result = reduce(operators[0], sides) if len(sides) > 1 else operators[0](sides[0])
-        return result if logical or np.isscalar(result) else _finite(result)
-
-    try:
-        if len(text) > _LONGEST:
-            raise ValueError("it is too long")
-        found = computed(ast.parse(text, mode="eval").body)
-        if _kind(found) != "truth":
-            raise ValueError("compare something, as in 'MW < 500 and logP <= 5'")
-    except (ValueError, SyntaxError, TypeError, ArithmeticError, RecursionError) as error:
-        words = {
-            SyntaxError: "write it like 'MW < 500 and logP <= 5'",
-            RecursionError: "it is nested too deeply",
-        }
-        why = words.get(type(error), error)
-        raise GraphDataError(f"The condition {condition[:200]!r} cannot be used: {why}.") from None
-    if unknown := int(found.isna().sum()):
-        warnings.warn(
-            f"{unknown} of {len(found)} candidates left out: the condition {condition!r} cannot be "
-            "computed for them, as a number is missing or divided by 0."
-        )
-    return found.to_numpy(dtype=bool, na_value=False)
-
-
-def _as_python(condition: str) -> tuple[str, dict[str, str]]:
-    """Return a condition with plain names for those in backticks, and what they stand for."""
-    stand_in = "quoted_"
-    while stand_in in condition:
-        stand_in += "_"
-    pieces = _QUOTED.split(condition)  # every second one stood in backticks
-    quoted = {f"{stand_in}{k}_": name for k, name in enumerate(pieces[1::2])}
-    return "".join(chain(*zip_longest(pieces[::2], quoted, fillvalue=""))).strip(), quoted
-
-
-def _kind(value: Any) -> str:
-    letter = getattr(value, "dtype", np.asarray(value).dtype).kind
-    return "truth" if letter == "b" else "text" if letter in "OU" else "number"
-
-
-def _finite(numbers: pd.api.extensions.ExtensionArray) -> pd.api.extensions.ExtensionArray:
-    """Return computed numbers; those that cannot be computed count as missing."""
-    known = numbers.to_numpy(dtype=float, na_value=np.nan)
-    return pd.array(np.where(np.isfinite(known), known, np.nan), dtype="Float64")
-
-
-def column_of_cells(cells: Sequence[str]) -> np.ndarray:
-    """Return the cells of a table as numbers where all that are not empty are, else as texts."""
-    try:
-        return np.array([float(cell) if cell.strip() else np.nan for cell in cells])
-    except ValueError:
-        return np.array([cell.strip() for cell in cells])
