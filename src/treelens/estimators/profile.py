@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, owens_t
+import scipy  # scipy.special is imported when it is used: predictions need not wait for it
 
 from treelens.array_checks import LARGEST, Columns
 from treelens.errors import GraphDataError, check_number, first_few
@@ -238,7 +238,7 @@ class Outlook(NamedTuple):
         assert self.classes is not None
         assert self.chances is not None
         code = list(map(str, self.classes.tolist())).index(wanted.text)
-        end, free = ndtri(self.chances[:, code]), np.full(len(self.mean), math.inf)
+        end, free = scipy.special.ndtri(self.chances[:, code]), np.full(len(self.mean), math.inf)
         holds = (self.known > 0) == (code > 0)
         return (-free, end, holds) if code == 0 else (-end, free, holds)
 
@@ -308,7 +308,11 @@ def _name_of(model: FittedModel) -> str:
 def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the probability that standard normal variables lie between limits."""
     flipped = low > 0  # differences of small numbers keep their digits
-    return np.where(flipped, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    return np.where(
+        flipped,
+        scipy.special.ndtr(-low) - scipy.special.ndtr(-high),
+        scipy.special.ndtr(high) - scipy.special.ndtr(low),
+    )
 
 
 def box_probability(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -347,9 +351,9 @@ def _both_below(x: np.ndarray, y: np.ndarray, correlation: np.ndarray) -> np.nda
     x, y = (np.where(np.abs(z) < 1e-100, 1e-100, z) for z in (x, y))
     aside = np.sqrt(np.maximum(1.0 - correlation**2, 1e-16))
     apart = np.where(x * y > 0, 0.0, 0.5)
-    first = owens_t(x, (y / x - correlation) / aside)
-    other = owens_t(y, (x / y - correlation) / aside)
-    return 0.5 * (ndtr(x) + ndtr(y)) - first - other - apart
+    first = scipy.special.owens_t(x, (y / x - correlation) / aside)
+    other = scipy.special.owens_t(y, (x / y - correlation) / aside)
+    return 0.5 * (scipy.special.ndtr(x) + scipy.special.ndtr(y)) - first - other - apart
 
 
 def _over_lattice(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -368,12 +372,14 @@ def _over_lattice(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) ->
     drawn: list[np.ndarray] = []
     for k in range(size):
         shift = sum((factor[:, k, j, None] * own for j, own in enumerate(drawn)), np.zeros((n, 1)))
-        ends = [ndtr((x[:, k, None] - shift) / factor[:, k, k, None]) for x in (low, high)]
+        ends = [
+            scipy.special.ndtr((x[:, k, None] - shift) / factor[:, k, k, None]) for x in (low, high)
+        ]
         room = ends[1] - ends[0]
         found *= room
         if k < size - 1:
             at = np.clip(ends[0] + points[k] * room, 1e-300, 1.0 - 1e-16)
-            drawn.append(ndtri(at))
+            drawn.append(scipy.special.ndtri(at))
     return found.mean(axis=1)
 
 
