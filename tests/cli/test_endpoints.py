@@ -126,7 +126,7 @@ def test_what_is_for_one_target(folder):
     model, new = folder / "p.treelens", folder / "new.csv"
     refused(run("predict", model, new, "--target", "LogD"), "scored on the columns")
     refused(run("predict", model, new, "--intervals", "scaffold"), "--intervals scaffold is for")
-    refused(run("suggest", model, new), "is for models of one endpoint")
+    refused(run("suggest", model, new), "say what is wanted of them", "--profile FILE")
     refused(run("fragments", model, new, "--target", "LogD"), "found by their names")
     refused(run("explain", model, new, "--endpoint", "logd"), "endpoint must be one of LogD")
 
@@ -190,4 +190,3 @@ def test_suggestions_by_a_profile_are_those_of_the_library(folder, tmp_path):
     np.testing.assert_allclose(found["score"], expected["score"])
     printed = ok("suggest", model, new, "--n", 4, "--profile", profile)
     assert "by the probability of" in printed.out
-    refused(run("suggest", model, new), "without a profile", "--profile")

@@ -288,7 +288,7 @@ def test_a_model_of_one_endpoint_suggests_by_a_range(model, molecules, halves):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, r"without a profile \(profile=, --profile\),.* has 3 \(logd, ksol, active\)"),
+        ({}, r"has 3 endpoints \(logd, ksol, active\): say what is wanted of them"),
         ({"profile": PROFILE, "strategy": "ucb"}, "strategy of a profile must be one of"),
         ({"profile": PROFILE, "maximize": False}, "The profile says what is wanted"),
         ({"profile": {"x": "> 1"}}, "no such endpoint"),

@@ -33,6 +33,7 @@ from treelens.errors import (
     check_number,
     check_truth,
     check_whole,
+    first_few,
 )
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
@@ -145,6 +146,12 @@ def suggest(
                 "The profile says what is wanted: leave wanted and maximize (--minimize) out."
             )
         return _suggested_in_profile(model, pool, n, strategy, where, Profile.of(profile))
+    if isinstance(model, PanelEstimator) and len(model.endpoints_) > 1:
+        raise ValueError(
+            f"The model has {len(model.endpoints_)} endpoints ({first_few(model.endpoints_)}): say "
+            "what is wanted of them, of one or of several, with profile= (--profile FILE), such as "
+            f'{{"{model.endpoints_[0]}": "> 1"}}.'
+        )
     code, column, sign = direction(model, wanted, maximize)
     graphs, kept = _candidates(model, pool, where)
     if model.covariates_:  # descriptors are computed once
@@ -305,7 +312,7 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
     """The code of the class that is looked for; the column that is about it, and its sign."""
     check_truth("maximize", maximize)
     if isinstance(model, PanelEstimator):
-        check_one_endpoint(model._fitted_model, "This, without a profile (profile=, --profile),")
+        check_one_endpoint(model._fitted_model, "Choosing what to change")
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
     if is_regressor(model):
