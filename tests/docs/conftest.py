@@ -105,6 +105,7 @@ def check_printed(text: str, printed: str, place: str) -> None:
 
 def _is_same(quoted: str, printed: str) -> bool:
     """Whether words are equal, or decimal numbers that differ by one in their last digit."""
+    quoted, printed = quoted.rstrip(".,:"), printed.rstrip(".,:")
     if quoted == printed or not (_DECIMAL.fullmatch(quoted) and _DECIMAL.fullmatch(printed)):
         return quoted == printed
     digits = len(quoted.partition(".")[2])
