@@ -205,8 +205,6 @@ def draw(folder: Path, rows: Rows, graphs: Rows, assays: Rows) -> Path:
     _bars(left, _expansion_bars(rows), "ExpansionRx, 9 endpoints\nmean R2 (higher is better)")
     _bars(middle, _assay_bars(assays), "MoleculeACE, 18 kept-aside assays\nRMSE (lower is better)")
     _bars(right, _graph_bars(graphs), "NCI1, Errica's folds\naccuracy, % (higher is better)")
-    right.set_xlim(60, 92)
-    middle.set_xlim(0.5, 0.86)
     return save_figure(figure, folder, "field")
 
 
