@@ -1,4 +1,4 @@
-"""``python -m reproduction check --sample 20``: make a sample of rows again, and say what moved."""
+"""``python -m reproduction check --sample 20 --out docs/results``: make a sample of rows again, and say what moved."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def run(options: StudyOptions) -> None:
         name = " ".join(map(str, checked.key.values()))
         moved = [f"{field} {before} -> {now}" for field, (before, now) in checked.moved.items()]
         print(f"{checked.part}, {name}: {', '.join(moved) or 'the same'}", flush=True)
+    if not found:
+        raise ValueError(
+            f"There are no rows of {frozen_defaults()['name']} in {options.out / 'rows'} that can be "
+            "made again: name the folder by --out docs/results."
+        )
     n_moved = sum(bool(checked.moved) for checked in found)
     print(f"{len(found)} rows made again, {n_moved} moved.")
     if n_moved:
@@ -67,11 +72,19 @@ def _candidates(options: StudyOptions, part: str) -> list[dict[str, Any]]:
 
 def _made_again(options: StudyOptions, part: str, row: dict[str, Any]) -> Checked:
     own = StudyOptions(options.out, sets=[row["set"]], methods=[row["method"]])
-    key, *arguments = next(w for w in works(PARTS[part], own) if w[0].items() <= row.items())
+    same = (work for work in works(PARTS[part], own) if work[0].items() <= row.items())
+    found = next(same, None)
+    if found is None:
+        raise ValueError(
+            f"{part}: no split of today is that of the row {row['set']} {row['split']}."
+        )
+    key, *arguments = found
     now = scores(row["method"], *arguments)
-    moved = {name: (row[name], now[name]) for name in _SAME if row.get(name) != now[name]}
+    moved = {name: (row.get(name), now[name]) for name in _SAME if row.get(name) != now[name]}
     for name in _SCORES:
         before, after = row.get(name), now.get(name)
-        if before is not None and abs(after - before) > MOVED * abs(before):
-            moved[name] = (round(before, 5), round(after, 5))
+        if before is None and after is None:
+            continue
+        if before is None or after is None or not abs(after - before) <= MOVED * abs(before):
+            moved[name] = (before, after)
     return Checked(part, key, row.get("commit"), moved)

@@ -99,7 +99,7 @@ def _panel(
     method: str, train: Endpoints, test: Endpoints, n_jobs: int
 ) -> dict[str, dict[str, float]]:
     model = tl.GraphRegressor(n_jobs=n_jobs, random_state=0).fit(train.smiles, train.values)
-    # Covariances of all endpoints of thousands of molecules at once would take gigabytes.
+    # In blocks, as the frozen state had covariances of all molecules in memory.
     blocks = [test.smiles[k : k + _BLOCK] for k in range(0, len(test.smiles), _BLOCK)]
     table = pd.concat([model.predict_table(block) for block in blocks], ignore_index=True)
     found = {}

@@ -163,3 +163,13 @@ def test_kinds_of_measurements_are_named_unless_they_are_covariates(tmp_path):
     assert "one quantity" not in notes_of(read(tmp_path, more=same.items()))
     other = {"type": ["training", "test"] * 20}
     assert "one quantity" not in notes_of(read(tmp_path, more=other.items()))
+
+
+@pytest.mark.parametrize("cells", [("M0", "M1", "M2"), ("g1", "g2", "g1"), ("s1", "s1", "s1")])
+def test_names_of_molecules_and_groups_are_no_units(tmp_path, cells):
+    path = tmp_path / "x.csv"
+    rows = zip(("CCO", "CCN", "CCCO"), cells, (1.5, 2.25, 4.125), strict=True)
+    path.write_text("smiles,group,value\n" + "".join(f"{s},{c},{y}\n" for s, c, y in rows))
+    table = tl.read_table(path, target="value", task="regression")
+    assert table.targets.record.unit is None
+    assert not any("unit" in note for note in table.notes)

@@ -49,6 +49,16 @@ def test_a_row_that_did_not_move_and_one_that_did(rows, capsys):
     assert "mae" not in said
 
 
+def test_a_check_of_nothing_is_no_check(rows, tmp_path_factory):
+    with pytest.raises(ValueError, match="no rows of defaults-9"):
+        check.run(StudyOptions(tmp_path_factory.mktemp("empty")))
+    path = rows / "rows" / "compare_tiny.jsonl"
+    (row,) = read_rows(path)
+    path.write_text(json.dumps({**row, "rmse": None, "data": "other"}) + "\n")
+    (checked,) = check.check(StudyOptions(rows))
+    assert {"rmse", "data"} <= set(checked.moved)
+
+
 def test_a_digest_depends_on_all_parts_and_their_borders():
     first = digest("ab", np.arange(3), ["x"])
     assert first == digest("ab", np.arange(3), ["x"])

@@ -34,6 +34,7 @@ _BASES: dict[str, tuple[float, dict[str, int]]] = {
 _PREFIXES = {"": 1.0, "f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3, "c": 1e-2}
 _PREFIXES |= {"d": 1e-1, "k": 1e3}
 _FACTOR = re.compile(r"(?:(min|hr|h|%)|([fpnumcdk]?)(mol|M|g|[Ll]|s))(?:\^?([+-]?\d))?")
+_LETTER_AND_NUMBER = re.compile(r"[A-Za-z]+\d+")
 _BETWEEN = re.compile(r"\s*([/.·*\s])\s*")
 # pIC50, logS, log10(x) and logp, but not the pH that something was measured at, nor "login".
 _LOGARITHM = re.compile(r"-?\s*(?i:log)[a-z]?(?![a-z])|p(?!H(?![A-Za-z]))(?=[A-Z])|pchembl")
@@ -133,12 +134,18 @@ def unit_column(table: Table, target: str, wanted: str | None, notes: list[str])
 
 
 def _holds_units(table: Table, name: str) -> bool:
-    """Whether a column is called so, or holds nothing but units, other than single letters."""
+    """Whether a column is called so, or holds nothing but units, other than single letters.
+
+    Names of molecules and of groups (M1, g2) look like powers of units: where a column is not
+    called after units, a letter with a number is none.
+    """
     if table.columns.count(name) > 1:
         return False
     if _words(name)[-1:] and _words(name)[-1] in _OF_UNITS:
         return True
     texts = _different(table.column(name, "unit_column"))
+    if any(map(_LETTER_AND_NUMBER.fullmatch, texts)):
+        return False
     return max(map(len, texts), default=0) > 1 and all(Unit.of(text).is_known for text in texts)
 
 

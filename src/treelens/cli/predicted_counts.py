@@ -105,6 +105,13 @@ def _merged(one: dict[str, Any], n_one: int, other: dict[str, Any], n_other: int
     return found
 
 
+def _where_outside(each: NamedModel) -> str:
+    """Say which column has it; of several endpoints one is enough."""
+    if each.model.model_.endpoint_names:
+        return " of at least one target (columns *_in_domain)"
+    return " (in_domain is False)"
+
+
 def _note(output: Output, each: NamedModel, found: dict[str, Any], n_read: int) -> None:
     """Note what looks wrong with the predictions of one model."""
     about, noun = f"{each.name}: " if each.prefix else "", noun_of(each.model.recipe_)
@@ -118,7 +125,7 @@ def _note(output: Output, each: NamedModel, found: dict[str, Any], n_read: int) 
     if n := found.get("n_outside"):
         output.note(
             f"{about}{n} of {n_read} {noun} lie outside the domain of "
-            "applicability (in_domain is False): expect larger errors there."
+            f"applicability{_where_outside(each)}: expect larger errors there."
         )
     if n := found.get("n_trained_on"):
         output.note(

@@ -312,7 +312,7 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
     """The code of the class that is looked for; the column that is about it, and its sign."""
     check_truth("maximize", maximize)
     if isinstance(model, PanelEstimator):
-        check_one_endpoint(model._fitted_model, "Choosing what to change")
+        check_one_endpoint(model._fitted_model, "Proposing changes (advise)")
     if not isinstance(model, GaussianProcessEstimator):
         raise ValueError("The model must be a Gaussian process: GraphRegressor or GraphClassifier.")
     if is_regressor(model):
