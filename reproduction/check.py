@@ -1,4 +1,7 @@
-"""``python -m reproduction check --sample 20 --out docs/results``: make a sample of rows again, and say what moved."""
+"""Make a sample of rows again, and say what moved.
+
+python -m reproduction check --sample 20 --out docs/results
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ def run(options: StudyOptions) -> None:
         print(f"{checked.part}, {name}: {', '.join(moved) or 'the same'}", flush=True)
     if not found:
         raise ValueError(
-            f"There are no rows of {frozen_defaults()['name']} in {options.out / 'rows'} that can be "
-            "made again: name the folder by --out docs/results."
+            f"There are no rows of {frozen_defaults()['name']} in {options.out / 'rows'} that can "
+            "be made again: name the folder by --out docs/results."
         )
     n_moved = sum(bool(checked.moved) for checked in found)
     print(f"{len(found)} rows made again, {n_moved} moved.")

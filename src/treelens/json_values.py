@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def _refused(value: Any) -> Any:
+def _refused(value: object) -> Any:
     raise TypeError(
         f"{value!r}, of type {type(value).__name__}, cannot be written as JSON: expected numbers, "
         "strings, None, lists, dictionaries, or numpy scalars and arrays."

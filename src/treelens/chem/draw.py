@@ -36,7 +36,7 @@ def draw_molecule(
     return drawing
 
 
-def mol_block(molecule: Any) -> str:
+def mol_block(molecule: object) -> str:
     """Return a molecule with its coordinates as text, from which it can be drawn."""
     return str(rdkit().MolToMolBlock(molecule))
 

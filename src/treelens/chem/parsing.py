@@ -49,14 +49,14 @@ def parsed_smiles(smiles: Iterable[str], stereo: bool = True) -> list[Any]:
     return found
 
 
-def in_fragments(molecule: Any) -> bool:
+def in_fragments(molecule: object) -> bool:
     """Whether a molecule, or a SMILES, has several parts without a bond between them."""
     if isinstance(molecule, str):
         return "." in molecule.partition(" ")[0]
     return molecule is not None and len(rdkit().GetMolFrags(molecule)) > 1
 
 
-def molar_mass(molecule: Any) -> float:
+def molar_mass(molecule: object) -> float:
     """Return the mass of a mole in grams, hydrogens and all fragments included."""
     from rdkit.Chem.rdMolDescriptors import _CalcMolWt
 

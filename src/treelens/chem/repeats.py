@@ -20,7 +20,7 @@ _FEWEST_REPLICATES = 10  # degrees of freedom that a spread is estimated from
 def same_measurements(groups: np.ndarray, columns: Sequence[Iterable[Any]]) -> np.ndarray:
     """Return groups of the same molecule under the same covariates."""
 
-    def value(text: Any) -> Any:  # 25 and 25.0 are the same temperature
+    def value(text: object) -> Any:  # 25 and 25.0 are the same temperature
         cell = str(text).strip()
         return float(cell) if is_number(cell) else cell
 

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _atomic_numbers() -> Mapping[str, int]:
     return {table.GetElementSymbol(number): number for number in range(119)}
 
 
-def _read(kind: str, label: Any) -> _Atom | None:
+def _read(kind: str, label: object) -> _Atom | None:
     """The conditions of a label such as ``"C"``, ``"N+1"`` or ``"CH2@"``; None for other labels."""
     # Hydrogens are counted by `h`: those that are no atoms of their own.
     if kind == "none":
@@ -188,7 +188,7 @@ def _read(kind: str, label: Any) -> _Atom | None:
     return _Atom(number, ";".join(filter(None, [f"#{number}", *(said[x] for x in known)])))
 
 
-def _bond(bond: Any, one: _Atom, other: _Atom) -> str | None:
+def _bond(bond: object, one: _Atom, other: _Atom) -> str | None:
     """The SMARTS bond that a bond label stands for; None if there is none."""
     if bond is None:
         return "~"

@@ -80,7 +80,7 @@ class GraphEstimator(BaseEstimator):
         found, most = thread_count(self.n_jobs), 4 * (os.cpu_count() or 1)
         return found if found <= most else ThreadCount.of(most, min(found.for_blas, most))
 
-    def _new_graphs(self, X: Any) -> GraphCollection:
+    def _new_graphs(self, X: object) -> GraphCollection:
         """Return graphs that are read as the training graphs were."""
         check_is_fitted(self)
         return check_graphs(X, self.recipe_)
@@ -180,7 +180,7 @@ class FittedEstimator(GraphEstimator):
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
         return self._fitted_model.training.record.scale
 
-    def _with_numbers(self, X: Any, covariates: Any = None, tables: Any = None) -> Any:
+    def _with_numbers(self, X: object, covariates: object = None, tables: object = None) -> Any:
         """Return new graphs that carry the covariates and the rows of tables given with them."""
         if covariates is None and tables is None:
             return X
@@ -191,7 +191,7 @@ class FittedEstimator(GraphEstimator):
             graphs = with_rows(graphs, tables, self._fitted_model.keyed_tables)
         return graphs if covariates is None else self._with_covariates(graphs, covariates)
 
-    def _with_covariates(self, graphs: GraphCollection, covariates: Any) -> GraphCollection:
+    def _with_covariates(self, graphs: GraphCollection, covariates: object) -> GraphCollection:
         graphs, given = with_covariates(graphs, covariates)
         own = self._fitted_model.given_columns
         needless = not own and not (self.covariates_ and given == [DESCRIPTORS])
@@ -202,7 +202,7 @@ class FittedEstimator(GraphEstimator):
             )
         return graphs
 
-    def _decide(self, X: Any, **options: Any) -> Predictions:
+    def _decide(self, X: object, **options: Any) -> Predictions:
         """Return the predictions of graphs, each refined once."""
         if self.device != "cpu":
             from treelens.kernels.device import device_or_cpu
@@ -210,7 +210,7 @@ class FittedEstimator(GraphEstimator):
             options["device"] = device_or_cpu(self.device)
         return self.model_.decide(self._new_graphs(X), n_jobs=self._n_jobs(), **options)
 
-    def _each(self, X: Any, **options: Any) -> Iterator[Predictions]:
+    def _each(self, X: object, **options: Any) -> Iterator[Predictions]:
         """Yield the predictions of graphs, or of blocks of them one after the other."""
         check_is_fitted(self)
         if not holds_blocks(X):
@@ -222,23 +222,23 @@ class FittedEstimator(GraphEstimator):
         if block is None:
             raise GraphDataError("The blocks contain no graph; at least one is needed.")
 
-    def _collect(self, name: str, X: Any) -> np.ndarray:
+    def _collect(self, name: str, X: object) -> np.ndarray:
         """Return an attribute of the predictions of graphs, or of all blocks of them."""
         return np.concatenate([getattr(found, name) for found in self._each(X)])
 
-    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+    def out_of_vocabulary(self, X: object) -> np.ndarray:
         """Fraction of each graph's patterns that training never saw, shape (n_graphs,)."""
         return self._collect("out_of_vocabulary", X)
 
     def explain(
         self,
-        graph: Any,
-        class_label: Any = None,
+        graph: object,
+        class_label: object = None,
         n_neighbors: int = 5,
         *,
         endpoint: str | None = None,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
     ) -> Explanation:
         """Divide the prediction of one graph among its patterns, descriptors, nodes and edges.
 
@@ -273,11 +273,11 @@ class FittedEstimator(GraphEstimator):
 
     def fragments(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         endpoint: str | None = None,
-        class_label: Any = None,
+        class_label: object = None,
         n_fragments: int = 40,
         min_support: int | None = None,
         smarts: bool = True,
@@ -367,7 +367,7 @@ class FittedEstimator(GraphEstimator):
         return self._fragments.copy()
 
     def _fragments_of_endpoints(
-        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
+        self, graphs: GraphCollection, y: object, endpoint: str | None, options: dict[str, Any]
     ) -> FragmentTable:
         """Return the fragments of one of several endpoints, or of all of them."""
         raise NotImplementedError  # estimators of panels have it
@@ -375,7 +375,7 @@ class FittedEstimator(GraphEstimator):
     def _training_fragments_of_endpoints(self) -> FragmentTable:
         raise NotImplementedError
 
-    def save(self, path: Any, training_data: bool = True, variances: bool = False) -> None:
+    def save(self, path: object, training_data: bool = True, variances: bool = False) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The largest part of a Gaussian process, the factor of its covariance matrix, is left out
@@ -403,7 +403,7 @@ class FittedEstimator(GraphEstimator):
             model = model.with_rounded_factor(self._n_jobs())
         write_model(self, model, path)
 
-    def summary(self, X: Any = None, y: Any = None) -> dict[str, Any]:
+    def summary(self, X: object = None, y: object = None) -> dict[str, Any]:
         """The content of the report as plain data, ready for JSON.
 
         Parameters
@@ -416,7 +416,7 @@ class FittedEstimator(GraphEstimator):
 
         return summarize(self, X, y)
 
-    def report(self, path: str | Path, X: Any = None, y: Any = None) -> Path:
+    def report(self, path: str | Path, X: object = None, y: object = None) -> Path:
         """Write the report: one HTML file that needs nothing else; see :meth:`summary`."""
         from treelens.report.summary import write_report
 
@@ -431,12 +431,12 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
         "training.targets", "Classes of the training graphs, as positions in ``classes_``."
     )
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes)."""
         decisions = self._collect("decisions", X)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Classes, shape (n_graphs,).
 
         Parameters
@@ -447,7 +447,7 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
         """
         return self.classes_[self._collect("predicted_codes", X)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of graphs whose class is predicted."""
         predicted = self.predict(X)
         targets = Targets.of(y, len(predicted), sample_weight=sample_weight)
@@ -455,7 +455,7 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
         weights = targets.sample_weight
         return float(accuracy_score(targets.values, predicted, sample_weight=weights))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes); ``X`` as for ``predict``.
 
         A logistic function of decision values (of a ``GraphSVC`` with several classes, of

@@ -140,7 +140,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     _left_out_scaffolds: tuple[Any, LeftOutGroups] | None = None
     _endpoint_kind = "numbers"
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of the variance of y that predictions explain (R2).
 
         Limits are left out: only values that were measured can be compared with. Of several
@@ -237,46 +237,46 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
     @overload
     def predict(
         self,
-        X: Any,
+        X: object,
         return_std: Literal[False] = False,
         return_cov: Literal[False] = False,
         include_noise: bool = True,
         *,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
-        measured: Any = None,
+        measured: object = None,
     ) -> np.ndarray: ...
     @overload
     def predict(
         self,
-        X: Any,
+        X: object,
         return_std: bool = False,
         return_cov: bool | str = False,
         include_noise: bool = True,
         *,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
-        measured: Any = None,
+        measured: object = None,
     ) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(
         self,
-        X: Any,
+        X: object,
         return_std: bool = False,
         return_cov: bool | str = False,
         include_noise: bool = True,
         *,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
         learned_scale: bool = False,
         intervals: str = "posterior",
         point: str = "mean",
-        measured: Any = None,
+        measured: object = None,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return values and, if asked for, their standard deviations or their covariance.
 
@@ -349,11 +349,11 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     def predict_interval(
         self,
-        X: Any,
+        X: object,
         level: float = 0.9,
         *,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
         intervals: str = "posterior",
     ) -> np.ndarray:
         """Return the bounds between which measurements lie with a probability.
@@ -393,7 +393,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         return bounds if scale is None else scale.inverse(bounds)
 
     def _means_and_deviations(
-        self, X: Any, include_noise: bool, intervals: str
+        self, X: object, include_noise: bool, intervals: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return means and standard deviations (n_graphs,) each, on the scale that is learned."""
         factor = self._widening(intervals)
@@ -429,7 +429,7 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         check_choice("intervals", intervals, ("posterior", "scaffold"))
         return self.left_out_scaffolds_.factor if intervals == "scaffold" else 1.0
 
-    def _joint(self, X: Any, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _joint(self, X: object, include_noise: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return means (n,) and the covariance (n, n) of all graphs, on the learned scale."""
         if holds_blocks(X):
             raise TypeError("A covariance is one of all graphs at once: give graphs, no blocks.")
@@ -442,13 +442,13 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
 
     def sample_y(
         self,
-        X: Any,
+        X: object,
         n_samples: int = 1,
-        random_state: Any = 0,
+        random_state: object = 0,
         *,
         include_noise: bool = True,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
         learned_scale: bool = False,
     ) -> np.ndarray:
         """Draw values of all graphs together from the posterior.
@@ -490,7 +490,7 @@ def _point(scale: TargetMap, mean: np.ndarray, std: np.ndarray, point: str) -> n
 
 
 def _check_of_panel(
-    covariates: Any, learned_scale: bool = False, intervals: str = "posterior"
+    covariates: object, learned_scale: bool = False, intervals: str = "posterior"
 ) -> None:
     """Raise where predictions of several endpoints are asked for what they do not have."""
     asked = {
@@ -503,7 +503,7 @@ def _check_of_panel(
             raise ValueError(f"{name} is not supported with several endpoints: leave it out.")
 
 
-def _check_of_one_endpoint(return_cov: Any, measured: Any) -> None:
+def _check_of_one_endpoint(return_cov: object, measured: object) -> None:
     """Raise where predictions of one endpoint are asked for what several have."""
     if measured is not None or isinstance(return_cov, str):
         name = "measured" if measured is not None else f"return_cov={return_cov!r}"
@@ -558,9 +558,9 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
-        views: Any = "auto",
-        class_weight: Any = None,
-        threshold: Any = "auto",
+        views: object = "auto",
+        class_weight: object = None,
+        threshold: object = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 1200,
         exact_size: int = 12_000,
@@ -568,7 +568,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         max_steps: int = 100,
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: object = 0,
         progress: bool | None = None,
     ) -> None:
         super().__init__(
@@ -664,7 +664,12 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         return self._fitted_model.classes
 
     def predict(
-        self, X: Any, *, covariates: Any = None, tables: Any = None, measured: Any = None
+        self,
+        X: object,
+        *,
+        covariates: object = None,
+        tables: object = None,
+        measured: object = None,
     ) -> np.ndarray:
         """Classes, shape (n_graphs,): the most probable, or a rare one above its threshold.
 
@@ -678,7 +683,12 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         return super().predict(self._with_numbers(X, covariates, tables))
 
     def predict_proba(
-        self, X: Any, *, covariates: Any = None, tables: Any = None, measured: Any = None
+        self,
+        X: object,
+        *,
+        covariates: object = None,
+        tables: object = None,
+        measured: object = None,
     ) -> Any:
         """Class probabilities, shape (n_graphs, n_classes); the parameters are those of `predict`.
 
@@ -691,13 +701,13 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         _check_of_one_endpoint(False, measured)
         return super().predict_proba(self._with_numbers(X, covariates, tables))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """Decision values: (n_graphs,) for two classes, else (n_graphs, n_classes or endpoints)."""
         if self._is_panel:
             return self._decide_panel(X, False).mean
         return super().decision_function(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of graphs whose class is predicted; the mean of several endpoints."""
         if self._is_panel:
             return self._panel_score(X, y)

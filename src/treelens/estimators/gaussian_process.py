@@ -103,7 +103,7 @@ class GaussianProcessEstimator(PanelEstimator):
         weights: str = "auto",
         *,
         descriptors: bool | str = "auto",
-        views: Any = "auto",
+        views: object = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 1200,
         exact_size: int = _EXACT_SIZE,
@@ -111,7 +111,7 @@ class GaussianProcessEstimator(PanelEstimator):
         max_steps: int = 100,
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: object = 0,
         progress: bool | None = None,
     ) -> None:
         self.depth = depth
@@ -130,14 +130,14 @@ class GaussianProcessEstimator(PanelEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
         *,
-        covariates: Any = None,
-        executor: Any = None,
-        limits: Any = None,
-        noise: Any = None,
+        covariates: object = None,
+        executor: object = None,
+        limits: object = None,
+        noise: object = None,
     ) -> Self:
         """Learn the weights and condition on the targets.
 
@@ -221,7 +221,7 @@ class GaussianProcessEstimator(PanelEstimator):
             known = known._replace(targets=scaled)
         return self._keep(fitted, fitted.left_out, known)
 
-    def _check_beside_panel(self, covariates: Any) -> None:
+    def _check_beside_panel(self, covariates: object) -> None:
         """Raise where something is asked for that several endpoints do not have."""
         if covariates is not None:
             raise ValueError(
@@ -235,7 +235,7 @@ class GaussianProcessEstimator(PanelEstimator):
                 f"Several endpoints are not supported with device={self.device!r}: use 'cpu'."
             )
 
-    def _fit_blocks(self, blocks: Any, executor: Any) -> Self:
+    def _fit_blocks(self, blocks: object, executor: object) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
         check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -442,7 +442,12 @@ class GaussianProcessEstimator(PanelEstimator):
         return model_html(self)
 
     def predict_table(
-        self, X: Any, intervals: str = "posterior", *, covariates: Any = None, tables: Any = None
+        self,
+        X: object,
+        intervals: str = "posterior",
+        *,
+        covariates: object = None,
+        tables: object = None,
     ) -> pd.DataFrame:
         """Return predictions, their uncertainty and the domain, one row per graph.
 
@@ -472,7 +477,7 @@ class GaussianProcessEstimator(PanelEstimator):
         graphs = self._new_graphs(self._with_numbers(X, covariates, tables))
         return prediction_table(self, graphs, intervals)
 
-    def domain(self, X: Any) -> pd.DataFrame:
+    def domain(self, X: object) -> pd.DataFrame:
         """Return whether graphs lie in the domain of applicability, and why.
 
         Returns
@@ -492,7 +497,7 @@ class GaussianProcessEstimator(PanelEstimator):
         table = self.predict_table(X)
         return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
 
-    def kernel_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
+    def kernel_matrix(self, X: object, Y: object = None) -> np.ndarray:
         """Return the learned kernel: prior covariances of the values, (n_x, n_x) or (n_x, n_y).
 
         They are without noise, in squared units of the targets, on the scale that was learned; of
@@ -512,7 +517,7 @@ class GaussianProcessEstimator(PanelEstimator):
         kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
         return self.model_.target_scale**2 * kernel
 
-    def distance_matrix(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance_matrix(self, X: object, Y: object = None) -> np.ndarray:
         """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
 
         They are a metric: the prior standard deviation of the difference of two values. ``X``,
@@ -524,7 +529,7 @@ class GaussianProcessEstimator(PanelEstimator):
         squares[squares < 1e-14 * variance] = 0.0  # rounding
         return np.sqrt(2.0 * squares)
 
-    def kneighbors(self, X: Any, n_neighbors: int = 5) -> pd.DataFrame:
+    def kneighbors(self, X: object, n_neighbors: int = 5) -> pd.DataFrame:
         """Return the most similar training graphs of each graph, with their measured values.
 
         Returns
@@ -558,12 +563,12 @@ class GaussianProcessEstimator(PanelEstimator):
 
     def condition(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: object,
+        y: object,
+        sample_weight: object = None,
         *,
-        covariates: Any = None,
-        tables: Any = None,
+        covariates: object = None,
+        tables: object = None,
     ) -> Self:
         """Return a new model given more data, under the same weights, scales and noise.
 

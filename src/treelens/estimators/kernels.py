@@ -52,7 +52,7 @@ class GraphKernel(TransformerMixin, GraphEstimator):
         """Return weights of the patterns; None means all ones."""
         return None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Learn the features of the training graphs.
 
         Parameters
@@ -67,22 +67,22 @@ class GraphKernel(TransformerMixin, GraphEstimator):
         self._fitted = self._fit_features(graphs, y)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: object) -> np.ndarray:
         """Kernel values of graphs with the training graphs, shape (n_new, n_fit)."""
         return self._kernel(self._new_features(self._new_graphs(X)), self._fitted)
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+    def fit_transform(self, X: object, y: object = None, **fit_params: Any) -> np.ndarray:
         """Kernel values of the training graphs, ``fit(X, y).transform(X)`` at half the cost."""
         self.fit(X, y)
         return self._kernel(self._fitted, None)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns of :meth:`transform`: kernel and number of a training graph."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}{i}" for i in range(self.n_graphs_)], dtype=object)
 
-    def feature_map(self, X: Any) -> sparse.csr_array:
+    def feature_map(self, X: object) -> sparse.csr_array:
         """Explicit features, shape (n_graphs, n_features); see ``feature_map_names``.
 
         Where the kernel is a sum of products, it is ``feature_map(X) @ feature_map(X_fit).T``
@@ -171,7 +171,7 @@ class WLSubtree(GraphKernel):
         edge_labels: bool | str = "auto",
         attributes: str = "auto",
         normalize: str | None = None,
-        weights: Any = "uniform",
+        weights: object = "uniform",
         n_jobs: int | None = None,
     ) -> None:
         self.depth = depth
@@ -182,7 +182,7 @@ class WLSubtree(GraphKernel):
         self.weights = weights
         self.n_jobs = n_jobs
 
-    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+    def _fit_features(self, graphs: GraphCollection, y: object) -> Features:
         first_depth = first_depth_of(self.depth, self.include_depth_zero)
         self._extractor, colors = PatternExtractor.fit(
             graphs,
@@ -199,7 +199,7 @@ class WLSubtree(GraphKernel):
         pairs = self._extractor.pairs(histograms)
         return Features.of(pairs, self._weights())
 
-    def _learn_weights(self, histograms: PatternHistograms, y: Any) -> np.ndarray:
+    def _learn_weights(self, histograms: PatternHistograms, y: object) -> np.ndarray:
         """Return one weight per pattern: ones, the user's, or learned."""
         self.learner_, n_patterns = None, histograms.n_patterns
         if isinstance(self.weights, str):
@@ -226,7 +226,7 @@ class WLSubtree(GraphKernel):
     def _new_features(self, graphs: GraphCollection) -> Features:
         return self._extractor.refine(graphs, self._weights(), self._n_jobs()).features
 
-    def out_of_vocabulary(self, X: Any) -> np.ndarray:
+    def out_of_vocabulary(self, X: object) -> np.ndarray:
         """Fraction of each graph's patterns that are not in the vocabulary, shape (n_graphs,)."""
         graphs = self._new_graphs(X)  # raises before a fit
         colors = self._extractor.forest.transform(graphs, self._n_jobs())
@@ -321,7 +321,7 @@ class WassersteinWL(WLSubtree):
         edge_labels: bool | str = "auto",
         attributes: str = "auto",
         normalize: str | None = None,
-        weights: Any = "uniform",
+        weights: object = "uniform",
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -336,14 +336,14 @@ class WassersteinWL(WLSubtree):
         self.gamma = gamma
         self.kernel = kernel
 
-    def metric_distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def metric_distance(self, X: object, Y: object = None) -> np.ndarray:
         """Weighted L1 distances of relative frequencies, a metric for any weights.
 
         With uniform weights, or ``kernel="laplacian"``, it equals :meth:`distance`.
         """
         return copy(self).set_params(kernel="laplacian").distance(X, Y)
 
-    def distance(self, X: Any, Y: Any = None, *, out: np.ndarray | None = None) -> np.ndarray:
+    def distance(self, X: object, Y: object = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """Distances between all graphs of ``X``, or of ``X`` and ``Y``.
 
         With uniform weights no ``fit`` is needed; other weights are one for patterns that are not

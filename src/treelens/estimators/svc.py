@@ -111,20 +111,20 @@ class GraphSVC(FittedClassifier):
     def __init__(
         self,
         kernel: str | Sequence[str] = "auto",
-        depth: Any = "auto",
-        weight_radius: Any = "auto",
-        gamma: Any = "auto",
-        C: Any = "auto",
+        depth: object = "auto",
+        weight_radius: object = "auto",
+        gamma: object = "auto",
+        C: object = "auto",
         *,
         include_depth_zero: bool = True,
         edge_labels: bool | str = "auto",
         attributes: str = "auto",
-        learner: Any = None,
-        cv: Any = 5,
+        learner: object = None,
+        cv: object = 5,
         scoring: str = "auto",
-        class_weight: Any = "auto",
+        class_weight: object = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         progress: bool | None = None,
     ) -> None:
         self.kernel = kernel
@@ -143,7 +143,7 @@ class GraphSVC(FittedClassifier):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any) -> GraphSVC:
+    def fit(self, X: object, y: object) -> GraphSVC:
         """Choose and fit a model.
 
         Parameters
@@ -192,7 +192,7 @@ class GraphSVC(FittedClassifier):
         self._fragments = None
         return self
 
-    def mean_margins(self, X: Any) -> np.ndarray:
+    def mean_margins(self, X: object) -> np.ndarray:
         """Values that :meth:`explain` explains, linear in the kernel: (n_graphs, n_classes).
 
         With several classes the mean of the decisions for the class against each of the others.

@@ -318,7 +318,7 @@ class FoundPatterns:
 def explain(
     model: FittedModel,
     graphs: GraphCollection,
-    class_label: Any = None,
+    class_label: object = None,
     n_neighbors: int = 5,
     *,
     found: Predictions | None = None,

@@ -89,7 +89,9 @@ class FragmentTable(pd.DataFrame):
         """The name of a fragment, or its pattern where no name fits."""
         return str(self.loc[rank, "name"] or self.loc[rank, "pattern"])
 
-    def draw(self, rank: int, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
+    def draw(
+        self, rank: int, *, width: int = 260, height: int = 180, format: object = "svg"
+    ) -> Any:
         """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes.
 
         ``rank`` is the row's label in the index, whatever was done with the index.
@@ -126,7 +128,7 @@ class FragmentTable(pd.DataFrame):
         return page + (f"<p>{more} more rows are not shown.</p>" if more else "")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, FragmentPicture):
         # pandas writes line ends and double blanks as text, which breaks off attributes.
         return " ".join(value._repr_svg_().split())
@@ -139,7 +141,7 @@ def fragment_table(
     expansion: KernelExpansion,
     graphs: GraphCollection,
     targets: np.ndarray | None = None,
-    class_label: Any = None,
+    class_label: object = None,
     *,
     n_fragments: int = N_FRAGMENTS,
     min_support: int | None = None,

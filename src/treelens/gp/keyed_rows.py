@@ -88,7 +88,7 @@ def ids_of(graphs: GraphCollection, on: str, table: str) -> list[str]:
     return [_text(each) for each in np.asarray(known).tolist()]
 
 
-def rows_by_name(given: Any, wanted: Sequence[tuple[str, str]]) -> list[KeyedRows]:
+def rows_by_name(given: object, wanted: Sequence[tuple[str, str]]) -> list[KeyedRows]:
     """Return what ``predict(tables=given)`` gives for the tables of a model, (name, on) each."""
     if not wanted:
         raise ValueError("The model has no table (tl.Table) among its views: leave tables out.")
@@ -111,7 +111,7 @@ def with_rows(graphs: Any, given: Any, wanted: Sequence[tuple[str, str]]) -> Any
     return graphs
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return an id as text: 7.0, as a column with gaps has it, is the id 7."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -304,7 +304,7 @@ def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
 
 
 def _with_probabilities(
-    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: Any
+    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: object
 ) -> PanelEndpoint:
     """Return the endpoint with what makes classes of decision values left out."""
     if endpoint.classes is None:

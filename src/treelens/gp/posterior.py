@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -483,7 +483,11 @@ def left_out_groups(model: FittedGP, groups: np.ndarray, n_jobs: int = 1) -> Lef
 
 
 def left_out_classes(
-    decisions: np.ndarray, codes: np.ndarray, classes: np.ndarray, slope: float, asked: Any = "auto"
+    decisions: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    slope: float,
+    asked: object = "auto",
 ) -> LeftOutClasses:
     """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
     probabilities = calibrated(decisions, slope)

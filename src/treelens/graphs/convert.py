@@ -27,12 +27,12 @@ from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 
 def as_graph_collection(
-    graphs: Any,
+    graphs: object,
     *,
     node_label: str | None = None,
     edge_label: str | None = None,
-    node_attributes: Any = None,
-    edge_attributes: Any = None,
+    node_attributes: object = None,
+    edge_attributes: object = None,
     directed: bool | None = None,
     recipe: GraphRecipe | None = None,
 ) -> GraphCollection:
@@ -125,7 +125,7 @@ def as_graph_collection(
     return collection
 
 
-def _asked(parameter: str, value: Any, kind: InputKind) -> Any:
+def _asked(parameter: str, value: object, kind: InputKind) -> Any:
     """Return what is asked for by a parameter; raise where this kind of graphs cannot have it."""
     if value is None:
         return None
@@ -148,7 +148,7 @@ def _asked(parameter: str, value: Any, kind: InputKind) -> Any:
     return value
 
 
-def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+def as_single_graph(graph: object, recipe: GraphRecipe | None = None) -> GraphCollection:
     """Return one graph of any known kind, or a list with one, as a collection of length 1."""
     listed = [graph] if kind_of(graph) is not None else graph
     collection = as_graph_collection(listed, recipe=recipe)
@@ -157,7 +157,7 @@ def as_single_graph(graph: Any, recipe: GraphRecipe | None = None) -> GraphColle
     return collection
 
 
-def check_graphs(X: Any, recipe: GraphRecipe | None = None) -> GraphCollection:
+def check_graphs(X: object, recipe: GraphRecipe | None = None) -> GraphCollection:
     """Return graphs of any known kind as a collection, which must not be empty."""
     graphs = as_graph_collection(X, recipe=recipe)
     if not len(graphs):
@@ -212,7 +212,7 @@ def _one_column_of(table: Any) -> str:
     return f"df[{[*named, *text, *columns][0]!r}]"
 
 
-def holds_blocks(given: Any) -> bool:
+def holds_blocks(given: object) -> bool:
     """Whether this is an iterable of blocks, not of graphs."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
         return False
@@ -224,7 +224,7 @@ def holds_blocks(given: Any) -> bool:
     return kind_of(first) is None and (hasattr(first, "load") or is_block(first))
 
 
-def is_block(block: Any) -> bool:
+def is_block(block: object) -> bool:
     """Whether this is a pair of graphs and targets."""
     if not isinstance(block, (tuple, list)) or len(block) != 2:
         return False

@@ -41,7 +41,10 @@ class Columns(NamedTuple):
 
 
 def join(
-    graphs: Sequence[PlainGraph], asked: GraphRecipe, required: bool = True, graph_data: Any = None
+    graphs: Sequence[PlainGraph],
+    asked: GraphRecipe,
+    required: bool = True,
+    graph_data: object = None,
 ) -> GraphCollection:
     """Put plain graphs into one collection, with the labels and attributes that are asked for."""
     notes: list[Warning] = []
@@ -263,7 +266,7 @@ def _tells_apart(values: Sequence[Any]) -> bool:
     return any(x != known[0] for x in known)
 
 
-def _is_numeric(value: Any) -> bool:
+def _is_numeric(value: object) -> bool:
     """Whether a value is a number, or an array or sequence of them."""
     if isinstance(value, (int, float, np.number)):
         return True
@@ -272,7 +275,7 @@ def _is_numeric(value: Any) -> bool:
     return False
 
 
-def to_array(tensor: Any) -> np.ndarray:
+def to_array(tensor: object) -> np.ndarray:
     """Return a tensor, also one on a device, as an array."""
     for step in ("detach", "cpu", "numpy"):
         tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor

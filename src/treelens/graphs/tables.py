@@ -421,7 +421,7 @@ def _check_order(path: Path, title: str, sheet: IO[bytes]) -> None:
     parser.ParseFile(sheet)
 
 
-def _cell_text(value: Any) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, bytes):

@@ -119,7 +119,7 @@ class FittedModel(ABC):
         """Return where the model may be believed; None where it cannot say."""
         return None
 
-    def endpoint(self, which: Any = None) -> FittedModel:
+    def endpoint(self, which: object = None) -> FittedModel:
         """Return the model of one endpoint, by its name or position.
 
         A model of one endpoint is its own, and the name may be left out.

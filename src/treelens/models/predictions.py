@@ -432,7 +432,9 @@ def has_rare_class(codes: np.ndarray) -> bool:
     return bool(counts.min() < 0.5 * len(codes) / len(counts))
 
 
-def choose_threshold(asked: Any, probabilities: np.ndarray, codes: np.ndarray) -> Threshold | None:
+def choose_threshold(
+    asked: object, probabilities: np.ndarray, codes: np.ndarray
+) -> Threshold | None:
     """Return the threshold that was asked for, from held-out probabilities.
 
     Parameters
@@ -514,7 +516,7 @@ def _best(kind: str, number: float, chance: np.ndarray, true: np.ndarray) -> flo
     return float(values[np.flatnonzero(correlation >= _NEARLY * best)[-1]]) if best > 0 else None
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def class_weights(class_weight: object, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """One weight per training graph from ``None``, ``"balanced"`` or a dict by class."""
     if isinstance(class_weight, dict) and set(class_weight) - set(classes.tolist()):
         raise ValueError(f"class_weight names classes that are not in y: {class_weight!r}.")

@@ -119,13 +119,13 @@ class PairwiseWeights(BaseEstimator):
         self,
         radius: float | Any = 1.0,
         *,
-        solver: Any = "quasi-newton",
+        solver: object = "quasi-newton",
         margins: str | tuple[float, float] = "quantile",
         sigma: str | float = "auto",
         b: float = 1.0,
         balance: bool = True,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
     ) -> None:
         self.radius = radius
         self.solver = solver
@@ -168,7 +168,7 @@ class PairwiseWeights(BaseEstimator):
             solver.set_params(**{name: parameters[name] for name in names})
         return learner
 
-    def fit(self, features: PairFeatures, y: Any) -> PairwiseWeights:
+    def fit(self, features: PairFeatures, y: object) -> PairwiseWeights:
         """Learn the weights.
 
         Parameters
@@ -213,7 +213,7 @@ class PairwiseWeights(BaseEstimator):
         return tags
 
 
-def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeights:
+def learn_weights(features: PairFeatures, y: object, **options: Any) -> LearnedWeights:
     """Learn one weight per pattern, by a learner with these :meth:`flat_parameters`.
 
     Unlike :meth:`PairwiseWeights.fit`, the stochastic solver draws by ``random_state`` itself.
@@ -223,7 +223,9 @@ def learn_weights(features: PairFeatures, y: Any, **options: Any) -> LearnedWeig
     return _learned(learner, features, y, learner.random_state)
 
 
-def _learned(learner: PairwiseWeights, features: PairFeatures, y: Any, seed: Any) -> LearnedWeights:
+def _learned(
+    learner: PairwiseWeights, features: PairFeatures, y: object, seed: object
+) -> LearnedWeights:
     # Graphs of different classes should be far apart under `d = b - <W, Z>`, graphs of one class
     # close. The objective, a weighted mean of smoothed hinges over pairs, is convex.
     radii = learner.radii(len(features.level_offsets) - 1)

@@ -171,13 +171,13 @@ class PatternTree:
         return _composed(self.label, [_edge_text(edge) + str(tree) for edge, tree in self.children])
 
 
-def _edge_text(edge: Any) -> str:
+def _edge_text(edge: object) -> str:
     """Return the text before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
 
 
-def _composed(root: Any, children: list[str]) -> str:
+def _composed(root: object, children: list[str]) -> str:
     """Return ``root(child,child,...)`` with sorted children."""
     return f"{root}({','.join(sorted(children))})" if children else str(root)
 

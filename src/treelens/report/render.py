@@ -222,7 +222,7 @@ def asset(room: str, name: str) -> str:
 # --- values and numbers --------------------------------------------------------------------------
 
 
-def plain_summary(value: Any) -> Any:
+def plain_summary(value: object) -> Any:
     """Return numbers, texts, lists and dictionaries with text keys; NaN and infinity become None.
 
     Lone surrogates, which cannot be encoded as UTF-8, become their visible code; values that JSON

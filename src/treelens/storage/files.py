@@ -110,7 +110,7 @@ def _cells(column: np.ndarray) -> list[Any]:
     return ["" if _is_missing(value) else harmless(value) for value in column.tolist()]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """Whether a value is None, NaN or pandas' NA, which equals nothing."""
     return value is None or type(value).__name__ == "NAType" or value != value
 
@@ -124,7 +124,7 @@ def _short(value: float) -> Any:
     return f"{value:.6g}"
 
 
-def harmless(value: Any) -> Any:
+def harmless(value: object) -> Any:
     """Return a cell that no spreadsheet runs; see :func:`csv_text`."""
     runs = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
     return f"'{value}" if runs else value
@@ -192,7 +192,7 @@ def write_archive(path: str | Path, contents: Contents, version: str) -> None:
             archive.writestr(info, data, zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
-def _json_bytes(data: Any) -> bytes:
+def _json_bytes(data: object) -> bytes:
     return json.dumps(data, indent=1, allow_nan=False).encode("ascii")
 
 

@@ -135,7 +135,7 @@ class PartialOutput:
         # last: until then, its lock keeps other runs away
         _close(self._record, self.record_path, remove=True)
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: object, *_: Any) -> None:
         """Keep what was recorded, where there is something to continue."""
         is_vain = kind is not None and not self.n_rows
         _close(self._data, self.path, remove=is_vain)
