@@ -105,7 +105,8 @@ def test_units_and_limits_of_new_cells(folder):
     assert "'LogD' has limits in 1 rows" in done.err
     assert [row["LogD_measured"] for row in done.data["predictions"]] == [1.5, None]
     write_csv(folder / "text.csv", [(SMILES[1], "high"), (SMILES[3], "low")], "smiles,LogD")
-    refused(run("predict", folder / "p.treelens", folder / "text.csv"), "LogD")
+    done = ok("predict", folder / "p.treelens", folder / "text.csv")
+    assert "'LogD' holds no number in 2 rows" in done.err
 
 
 def test_evaluate_scores_each_target(folder):
@@ -190,3 +191,13 @@ def test_suggestions_by_a_profile_are_those_of_the_library(folder, tmp_path):
     np.testing.assert_allclose(found["score"], expected["score"])
     printed = ok("suggest", model, new, "--n", 4, "--profile", profile)
     assert "by the probability of" in printed.out
+
+
+def test_text_among_measured_values_counts_as_not_measured(folder, tmp_path):
+    new = pd.read_csv(folder / "new.csv", dtype=str)[:4]
+    new["LogD"] = ["bad", "1.5", None, "2"]
+    new.to_csv(tmp_path / "text.csv", index=False)
+    done = ok("predict", folder / "p.treelens", tmp_path / "text.csv", "--out", tmp_path / "p.csv")
+    assert "column 'LogD' holds no number in 1 rows, such as row 1" in done.err
+    shown = pd.read_csv(tmp_path / "p.csv")["LogD_measured"]
+    assert shown.isna().tolist() == [True, False, True, False]

@@ -13,7 +13,7 @@ from treelens.chem.units import factors_to_unit
 from treelens.estimators.panel_columns import panel_file_names
 from treelens.estimators.profile import Profile
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint
-from treelens.graphs.target_columns import as_numbers, read_target
+from treelens.graphs.target_columns import read_target
 
 
 def panel_file_columns(
@@ -72,8 +72,17 @@ def _read_cells(
     if end.classes is not None:
         column[places] = y.tolist()
         return
-    numbers = as_numbers(y, end.name, lambda k: table.place(int(places[k])), learn=False)
-    column[places] = _in_unit(end, table, places, numbers, notes)
+    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64)
+    known = np.isfinite(numbers)
+    if not known.all():
+        first = int(np.argmin(known))
+        place = table.place(int(places[first]))
+        notes.append(
+            f"column {end.name!r} holds no number in {int((~known).sum())} rows, such as {place} "
+            f"({str(y[first])!r:.40}): these count as not measured."
+        )
+    places = places[known]
+    column[places] = _in_unit(end, table, places, numbers[known], notes)
 
 
 def _in_unit(
