@@ -226,7 +226,6 @@ def test_a_fitted_panel_does_not_change(data, numbers, tmp_path):
         lambda model, graphs: model.condition(graphs, [1.0] * len(graphs)),
         lambda model, graphs: model.evidence_,
         lambda model, graphs: model.sample_y(graphs),
-        lambda model, graphs: tl.suggest(model, graphs),
     ],
 )
 def test_what_panels_lack_says_so(data, numbers, call):

@@ -113,7 +113,9 @@ class Output:
             self.line(f"{title}: {out}")
 
     def line(self, text: str = "") -> None:
-        typer.echo(_one_line(text))
+        # Not by typer: it would write UTF-8 to a console whose encoding is ASCII.
+        sys.stdout.write(f"{_one_line(text)}\n")
+        sys.stdout.flush()
 
     def table(
         self,
