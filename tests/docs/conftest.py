@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import treelens as tl
+from treelens.cli.main import app
 
 pytest.importorskip("rdkit")
 
 ROOT = Path(__file__).parents[2]
-EXECUTABLE = Path(sys.executable).with_name("treelens")
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+")
 _CODE = re.compile(r"`[^`\n]*`")
@@ -123,17 +124,10 @@ def run_commands(text: str, place: str) -> str:
 
 
 def _treelens(words: list[str], place: str) -> str:
-    """The real executable, in the folder with the small data."""
-    # More threads of OpenMP wait for each other busily: minutes where other programs run.
-    done = subprocess.run(
-        [EXECUTABLE, *words],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, f"{place}\n{done.stdout}\n{done.stderr}"
-    return done.stderr + done.stdout
+    """The command in this process; the executable has tests of its own."""
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, f"{place}\n{done.output}\n{done.exception}"
+    return done.output
 
 
 def _python(words: list[str], place: str) -> None:

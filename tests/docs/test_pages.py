@@ -1,6 +1,5 @@
 """Pages and examples run as they stand, links lead somewhere, the structure keeps its limits."""
 
-import os
 import re
 import subprocess
 import sys
@@ -21,9 +20,6 @@ OTHERS = [
     ROOT / "docs" / "scaling.md",
     *sorted((ROOT / "docs" / "results").glob("*.md")),
 ]
-
-
-EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", LANDING, *GUIDE], ids=lambda page: page.stem)
@@ -82,25 +78,6 @@ def test_examples_of_views_and_kernels_run(name, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "from its file: True" in done.stdout
     assert len(program.read_text().splitlines()) < 60  # as the guide promises
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs(example, tmp_path):
-    # It is run as a file, and then asked whether there is a figure.
-    check = (
-        f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__'); "
-        "import matplotlib.pyplot as plt; assert plt.get_fignums(), 'no figure'"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore:.*non-interactive:UserWarning", "-c", check],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg", "TREELENS_DATA": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
 
 
 def test_the_measures_of_the_structure_keep_their_limits(monkeypatch, capsys):

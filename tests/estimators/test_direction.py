@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import treelens as tl
 from strategies import random_collection, renumbered
@@ -53,7 +54,9 @@ def test_the_order_of_nodes_and_the_way_to_read_do_not_matter(kernel, rng):
     np.testing.assert_allclose(kernel.fit(graphs[:5]).transform(graphs), expected[:, :5], rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", [tl.GraphClassifier(), tl.GraphSVC(C=1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [tl.GraphClassifier(), tl.GraphSVC("wwl", 2, 1.0, 1.0, 10.0)], ids=repr
+)
 def test_classifiers_learn_from_direction(model, tmp_path):
     """Random paths on which all edges lead one way, or away from a middle node."""
     rng, graphs, y = np.random.default_rng(0), [], np.arange(40) % 2
@@ -74,7 +77,7 @@ def test_classifiers_learn_from_direction(model, tmp_path):
     explanation = loaded.explain(graphs[31])
     assert len(explanation.edge_contributions) == graphs[31].number_of_edges()
     blind = tl.as_graph_collection(graphs, directed=False)
-    assert type(model)().fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
+    assert clone(model).fit(blind[:30], y[:30]).score(blind[30:], y[30:]) < 0.8
 
 
 def test_shares_of_directed_edges_are_those_without_direction_and_drawings_have_arrows(rng):

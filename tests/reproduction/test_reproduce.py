@@ -15,7 +15,7 @@ from reproduction import __main__ as command_line
 from reproduction import protocol, table2
 from treelens import make_synthetic
 
-METHODS = ("wwl", "learned_wwl", "shortest_path")
+METHODS = ("wwl", "shortest_path")
 
 
 def tiny_data(name: str) -> DataSet:

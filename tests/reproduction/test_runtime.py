@@ -17,6 +17,7 @@ def small(monkeypatch):
     """Few small problems, and made graphs in the place of the real sets."""
     monkeypatch.setattr(runtime, "NUMBERS", (10, 20))
     monkeypatch.setattr(runtime, "DEPTHS", (1, 2))
+    monkeypatch.setattr(runtime, "NUMBER", 20)
     few = {**runtime.TASK_LEARNERS["stochastic"], "n_steps": 1000}
     monkeypatch.setitem(runtime.TASK_LEARNERS, "stochastic", few)
     monkeypatch.setattr(
@@ -74,7 +75,7 @@ def test_a_run_is_written(tmp_path, small):
     runtime.run(StudyOptions(tmp_path, quick=True))
     path = tmp_path / "rows" / "runtime.jsonl"
     lines = path.read_text().splitlines()
-    n_points = 2 + 2  # (10, 2), (20, 2), (100, 1), (100, 2)
+    n_points = 3  # (10, 2), (20, 2), (20, 1)
     assert len(lines) == n_points * (2 + 3) + 2 * 2 * 3
     rows = [json.loads(line) for line in lines]
     assert all(row["seconds"] is None or row["seconds"] > 0 for row in rows)
