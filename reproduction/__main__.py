@@ -91,6 +91,7 @@ EXPERIMENTS = {
 # What fills no page: module, function, what it does.
 TOOLS = {
     "check": ("check", "run", "make a --sample of rows again and say what moved"),
+    "tune": ("compare", "run_tuning", "choose settings of forests and boosting, by --part"),
     "freeze": ("frozen", "freeze", "write the state of src/ whose defaults are published"),
 }
 # Experiments that "all" makes: those of the paper, quick ones first.

@@ -39,6 +39,7 @@ from reproduction.data import (
 )
 from reproduction.frozen import digest, source_of_library
 from reproduction.protocol import N_OUTER, outer_split
+from reproduction.rows import read_rows
 from treelens.chem.baselines import (
     BoostingClassifier,
     BoostingRegressor,
@@ -139,6 +140,7 @@ MOLECULES = (
     "boosting",
 )
 CHEMPROP = ("chemprop", "chemprop_ensemble") if find_spec("chemprop") else ()
+TUNED = ("forest", "boosting")  # by inner folds of the first split of each set
 
 
 # --- sets and splits --------------------------------------------------------------------------
@@ -317,6 +319,7 @@ PARTS = {
 }
 
 
+FIRST_KIND = "random"  # of splits, where there are several kinds: rivals are tuned on its first
 # Sets that choices must not be made by.
 ASIDE = {*NEW_ASSAYS, *TDC_SETS, "IMDB-BINARY"}
 
@@ -328,14 +331,48 @@ def run(options: StudyOptions) -> None:
     """Make the rows of a part (of all parts) that are missing, until the seconds are over."""
     deadline = time.monotonic() + (options.seconds or float("inf"))
     warnings.filterwarnings("ignore", ".*training graphs are copies")
-    for name in [options.part] if options.part else PARTS:
-        if name not in PARTS:
-            raise ValueError(f"There is no part {name!r}: choose among {', '.join(PARTS)}.")
+    tuned = read_rows(options.out / "rows" / "tuned.jsonl")
+    settings = {(row["set"], row["method"]): row for row in tuned}
+    for name in parts_of(options):
         with options.rows(f"compare_{name}", KEY, shared=True) as rows:
             for key, *arguments in works(PARTS[name], options):
                 if time.monotonic() > deadline:
                     return
-                rows.add(key, scores, key["method"], *arguments)
+                given = settings.get((key["set"], key["method"]))
+                rows.add(key, scores, key["method"], *arguments, given)
+
+
+def run_tuning(options: StudyOptions) -> None:
+    """Make the rows of the settings of rivals, which are those of the first split of each set."""
+    rivals = [method for method in options.methods or TUNED if method in TUNED]
+    with options.rows("tuned", ("set", "method"), shared=True) as rows:
+        for name in parts_of(options):
+            for key, data, train, _ in works(PARTS[name], replace(options, methods=rivals)):
+                first = PARTS[name].kinds_of.get(key["set"], FIRST_KIND)
+                if key["split"] == 0 and key["kind"] in (first, "published"):
+                    place = {"set": key["set"], "method": key["method"]}
+                    rows.add(place, tuned_settings, key["method"], data, train)
+
+
+def tuned_settings(method: str, data: Data, train: np.ndarray) -> dict[str, Any]:
+    """Tune a rival; return its settings, the processor seconds, and what is at an end."""
+    model, start = make_model(method, data.classes), _cpu_seconds()
+    model.fit(data.graphs[train], data.y[train])
+    best = model.best_params_
+    ends = [name for name, axis in model._axes.items() if _is_open_end(name, axis, best[name])]
+    return {"best_params": best, "cpu_seconds": _cpu_seconds() - start, "at_an_end": ends}
+
+
+def _is_open_end(name: str, axis: tuple[Any, ...], value: Any) -> bool:
+    """Whether a longer axis might have had something better; all features are all there are."""
+    return name != "columns" and value in (axis[0], axis[-1]) and value != 1
+
+
+def parts_of(options: StudyOptions) -> list[str]:
+    """Return the parts that are asked for."""
+    if options.part is not None and options.part not in PARTS:
+        raise ValueError(f"There is no part {options.part!r}: choose among {', '.join(PARTS)}.")
+    return [options.part] if options.part else list(PARTS)
 
 
 LANDMARKS = {"numbers": "Lipophilicity", "classes": "Ames_Hansen2009", "table2": "NCI1"}
@@ -356,9 +393,10 @@ def works(
     part: Part, options: StudyOptions
 ) -> Iterator[tuple[dict[str, Any], Data, np.ndarray, np.ndarray]]:
     """Yield key, data, training and test part of every row: the first split of all sets first."""
-    source = source_of_library()
-    sets = options.sets or [name for name in part.sets if source["defaults"] or name not in ASIDE]
-    if not source["defaults"] and (new := [name for name in sets if name in ASIDE]):
+    # Rivals are tuned by inner folds alone: nothing of ours can be chosen by them.
+    may_use_all = source_of_library()["defaults"] or {*(options.methods or GRAPHS)} <= {*TUNED}
+    sets = options.sets or [name for name in part.sets if may_use_all or name not in ASIDE]
+    if not may_use_all and (new := [name for name in sets if name in ASIDE]):
         raise ValueError(
             f"{', '.join(new)} must not be used before the defaults are frozen: run this where "
             "src/ is that of reproduction/frozen.json (python -m reproduction freeze)."
@@ -411,11 +449,22 @@ def _compile(method: str, classes: bool) -> None:
     model.predict(graphs)
 
 
-def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
-    """Fit and score a method on one split; processor seconds are those of fit and prediction."""
+def scores(
+    method: str,
+    data: Data,
+    train: np.ndarray,
+    test: np.ndarray,
+    tuned: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Fit and score a method on one split; processor seconds are those of fit and prediction.
+
+    ``tuned`` is the row of a rival's settings, whose tuning counts as part of every fit.
+    """
     if method not in CHEMPROP:  # a program of its own
         _compile(method, data.classes)
     model = clone(make_model(method, data.classes))
+    if tuned is not None:
+        model.set_params(settings=tuned["best_params"])
     start = _cpu_seconds()
     model.fit(data.graphs[train], data.y[train])
     fitted = _cpu_seconds()
@@ -433,7 +482,7 @@ def scores(method: str, data: Data, train: np.ndarray, test: np.ndarray) -> dict
     content = structure_hashes(data.graphs)
     return {
         **found,
-        "cpu_seconds": fitted - start,
+        "cpu_seconds": fitted - start + (0.0 if tuned is None else tuned["cpu_seconds"]),
         "predict_cpu_seconds": predicted - fitted,
         "n_train": len(train),
         "n_test": len(test),

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 import treelens as tl
 from treelens import chem
 from treelens.chem import baselines
-from treelens.chem.baselines import BASELINES
+from treelens.chem.baselines import BASELINES, climb
 from treelens.chem.ecfp import fingerprint_counts
 from treelens.evaluation.splits import DistinctKFold
 
@@ -23,10 +23,14 @@ VALUES = np.array([s.count("O") + 0.1 * len(s) for s in SMILES])
 
 @pytest.fixture(autouse=True)
 def _few_trees(monkeypatch):
-    few = (("counts and descriptors", {"max_iter": 8, "min_samples_leaf": 3}),)
+    start = {"columns": "counts and descriptors", "learning_rate": 0.1, "min_samples_leaf": 3}
     for kind in BASELINES["boosting"]:
-        monkeypatch.setattr(kind, "_settings", few)
+        monkeypatch.setattr(kind, "_axes", {"learning_rate": (0.1, 0.2)})
+        monkeypatch.setattr(kind, "_start", start)
+    for kind in BASELINES["ecfp_forest"]:
+        monkeypatch.setattr(kind, "_axes", {"columns": ("bits", "counts", "bits and descriptors")})
     monkeypatch.setattr(baselines, "_N_TREES", (10, 40))
+    monkeypatch.setattr(baselines, "_LEARNED_IN_ALL", 0.8)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -58,6 +62,7 @@ def test_columns_that_boosting_cannot_split_change_nothing():
     model = BASELINES["boosting"][1](random_state=0).fit(SMILES, VALUES)
     table = model._table(tl.as_graph_collection(SMILES), "counts and descriptors")
     settings = {name: x for name, x in model.best_params_.items() if name != "columns"}
+    settings["max_iter"] = round(0.8 / settings["learning_rate"])
     plain = ensemble.HistGradientBoostingRegressor(random_state=0, **settings).fit(table, VALUES)
     np.testing.assert_array_equal(model.predict(SMILES), plain.predict(table))
     assert model._fitted[0].kept_.sum() < table.shape[1] / 4
@@ -99,16 +104,13 @@ def test_radii_have_weights_and_new_environments_a_covariance():
     np.testing.assert_allclose(model.predict(new[-1:]), mean[-1:])  # whatever stands beside it
 
 
-SETTINGS = (
-    ("bits", {"max_depth": 1}),
-    ("counts", {"max_depth": 6}),
-    ("bits", {"max_depth": 2}),
-)
+DEPTHS = (1, 2, 6)
+LEVELS = (0.0, 0.0, 0.0, 1.0, 4.0, 3.0, 3.5)  # scores of seven settings
 
 
-def held_out_by_hand(model, graphs, y, columns, settings, n_folds):
+def held_out_by_hand(model, graphs, y, settings, n_folds):
     """The prediction of each graph by trees fitted to the other folds, one graph at a time."""
-    table, found = model._table(graphs, columns), [None] * len(y)
+    table, found = model._table(graphs, settings["columns"]), [None] * len(y)
     split = DistinctKFold(n_folds, random_state=0).split(graphs, y if y.dtype == int else None)
     for train, test in split:
         trees = model._fitted_trees(table[train], y[train], baselines._N_TREES[0], settings)
@@ -117,40 +119,60 @@ def held_out_by_hand(model, graphs, y, columns, settings, n_folds):
     return np.array(found)
 
 
-@pytest.mark.parametrize("best_at", [0, 1, 2])
-@pytest.mark.parametrize("large", [False, True])
-def test_numbers_choose_the_setting_with_the_smallest_held_out_error(best_at, large, monkeypatch):
-    order = (SETTINGS * 2)[4 - best_at : 7 - best_at]
-    assert order[best_at] == SETTINGS[1]
-    graphs, kind = tl.as_graph_collection(SMILES), BASELINES["ecfp_forest"][1]
-    monkeypatch.setattr(kind, "_settings", order)
-    monkeypatch.setattr(baselines, "_LARGE", 50 if large else 100)
-    model = kind(n_jobs=1, random_state=0)
+def tuned(kind, monkeypatch, start):
+    """A model that chooses a depth of its trees, and all that it may choose."""
+    every = [{"columns": "counts", "max_depth": depth} for depth in DEPTHS]
+    monkeypatch.setattr(kind, "_axes", {"max_depth": DEPTHS})
+    monkeypatch.setattr(kind, "_start", every[start])
+    return kind(n_jobs=1, random_state=0), every
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+@pytest.mark.parametrize("many", [False, True])
+def test_numbers_choose_the_setting_with_the_smallest_held_out_error(start, many, monkeypatch):
+    graphs = tl.as_graph_collection(SMILES)
+    monkeypatch.setattr(baselines, "_MANY", 50 if many else 100)
+    model, every = tuned(BASELINES["ecfp_forest"][1], monkeypatch, start)
     held_out = model._fit_tuned(graphs, VALUES)
-    every = [held_out_by_hand(model, graphs, VALUES, *s, 3 if large else 5) for s in order]
-    errors = [((found - VALUES) ** 2).mean() for found in every]
-    assert np.argmin(errors) == best_at
-    assert model.best_params_ == {"columns": order[best_at][0], **order[best_at][1]}
-    np.testing.assert_allclose(held_out, every[best_at], rtol=1e-12)
+    found = [held_out_by_hand(model, graphs, VALUES, s, 3 if many else 5) for s in every]
+    errors = [((one - VALUES) ** 2).mean() for one in found]
+    assert errors[0] > errors[1] > errors[2]  # so that there is one way to go
+    assert model.best_params_ == every[2]
+    np.testing.assert_allclose(held_out, found[2], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n_rare", "n_folds"), [(12, 5), (4, 4), (1, 2)])
 def test_classes_choose_by_held_out_area_with_some_of_the_rarest_in_each_fold(
     n_rare, n_folds, monkeypatch
 ):
-    graphs, kind = tl.as_graph_collection(SMILES), BASELINES["ecfp_forest"][0]
+    graphs = tl.as_graph_collection(SMILES)
     codes = np.zeros(len(SMILES), dtype=int)
     codes[np.flatnonzero(ACID == "acid")[:n_rare]] = 1
-    monkeypatch.setattr(kind, "_settings", SETTINGS)
-    model = kind(n_jobs=1, random_state=0)
+    model, every = tuned(BASELINES["ecfp_forest"][0], monkeypatch, 1)
     model.classes_ = np.array([0, 1])
     held_out = model._fit_tuned(graphs, codes)
-    every = [held_out_by_hand(model, graphs, codes, *s, n_folds) for s in SETTINGS]
-    areas = [roc_auc_score(codes, found[:, 1]) for found in every]
+    found = [held_out_by_hand(model, graphs, codes, s, n_folds) for s in every]
+    areas = [roc_auc_score(codes, one[:, 1]) for one in found]
     best = int(np.argmax(areas))
     assert min(areas) < max(areas)
-    assert model.best_params_ == {"columns": SETTINGS[best][0], **SETTINGS[best][1]}
-    np.testing.assert_allclose(held_out, every[best], rtol=1e-12)
+    assert model.best_params_ == every[best]
+    np.testing.assert_allclose(held_out, found[best], rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", range(len(LEVELS)))
+def test_the_search_climbs_from_where_it_begins(start):
+    """It stops below what it cannot see behind a valley, and where nothing is gained."""
+    axes = {"place": tuple(range(len(LEVELS)))}
+    found, predicted = climb(axes, {"place": start}, lambda s: LEVELS[s["place"]], float)
+    assert found["place"] == {0: 0, 1: 1, 5: 6, 6: 6}.get(start, 4)
+    assert predicted == LEVELS[found["place"]]
+
+
+def test_settings_that_are_given_are_not_tuned():
+    settings = {"columns": "bits", "max_features": "sqrt"}
+    for kind, y in zip(BASELINES["ecfp_forest"], (ACID, VALUES), strict=True):
+        model = kind(settings=settings, n_jobs=1, random_state=0).fit(SMILES, y)
+        assert model.best_params_ == settings
 
 
 def test_the_chosen_setting_is_fitted_to_all_with_all_trees():
@@ -173,12 +195,13 @@ def test_a_class_that_no_tree_has_seen_has_no_chance():
 
 def test_tables_are_counts_bits_or_counts_beside_descriptors():
     model, graphs = BASELINES["boosting"][1](), tl.as_graph_collection(SMILES)
-    names = ("counts", "bits", "counts and descriptors")
-    counts, bits, both = (model._table(graphs, name) for name in names)
+    names = ("counts", "bits", "counts and descriptors", "bits and descriptors")
+    counts, bits, both, marked = (model._table(graphs, name) for name in names)
     assert counts.max() > 1
     np.testing.assert_array_equal(bits, counts > 0)
     np.testing.assert_array_equal(both[:, : counts.shape[1]], counts)
     assert both.shape[1] > counts.shape[1]
+    np.testing.assert_array_equal(marked, np.hstack([bits, both[:, counts.shape[1] :]]))
 
 
 def test_a_threshold_of_a_forest_is_kept():

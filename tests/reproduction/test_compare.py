@@ -63,6 +63,25 @@ def test_a_row_has_every_score_and_what_was_chosen(tiny, tmp_path):
     assert 0.0 <= row["brier"] <= 1.0
 
 
+def test_rivals_have_the_settings_that_their_first_split_chose(tmp_path, monkeypatch):
+    part = compare.Part(("a",), tiny_numbers, compare.published_split, ("forest",))
+    monkeypatch.setattr(compare, "PARTS", {"numbers": part})
+    monkeypatch.setattr(compare, "ASIDE", {"a"})  # nothing of ours can be chosen by a rival
+    compare.run_tuning(StudyOptions(tmp_path))
+    (tuned,) = read_rows(tmp_path / "rows" / "tuned.jsonl")
+    assert set(tuned["at_an_end"]) < {"max_features", "min_samples_leaf"}
+    kind = compare.METHODS["forest"][1]
+    monkeypatch.setattr(kind, "_axes", None)  # nothing is tuned again
+    monkeypatch.setattr(compare, "_compile", lambda *_: None)
+    compare.run(StudyOptions(tmp_path, methods=["forest"]))
+    (row,) = read_rows(tmp_path / "rows" / "compare_numbers.jsonl")
+    assert row["best_params"] == tuned["best_params"]
+    assert row["cpu_seconds"] > tuned["cpu_seconds"]
+    for value, at_an_end in (("sqrt", True), (0.3, False), (1.0, False)):  # 1: all features
+        axis = ("sqrt", 0.1, 0.3, 1.0)
+        assert compare._is_open_end("max_features", axis, value) == at_an_end
+
+
 def test_workers_divide_the_rows_and_share_a_file(tiny, tmp_path):
     part = compare.PARTS["classes"]
     everything = [key for key, *_ in compare.works(part, StudyOptions(tmp_path))]

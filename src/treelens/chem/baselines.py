@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -28,25 +28,35 @@ from treelens.svm.search import radii_for
 from treelens.targets import Targets
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
-_LARGE = 3000  # more molecules than this have three inner folds instead of five, and threads
+_MANY = 1000  # more molecules than this have three inner folds instead of five
+_LARGE = 3000  # more molecules than this have threads
+_LEARNED_IN_ALL = 20.0  # learning rate times number of trees of boosting
 
 
 class _TunedTrees(GraphEstimator):
-    """Trees on a table of numbers, with the settings that do best in inner cross-validation."""
+    """Trees on a table of numbers, tuned by inner cross-validation unless settings are given."""
 
     _kind: str  # a class of sklearn.ensemble
-    _settings: tuple[tuple[str, dict[str, Any]], ...]  # names of columns, parameters of the trees
+    _axes: dict[str, tuple[Any, ...]]  # what is tuned, in this order: neighbouring values
+    _start: dict[str, Any]  # where the search begins
 
-    def __init__(self, *, n_jobs: int | None = None, random_state: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        settings: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.settings = settings
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _table(self, graphs: GraphCollection, columns: str) -> np.ndarray:
         molecules = molecules_behind(graphs)
         table = folded_counts(molecules).astype(np.float32)
-        if columns == "bits":
-            return (table > 0).astype(np.float32)
-        if columns == "counts and descriptors":
+        if columns.startswith("bits"):
+            table = (table > 0).astype(np.float32)
+        if columns.endswith("and descriptors"):
             return np.hstack([table, rdkit_descriptors(molecules, COMPACT_DESCRIPTORS, graphs)])
         return table
 
@@ -55,9 +65,12 @@ class _TunedTrees(GraphEstimator):
     ) -> Any:
         from sklearn import ensemble
 
+        settings = {name: value for name, value in settings.items() if name != "columns"}
         forest = self._kind.startswith("RandomForest")
         if forest:
-            settings = {**settings, "n_estimators": n_trees, "n_jobs": self.n_jobs}
+            settings |= {"n_estimators": n_trees, "n_jobs": self.n_jobs}
+        else:
+            settings["max_iter"] = round(_LEARNED_IN_ALL / settings["learning_rate"])
         trees = getattr(ensemble, self._kind)(random_state=self.random_state, **settings)
         if not forest:
             trees = make_pipeline(_SplittableColumns(trees.min_samples_leaf), trees)
@@ -67,25 +80,29 @@ class _TunedTrees(GraphEstimator):
 
     def _fit_tuned(self, graphs: GraphCollection, y: np.ndarray) -> np.ndarray:
         """Choose settings and fit; return held-out predictions of the chosen settings."""
-        n_splits, classes = 3 if len(graphs) > _LARGE else 5, hasattr(self, "classes_")
+        n_splits, classes = 3 if len(graphs) > _MANY else 5, hasattr(self, "classes_")
         if classes:  # each fold should have some of the rarest
             n_splits = max(2, min(n_splits, int(np.bincount(y).min())))
         splitter = DistinctKFold(n_splits, random_state=self.random_state or 0)
         folds = list(splitter.split(graphs, y if classes else None))
-        tables = {name: self._table(graphs, name) for name, _ in self._settings}
-        best, held_out = -np.inf, np.empty(0)
-        for columns, settings in self._settings:
-            table, parts = tables[columns], []
+        order = np.argsort(np.concatenate([test for _, test in folds]))
+        table_of = cache(partial(self._table, graphs))
+
+        def held_out(settings: dict[str, Any]) -> np.ndarray:
+            table, parts = table_of(settings["columns"]), []
             for train, test in folds:
                 trees = self._fitted_trees(table[train], y[train], _N_TREES[0], settings)
                 parts.append(self._predicted(trees, table[test]))
-            order = np.argsort(np.concatenate([test for _, test in folds]))
-            predicted = np.concatenate(parts)[order]
-            if (score := self._score(predicted, y)) > best:
-                best, held_out, chosen = score, predicted, (columns, settings)
-        self.best_params_ = {"columns": chosen[0], **chosen[1]}
-        self._fitted = self._fitted_trees(tables[chosen[0]], y, _N_TREES[1], chosen[1])
-        return held_out
+            return np.concatenate(parts)[order]
+
+        if self.settings is None:
+            best, found = climb(self._axes, self._start, held_out, lambda x: self._score(x, y))
+        else:  # held-out predictions are for thresholds of classes
+            best = dict(self.settings)
+            found = held_out(best) if classes else np.empty(0)
+        self.best_params_ = best
+        self._fitted = self._fitted_trees(table_of(best["columns"]), y, _N_TREES[1], best)
+        return found
 
     def _predicted(self, trees: Any, table: np.ndarray) -> np.ndarray:
         return trees.predict(table)
@@ -96,6 +113,34 @@ class _TunedTrees(GraphEstimator):
     def _predict(self, X: Any) -> np.ndarray:
         table = self._table(check_graphs(X), self.best_params_["columns"])
         return self._predicted(self._fitted, table)
+
+
+def climb(
+    axes: dict[str, tuple[Any, ...]],
+    start: dict[str, Any],
+    held_out: Callable[[dict[str, Any]], np.ndarray],
+    score: Callable[[np.ndarray], float],
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Return the settings that score best, and their held-out predictions.
+
+    One setting after the other moves to neighbouring values for as long as the score rises, so
+    that a choice is at the end of an axis only where a longer axis has nothing to offer.
+    """
+    best, predicted = dict(start), held_out(start)
+    highest = score(predicted)
+    for name, values in axes.items():
+        at = values.index(best[name])
+        for way in (values[at + 1 :], values[:at][::-1]):
+            before = highest
+            for value in way:
+                there = {**best, name: value}
+                tried = held_out(there)
+                if (reached := score(tried)) <= highest:
+                    break
+                best, predicted, highest = there, tried, reached
+            if highest > before:  # the other way leads down
+                break
+    return best, predicted
 
 
 class _SplittableColumns(SelectorMixin, BaseEstimator):
@@ -133,10 +178,11 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         self,
         *,
         threshold: Any = "auto",
+        settings: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
-        super().__init__(n_jobs=n_jobs, random_state=random_state)
+        super().__init__(settings=settings, n_jobs=n_jobs, random_state=random_state)
         self.threshold = threshold
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -168,37 +214,53 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
 
 
 class EcfpForestRegressor(_TreeRegressor):
-    """Forest of 500 trees on ECFP4 folded to 2,048; counts or bits and features are tuned."""
+    """Forest of 500 trees on ECFP4 folded to 2,048, with or without descriptors.
+
+    Counts or bits, descriptors, the share of features at a split and the size of leaves are tuned.
+    """
 
     _kind = "RandomForestRegressor"
-    _settings = (
-        ("bits", {"max_features": "sqrt"}),
-        ("counts", {"max_features": "sqrt"}),
-        ("counts", {"max_features": 0.1}),
-    )
+    _axes: ClassVar = {
+        "columns": ("bits", "counts", "counts and descriptors", "bits and descriptors"),
+        "max_features": ("sqrt", 0.1, 0.3, 1.0),
+        "min_samples_leaf": (1, 2, 5, 10),
+    }
+    _start: ClassVar = {"columns": "counts", "max_features": 0.1, "min_samples_leaf": 1}
 
 
 class EcfpForestClassifier(_TreeClassifier):
     """Random forest classification on ECFP4; see :class:`EcfpForestRegressor`."""
 
-    _kind, _settings = "RandomForestClassifier", EcfpForestRegressor._settings
+    _kind = "RandomForestClassifier"
+    _axes, _start = EcfpForestRegressor._axes, EcfpForestRegressor._start
 
 
 class BoostingRegressor(_TreeRegressor):
-    """Gradient boosting on ECFP4 counts and descriptors; the learning rate is tuned."""
+    """Gradient boosting on ECFP4 counts and descriptors.
+
+    The learning rate (with a number of trees that is inversely proportional to it), the size of
+    leaves and their number are tuned.
+    """
 
     _kind = "HistGradientBoostingRegressor"
-    _settings = (
-        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200}),
-        ("counts and descriptors", {"learning_rate": 0.03, "max_iter": 500}),
-        ("counts and descriptors", {"learning_rate": 0.1, "max_iter": 200, "min_samples_leaf": 5}),
-    )
+    _axes: ClassVar = {
+        "learning_rate": (0.4, 0.2, 0.1, 0.05, 0.025, 0.0125),
+        "min_samples_leaf": (1, 2, 5, 10, 20, 40, 80),
+        "max_leaf_nodes": (4, 8, 15, 31, 63, 127),
+    }
+    _start: ClassVar = {
+        "columns": "counts and descriptors",
+        "learning_rate": 0.1,
+        "min_samples_leaf": 10,
+        "max_leaf_nodes": 31,
+    }
 
 
 class BoostingClassifier(_TreeClassifier):
     """Gradient boosting on ECFP4 counts and descriptors; see :class:`BoostingRegressor`."""
 
-    _kind, _settings = "HistGradientBoostingClassifier", BoostingRegressor._settings
+    _kind = "HistGradientBoostingClassifier"
+    _axes, _start = BoostingRegressor._axes, BoostingRegressor._start
 
 
 _ECFP_GP: dict[str, Any] = {"weights": "depths", "views": [Ecfp(3)]}
