@@ -36,9 +36,10 @@ _LEARNED_IN_ALL = 20.0  # learning rate times number of trees of boosting
 class _TunedTrees(GraphEstimator):
     """Trees on a table of numbers, tuned by inner cross-validation unless settings are given."""
 
-    _kind: str  # a class of sklearn.ensemble
-    _axes: dict[str, tuple[Any, ...]]  # what is tuned, in this order: neighbouring values
-    _start: dict[str, Any]  # where the search begins
+    _kind: ClassVar[str]  # a class of sklearn.ensemble
+    # What is tuned, in this order, with neighbouring values, and where the search begins.
+    _axes: ClassVar[dict[str, tuple[Any, ...]]]
+    _start: ClassVar[dict[str, Any]]
 
     def __init__(
         self,
