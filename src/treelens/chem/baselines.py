@@ -28,7 +28,7 @@ from treelens.svm.search import radii_for
 from treelens.targets import Targets
 
 _N_TREES = (50, 500)  # of a forest, in inner folds and in the end
-_MANY = 1000  # more molecules than this have three inner folds instead of five
+_MANY = 300  # more molecules than this have three inner folds instead of five
 _LARGE = 3000  # more molecules than this have threads
 _LEARNED_IN_ALL = 20.0  # learning rate times number of trees of boosting
 
