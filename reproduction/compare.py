@@ -112,7 +112,7 @@ METHODS: dict[str, Method] = {
     # Weisfeiler-Lehman patterns alone: neither paths nor descriptors.
     "patterns": (*_OURS, {"views": [tl.WLPatterns()], "descriptors": False}),
     # Graphs with attributes of nodes, by their labels alone.
-    "auto_labels": (*_OURS, {"attributes": "ignore"}),
+    "auto_labels": (*_OURS, {"views": [tl.WLPatterns(attributes="ignore"), tl.Paths()]}),
     **{
         f"{w}_labels": (*_OURS, {"weights": w, "views": [tl.WLPatterns(attributes="ignore")]})
         for w in WEIGHTS
