@@ -201,8 +201,8 @@ def check_sheet(path: Path, sheet: str | None) -> None:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
-    columns, rows, separator = _rows(path, decoded(io.BytesIO(data), path))
-    return _as_table(path, columns, list(rows))._replace(separator=separator)
+    columns, rows, separator = rows_of_lines(path, decoded(io.BytesIO(data), path))
+    return table_of_rows(path, columns, list(rows))._replace(separator=separator)
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
@@ -213,10 +213,10 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
 
 def blocks_of_lines(path: Path, lines: Iterable[str], block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; ``path`` tells the format."""
-    columns, rows, separator = _rows(path, lines)
+    columns, rows, separator = rows_of_lines(path, lines)
     first_row = 0
     while block := list(islice(rows, block_size)):
-        yield _as_table(path, columns, block, first_row)._replace(separator=separator)
+        yield table_of_rows(path, columns, block, first_row)._replace(separator=separator)
         first_row += len(block)
 
 
@@ -268,12 +268,13 @@ def decoded(file: IO[bytes], path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
 
 
-def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+def table_of_rows(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+    """Return the table of rows, which begin at ``first_row`` of the whole one."""
     fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
     return Table(str(path), columns, fields, lines, first_row)
 
 
-def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], str | None]:
+def rows_of_lines(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], str | None]:
     """Return column names, the rows one by one with their lines, and the separator."""
     if inner_suffix(path) in _SMI_ENDINGS:  # without a header: a SMILES, then perhaps a name
         parts = ((n, line.strip().replace("\t", " ")) for n, line in enumerate(lines, 1))
@@ -365,7 +366,7 @@ def _read_excel(path: Path, wanted: str | None = None) -> Table:
         )
     if choice:
         warnings.warn(f"{path} has {choice}.", UserWarning, stacklevel=2)
-    return _as_table(path, list(named.values()), rows)
+    return table_of_rows(path, list(named.values()), rows)
 
 
 def _chosen_sheet(path: Path, sheets: list[Any], wanted: str | None) -> tuple[Any, str]:
