@@ -31,10 +31,11 @@ from treelens.errors import GraphDataError, GraphFileNotFoundError, first_few
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
 _SMI_ENDINGS = (".smi", ".smiles", ".ism")
-_PARQUET_ENDINGS = (".parquet", ".pq")
+PARQUET_ENDINGS = (".parquet", ".pq")
+_PARQUET_ROWS = 2**16  # that are read at a time
 _EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
-TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
+TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
 _LONGEST_CELL = 2**24  # characters of a CSV; Python's own limit is 131,072
 # Raised by zipfile, openpyxl and pyarrow on damaged files; XML errors are SyntaxErrors.
@@ -186,7 +187,7 @@ def read_text_table(path: Path, sheet: str | None = None) -> Table:
     check_sheet(path, sheet)
     if suffix in _EXCEL_ENDINGS:
         return _read_excel(path, sheet)
-    if suffix in _PARQUET_ENDINGS:
+    if suffix in PARQUET_ENDINGS:
         return _read_parquet(path)
     return table_of_bytes(path, read_bytes(path))
 
@@ -432,20 +433,43 @@ def _cell_text(value: object) -> str:
 
 def _read_parquet(path: Path) -> Table:
     """Read the columns of a Parquet file, before them an index that has a name."""
+    whole, *more = read_parquet_blocks(path, _PARQUET_ROWS)
+    for part in more:
+        whole.rows.extend(part.rows)
+    return whole
+
+
+def read_parquet_blocks(path: Path, block_size: int) -> Iterator[Table]:
+    """Yield the rows of a Parquet file, some at a time; of one without rows its columns."""
     import pandas as pd
 
     check_regular(path)
     try:
-        from pyarrow import ArrowException
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
+    # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
+    kinds = (getattr(pd, f"{sign}Int{bits}Dtype") for bits in (8, 16, 32, 64) for sign in ("", "U"))
+    whole = {pa.from_numpy_dtype(kind().numpy_dtype): kind() for kind in kinds}
+    types = {**whole, pa.bool_(): pd.BooleanDtype()}
+    first_row = 0
     try:
-        # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
-        frame = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
-        kept = [name for name in frame.index.names if name not in (None, *frame.columns)]
-        frame = frame.reset_index(level=kept) if kept else frame
-        columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]
-        rows = [list(map(_cell_text, row)) for row in zip(*columns, strict=True)]
-    except (*DAMAGES, ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
+        with ParquetFile(path) as file:
+            batches = file.iter_batches(block_size)
+            parts = (pa.Table.from_batches([batch]) for batch in batches)
+            for part in parts if file.metadata.num_rows else [file.schema_arrow.empty_table()]:
+                frame = part.to_pandas(types_mapper=types.get)
+                for index in (part.schema.pandas_metadata or {}).get("index_columns", ()):
+                    if isinstance(index, dict):  # a range, which a part does not begin with
+                        start = index["start"] + first_row * index["step"]
+                        numbers = range(start, start + len(frame) * index["step"], index["step"])
+                        frame.index = pd.RangeIndex(numbers, name=index["name"])
+                kept = [name for name in frame.index.names if name not in (None, *frame.columns)]
+                frame = frame.reset_index(level=kept) if kept else frame
+                cells = [x.astype(object).where(x.notna(), None) for _, x in frame.items()]
+                rows = [list(map(_cell_text, row)) for row in zip(*cells, strict=True)]
+                yield Table(str(path), [str(name) for name in frame.columns], rows, None, first_row)
+                first_row += len(rows)
+    except (*DAMAGES, pa.ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
         raise GraphDataError(f"{path} cannot be read as Parquet ({reason(error)}).") from error
-    return Table(str(path), [str(name) for name in frame.columns], rows, None)
