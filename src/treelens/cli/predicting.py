@@ -151,9 +151,9 @@ def _predict_table(
 ) -> tuple[Counts, Columns | None]:
     """Predict a table in chunks; return what to say of it, and the rows that are still to write.
 
-    ``append`` writes a chunk, of which names and SMILES are then not kept. Rows of standard input
-    are printed as they are predicted, and not kept, where nothing has to be known of all: none of
-    the models has several endpoints, and there is no truth to score with.
+    ``append`` writes a chunk, of which names and SMILES are then not kept. Its rows, and those of
+    standard input, which are printed as they are predicted, are not kept at all where nothing has
+    to be known of all: none of the models has several endpoints, and there is no truth to score.
     """
     targets = _targets_for(models, target)
     seen = SeenTable(job.data, models, job.smiles, targets)
@@ -163,8 +163,8 @@ def _predict_table(
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     several = any(each.model.model_.endpoint_names for each in models)
     scored = several or any(name is not None for name in targets)
-    asked = out is not None or append is not None or output.as_json
-    kept = scored or asked or job.kind != "stdin"
+    asked = out is not None or output.as_json or job.kind != "stdin"
+    kept = scored or (asked and append is None)
     counts = None if kept else Counts(models)
     parts: list[Columns] = []
     partial: Any = nullcontext()
@@ -201,7 +201,10 @@ def _predict_table(
             output.note(*chunk.notes)
             if append is not None:
                 append(chunk.columns)
-                parts.append(without_names(models, chunk.columns))
+                if counts is None:
+                    parts.append(without_names(models, chunk.columns))
+                else:
+                    counts.add(chunk.columns)
                 continue
             if counts is None and sink is None:
                 parts.append(chunk.columns)
