@@ -369,7 +369,9 @@ class FittedGP(FittedModel):
             rows, spread = self.kernel_rows(block, n_jobs), np.empty(0)
             if variance:
                 posterior = self.full_posterior(n_jobs, rounded=True)
-                spread = self.variances(posterior.reduction(rows, n_jobs))
+                noisy = self.kernel.variance <= _MOST_ROUNDED * self.noise
+                prior = self.kernel.variance if noisy else None
+                spread = self.variances(posterior.reduction(rows, n_jobs, prior))
             found.append((self.target_offset + rows @ self.coefficients.T, spread))
         mean, spread = map(np.concatenate, zip(*found, strict=True))
         probabilities = None if self.slope is None else calibrated(mean, self.slope)
