@@ -53,7 +53,7 @@ def against_means(data: Fitted) -> tuple[str, bool]:
     ]
     mean, both = np.min(times, axis=0)
     ratio = both / mean
-    return f"{ratio:.1f} × its time ({both:.2f} s against {mean:.2f} s)", ratio <= MOST
+    return f"{ratio:.1f} × its time ({both:.2f} s against {mean:.2f} s)", bool(ratio <= MOST)
 
 
 def first_of_a_file(data: Fitted) -> tuple[str, bool]:

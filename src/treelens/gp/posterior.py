@@ -32,12 +32,12 @@ _LARGE = 1500  # rows; of a smaller matrix a second thread mostly waits for the 
 _SMALL = 64  # rows; a smaller triangle is inverted at once
 _LOWER = np.tri(_SMALL, dtype=bool)
 _MANY = 128  # new graphs, for which rounding the factor pays
-_LEADING = 256  # rows of the factor that are not rounded
+_LEADING = 400  # rows of the factor that are not rounded
 _PANEL = 256  # columns of the factor that are rounded at a time
 # Largest relative error of sums of squares in float32: some eight units in the last place, where
 # half a unit is usual.
 _ROUNDING = 1e-6
-_TOLERATED = 1e-5  # relative error of standard deviations
+_TOLERATED = 5e-6  # relative error of standard deviations
 # ScaledTargets that differ by less than this part of their size are constant.
 _CONSTANT = 1e-12
 _FEWEST_GROUPS = 10  # that a quantile of their errors is taken from
@@ -247,7 +247,7 @@ class ExactPosterior:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, n).
 
         With the ``prior`` variance of a graph most of the work for many new graphs is in float32.
-        Those where rounding could change the standard deviation that is left by more than 1e-5 of
+        Those where rounding could change the standard deviation that is left by more than 5e-6 of
         it are computed again.
         """
         if prior is None or len(kernel) < _MANY or len(self.factor) < _LARGE:
