@@ -45,6 +45,8 @@ from treelens.storage.partial import PartialOutput
 CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 _SECONDS_BETWEEN_LINES = 10.0  # of progress
+# A file that a later run can continue, what appends a chunk to one, or nothing to write to.
+Place = Path | Callable[[Columns], None] | None
 
 
 class Job(NamedTuple):
@@ -101,7 +103,7 @@ def predict(
     if out is None or out.suffix.lower() not in tables.PARQUET_ENDINGS:
         return _predicted(output, models, job, target, out, jobs)
     with parquet_file(out, numeric_columns(models)) as append:
-        counts, whole = _predicted(output, models, job, target, None, jobs, append)
+        counts, whole = _predicted(output, models, job, target, append, jobs)
         if whole is not None and job.kind in ("tu", "name"):
             append(whole)
     return counts, None
@@ -112,13 +114,12 @@ def _predicted(
     models: list[NamedModel],
     job: Job,
     target: str | None,
-    out: Path | None,
+    place: Place,
     jobs: int,
-    append: Callable[[Columns], None] | None = None,
 ) -> tuple[Counts, Columns | None]:
     if job.kind in ("tu", "name"):
         return _predict_graphs(output, models, job, target)
-    return _predict_table(output, models, job, target, out, jobs, append)
+    return _predict_table(output, models, job, target, place, jobs)
 
 
 def _predict_graphs(
@@ -145,16 +146,16 @@ def _predict_table(
     models: list[NamedModel],
     job: Job,
     target: str | None,
-    out: Path | None,
+    place: Place,
     jobs: int,
-    append: Callable[[Columns], None] | None = None,
 ) -> tuple[Counts, Columns | None]:
     """Predict a table in chunks; return what to say of it, and the rows that are still to write.
 
-    ``append`` writes a chunk, of which names and SMILES are then not kept. Its rows, and those of
-    standard input, which are printed as they are predicted, are not kept at all where nothing has
-    to be known of all: none of the models has several endpoints, and there is no truth to score.
+    Names and SMILES are not kept of chunks that have been written. Rows of a Parquet file, and
+    those of standard input, which are printed as they are predicted, are not kept at all where
+    nothing has to be known of all: none of the models has several endpoints, and there is no truth.
     """
+    out, append = (place, None) if isinstance(place, Path) else (None, place)
     targets = _targets_for(models, target)
     seen = SeenTable(job.data, models, job.smiles, targets)
     chunks = _chunks(job, any(getattr(each.model.recipe_, "hydrogens", None) for each in models))
