@@ -47,7 +47,7 @@ def test_a_sample_does_not_depend_on_the_blocks(data):
     assert not np.array_equal(other.y, samples[0].y)
 
 
-class Elsewhere:
+class Elsewhere(SerialExecutor):
     """An executor that notes what it is asked to do."""
 
     def __init__(self):

@@ -1,6 +1,7 @@
 """Dask: the same model, also when a worker is killed."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ from treelens import GraphSVC
 from treelens.chem.blocks import SmilesBlocks
 from treelens.errors import GraphDataError, InvalidMoleculesWarning
 from treelens.gp import executors as gp_blocks
-from treelens.gp.executors import DaskExecutor, fit_distributed
+from treelens.gp.executors import DaskExecutor, SerialExecutor, fit_distributed
 from treelens.graphs.blocks import CollectionBlocks
 
 distributed = pytest.importorskip("distributed")
@@ -82,6 +83,34 @@ def test_a_model_is_the_same_wherever_blocks_are_worked_on(many, client):
     assert client.submit(len, "abc").result() == 3  # the cluster goes on
 
 
+def test_workers_read_their_parts_once_and_keep_them(tmp_path, client):
+    """The client sends no text and gets no graphs but those that may be drawn."""
+    path = tmp_path / "molecules.csv"
+    rows = [f"{'C' * (1 + k % 7)}{'NOF'[k % 3]},{k % 7}\n" for k in range(400)]
+    path.write_text("smiles,label\n" + "".join(rows))
+    blocks = SmilesBlocks(path, block_size=50)
+    parts = list(blocks)
+    assert max(len(pickle.dumps(part)) for part in parts) < 1500
+    model = tl.GraphRegressor(depth=1, random_state=0, exact_size=60, n_landmarks=10, n_jobs=1)
+    (tmp_path / "loads").mkdir()
+    counted = slow_parts(parts, tmp_path / "loads")
+    fitted = clone(model).fit(counted, executor=DaskExecutor(client))
+    loads = [path.name.split(".")[0] for path in (tmp_path / "loads").iterdir()]
+    assert sorted(map(int, loads)) == list(range(len(parts)))
+    assert_same_process(fitted, model.fit(blocks))
+
+
+def test_sums_are_added_up_by_the_workers(client, monkeypatch):
+    monkeypatch.setattr(gp_blocks, "_TASKS_ADDED", 3)
+    parts = [(np.full(3, float(k)), np.eye(2) * k) for k in range(20)]
+    expected = SerialExecutor().total(tuple, ((part,) for part in parts))
+    found = DaskExecutor(client).total(tuple, ((part,) for part in parts))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert expected[0].tolist() == [20 * 19 / 2] * 3
+    np.testing.assert_array_equal(parts[1][0], 1.0)  # what was added up is left alone
+
+
 @pytest.mark.parametrize("model", [GraphSVC(), tl.GraphRegressor, None])
 def test_a_model_that_takes_no_blocks_is_refused_before_anything_starts(model, monkeypatch):
     def started(**_):
@@ -102,7 +131,7 @@ def slow_parts(blocks, folder):
             self.part, self.name = part, name
 
         def load(self):
-            (folder / f"{self.name}.{os.getpid()}").touch()
+            (folder / f"{self.name}.{time.time_ns()}.{os.getpid()}").touch()
             time.sleep(0.1)
             return self.part.load()
 

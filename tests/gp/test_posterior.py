@@ -6,6 +6,7 @@ from sklearn import metrics
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 
+from treelens.gp import posterior
 from treelens.gp.choice import PartFit
 from treelens.gp.fitting import learning_gain
 from treelens.gp.posterior import (
@@ -56,6 +57,28 @@ def test_mean_and_variance_agree_with_scikit_learn(problem):
     mean, std = theirs.predict(new[:, None], return_std=True)
     np.testing.assert_allclose(rows @ ours.coefficients, mean, atol=1e-8)
     np.testing.assert_allclose(1.5 - ours.reduction(rows), std[:, 0] ** 2, atol=1e-8)
+
+
+def test_variances_of_many_graphs_are_those_of_the_dense_formula(monkeypatch):
+    """Most of the work is in float32; where that is not enough, it is done again."""
+    for name, value in (("_LARGE", 0), ("_MANY", 10), ("_LEADING", 16), ("_PANEL", 24)):
+        monkeypatch.setattr(posterior, name, value)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(260, 6))
+    points[200:230] = points[:30]  # copies of training graphs: next to no variance is left
+    distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    kernel = 3.0 + np.exp(-0.3 * distance)  # much in common
+    train, new = slice(0, 200), slice(200, 260)
+    noise = np.full(200, 1e-4)
+    ours = ExactPosterior.fit(kernel[train, train].copy(), noise, np.zeros((200, 1)))
+    rows = kernel[new, train]
+    covariance = kernel[train, train] + np.diag(noise + JITTER * 4.0)
+    left = 4.0 - np.einsum("ij,ji->i", rows, np.linalg.solve(covariance, rows.T))
+    found = ours.reduction(rows, prior=4.0)
+    np.testing.assert_allclose(np.sqrt(4.0 - found), np.sqrt(left), rtol=5e-6)
+    again = np.abs(found - ours.reduction(rows)) < 1e-13
+    assert again[:30].all()
+    assert again[30:].mean() < 0.2
 
 
 def test_leave_one_out_equals_refits(problem):

@@ -1,5 +1,7 @@
 """Model files of classifiers: exact, whole or absent, and harmless whatever they contain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -239,6 +241,16 @@ def test_variances_come_from_the_file_where_it_keeps_them(tmp_path, monkeypatch)
         np.testing.assert_allclose(cov, model.predict(graphs, return_cov=True)[1], rtol=1e-8)
     svm = tl.GraphSVC("tanimoto", 1, 0, C=1.0, cv=2).fit(graphs, y > np.median(y))
     svm.save(tmp_path / "svm", variances=True)  # which has none
+
+
+def test_no_rounded_factor_where_the_noise_is_too_small_for_it(tmp_path):
+    graphs, y = GRAPHS, GRAPHS.sizes + 0.1 * np.arange(len(GRAPHS))
+    model = tl.GraphRegressor(depth=1).fit(graphs, y)
+    model.model_ = replace(model.model_, noise=1e-6 * model.model_.kernel.variance)
+    with pytest.warns(UserWarning, match="noise is so small"):
+        model.save(tmp_path / "model", variances=True)
+    model.save(tmp_path / "plain")
+    assert (tmp_path / "model").stat().st_size == (tmp_path / "plain").stat().st_size
 
 
 def test_patterns_that_are_all_equal(path):

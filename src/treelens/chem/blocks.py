@@ -18,6 +18,7 @@ from treelens.errors import (
     check_choice,
 )
 from treelens.graphs.blocks import Block, check_block_size
+from treelens.graphs.table_ranges import TableRange, table_ranges
 from treelens.graphs.tables import STREAMED_ENDINGS, Table, inner_suffix, read_table_blocks
 from treelens.targets import Targets
 
@@ -25,6 +26,9 @@ from treelens.targets import Targets
 @dataclass(frozen=True)
 class SmilesBlocks:
     """A table of molecules, read ``block_size`` rows at a time.
+
+    Whoever works on a part reads it from the file, on a cluster the workers: they need the file at
+    the same path. A packed file, or one that is not in UTF-8, is read here and sent.
 
     Parameters
     ----------
@@ -78,23 +82,26 @@ class SmilesBlocks:
         path = Path(self.path).expanduser()
         if inner_suffix(path) not in STREAMED_ENDINGS:
             raise GraphDataError(f"{path} cannot be read in blocks: .csv, .tsv, .txt and .smi can.")
-        return (TablePart(self, table) for table in read_table_blocks(path, self.block_size))
+        ranges = table_ranges(path, self.block_size)
+        found = read_table_blocks(path, self.block_size) if ranges is None else ranges
+        return (TablePart(self, rows) for rows in found)
 
 
 @dataclass(frozen=True)
 class TablePart:
-    """Some rows of a table of molecules."""
+    """Some rows of a table of molecules: where they stand in the file, or their text."""
 
     blocks: SmilesBlocks
-    table: Table
+    rows: TableRange | Table
 
     def load(self) -> Block:
         """Parse the rows; warnings name them by their number in the whole file."""
         asked = self.blocks
+        table = self.rows.read() if isinstance(self.rows, TableRange) else self.rows
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InvalidMoleculesWarning)
             warnings.simplefilter("always", MissingTargetsWarning)
-            read = rows_of_table(self.table, None, asked._recipe, asked.smiles, "none")
+            read = rows_of_table(table, None, asked._recipe, asked.smiles, "none")
             graphs, y = read.labelled(asked.target, asked.on_invalid, asked.on_missing, True)
         known = None if y is None else Targets(y)
         return Block(

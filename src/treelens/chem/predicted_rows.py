@@ -343,10 +343,25 @@ class SeenTable:
         return about_fragments(self._n_salts, self._first_salt, self._n_rows, how_read)
 
 
+def _columns_without_names(models: Sequence[NamedModel]) -> list[str]:
+    return ["problem", *(each.prefix + n for each in models for n in each.columns)]
+
+
+def without_names(models: Sequence[NamedModel], rows: Columns) -> Columns:
+    """Return predictions without the columns that name the rows."""
+    return Columns((name, rows[name]) for name in _columns_without_names(models))
+
+
+def numeric_columns(models: Sequence[NamedModel]) -> set[str]:
+    """Return the columns of files that hold numbers."""
+    texts = {each.prefix + name for each in models for name in text_columns(each.model)}
+    found = set(_columns_without_names(models)) - texts - {"problem"}
+    return {name for name in found if not name.endswith("in_domain")}
+
+
 def read_predictions(models: Sequence[NamedModel], path: Path) -> Columns:
     """Return the predictions in a file, without the columns that name the rows."""
-    wanted = ["problem", *(each.prefix + n for each in models for n in each.columns)]
-    known = {harmless(name): name for name in wanted}
+    known = {harmless(name): name for name in _columns_without_names(models)}
     text = {harmless(e.prefix + name): str for e in models for name in text_columns(e.model)}
     import pandas as pd  # of long tables only
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain, islice
@@ -25,8 +25,10 @@ from treelens.chem.predicted_rows import (
     PredictedRows,
     SeenTable,
     named_predictors,
+    numeric_columns,
     read_predictions,
     read_truth,
+    without_names,
 )
 from treelens.chem.sdf import read_sdf
 from treelens.cli import options
@@ -37,11 +39,14 @@ from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
+from treelens.storage.parquet import parquet_file
 from treelens.storage.partial import PartialOutput
 
 CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
 _SECONDS_BETWEEN_LINES = 10.0  # of progress
+# A file that a later run can continue, what appends a chunk to one, or nothing to write to.
+Place = Path | Callable[[Columns], None] | None
 
 
 class Job(NamedTuple):
@@ -95,9 +100,26 @@ def predict(
     jobs: int,
 ) -> tuple[Counts, Columns | None]:
     """Return what to say of the predictions, and the rows that are still to write."""
+    if out is None or out.suffix.lower() not in tables.PARQUET_ENDINGS:
+        return _predicted(output, models, job, target, out, jobs)
+    with parquet_file(out, numeric_columns(models)) as append:
+        counts, whole = _predicted(output, models, job, target, append, jobs)
+        if whole is not None and job.kind in ("tu", "name"):
+            append(whole)
+    return counts, None
+
+
+def _predicted(
+    output: Output,
+    models: list[NamedModel],
+    job: Job,
+    target: str | None,
+    place: Place,
+    jobs: int,
+) -> tuple[Counts, Columns | None]:
     if job.kind in ("tu", "name"):
         return _predict_graphs(output, models, job, target)
-    return _predict_table(output, models, job, target, out, jobs)
+    return _predict_table(output, models, job, target, place, jobs)
 
 
 def _predict_graphs(
@@ -124,14 +146,16 @@ def _predict_table(
     models: list[NamedModel],
     job: Job,
     target: str | None,
-    out: Path | None,
+    place: Place,
     jobs: int,
 ) -> tuple[Counts, Columns | None]:
     """Predict a table in chunks; return what to say of it, and the rows that are still to write.
 
-    Rows of standard input are printed as they are predicted, and not kept, where nothing has to be
-    known of all: none of the models has several endpoints, and there is no truth to score with.
+    Names and SMILES are not kept of chunks that have been written. Rows of a Parquet file, and
+    those of standard input, which are printed as they are predicted, are not kept at all where
+    nothing has to be known of all: none of the models has several endpoints, and there is no truth.
     """
+    out, append = (place, None) if isinstance(place, Path) else (None, place)
     targets = _targets_for(models, target)
     seen = SeenTable(job.data, models, job.smiles, targets)
     chunks = _chunks(job, any(getattr(each.model.recipe_, "hydrogens", None) for each in models))
@@ -140,7 +164,8 @@ def _predict_table(
         raise ValueError(f"{job.data} has column names but no rows: nothing to predict.")
     several = any(each.model.model_.endpoint_names for each in models)
     scored = several or any(name is not None for name in targets)
-    kept = scored or out is not None or output.as_json or job.kind != "stdin"
+    asked = out is not None or output.as_json or job.kind != "stdin"
+    kept = scored or (asked and append is None)
     counts = None if kept else Counts(models)
     parts: list[Columns] = []
     partial: Any = nullcontext()
@@ -175,6 +200,13 @@ def _predict_table(
             done = (_predict_chunk(job, *chunk, models) for chunk in waiting())
         for chunk in _with_progress(output, done, n_done):
             output.note(*chunk.notes)
+            if append is not None:
+                append(chunk.columns)
+                if counts is None:
+                    parts.append(without_names(models, chunk.columns))
+                else:
+                    counts.add(chunk.columns)
+                continue
             if counts is None and sink is None:
                 parts.append(chunk.columns)
                 continue
@@ -255,6 +287,10 @@ def _chunks(job: Job, hydrogens: bool) -> Iterator[tuple[Table, Sequence[Any] | 
     tables.check_sheet(path, job.sheet)
     if job.kind == "table" and tables.inner_suffix(path) in tables.STREAMED_ENDINGS:
         yield from ((table, None) for table in tables.read_table_blocks(path, CHUNK_ROWS))
+        return
+    if job.kind == "table" and tables.inner_suffix(path) in tables.PARQUET_ENDINGS:
+        blocks = tables.read_parquet_blocks(path, CHUNK_ROWS)
+        yield from ((table, None) for table in blocks if table.rows)
         return
     if job.kind == "stdin":
         yield from ((table, None) for table in options.input_blocks(job.text_format, CHUNK_ROWS))

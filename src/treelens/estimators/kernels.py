@@ -418,7 +418,7 @@ class WassersteinWL(WLSubtree):
             return super()._kernel(left, right)
         offset = self._offset()
         distance = self._distance(left, right, self._weights(), offset)
-        kernel = exponential(distance, self.gamma)
+        kernel = exponential(distance, self.gamma, out=distance)
         own, theirs = (
             np.exp(-self.gamma * (offset - side.diagonal))
             if self.kernel == "wwl"

@@ -2,8 +2,9 @@
 
 Patterns, weights and landmarks come from a sample, which is drawn by a hash of each graph's number;
 the posterior is that of all graphs, through sums over landmarks, whose size does not depend on how
-many graphs there are. An executor has one method: ``map(function, parts, *shared)`` yields
-``function(*part, *shared)`` in the order of the parts.
+many graphs there are. An executor has three methods: ``map(function, parts, *shared)`` yields
+``function(*part, *shared)`` in the order of the parts, ``loaded(parts)`` tells what they hold, and
+``total(function, parts, *shared)`` adds up what the function returns.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain, islice, zip_longest
 from operator import methodcaller
 from typing import Any, NamedTuple
@@ -37,9 +39,21 @@ from treelens.targets import Targets
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
 _TASKS_PER_THREAD = 4
+_TASKS_ADDED = 8  # results that a task adds up
 # The position of the first target that cannot be learned from, and words about it; None: all can.
 FirstWrong = Callable[[np.ndarray], tuple[int, str] | None]
 Task = Callable[..., Any]
+
+
+class LoadedPart(NamedTuple):
+    """What a part holds; its graphs may be on another machine."""
+
+    n_graphs: int
+    y: Targets | None
+    messages: tuple[Warning, ...]
+    select: Callable[[list[int]], list[Graph]]  # graphs by their position
+    # What stands for the part in later tasks, which need not load it again; None: it is not kept.
+    kept: Any = None
 
 
 class BlockSample(NamedTuple):
@@ -49,6 +63,7 @@ class BlockSample(NamedTuple):
     y: Targets
     all_targets: Targets  # (n_graphs in all,)
     part_sizes: list[int]  # how many graphs each part held
+    kept: list[Any]  # the parts, where the executor keeps all of them
 
 
 def sample_of_blocks(
@@ -60,8 +75,8 @@ def sample_of_blocks(
 ) -> BlockSample:
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
-    Blocks are parsed by the executor, unless they are in memory here; all graphs come by here once,
-    as which of them are drawn depends on how many came before.
+    Blocks are parsed by the executor, unless they are in memory here. Which graphs are drawn
+    depends on how many came before, so that some are asked for that others replace later.
     """
     kept: list[tuple[int, int, Graph]] = []  # key, number and graph
     targets: list[np.ndarray] = []
@@ -72,30 +87,30 @@ def sample_of_blocks(
     head = list(islice(parts, 1))
     if executor is None or (head and isinstance(head[0], Block)):
         executor = SerialExecutor()
-    read = executor.map(methodcaller("load"), ((part,) for part in chain(head, parts)))
-    for number, block in enumerate(read):
-        repeat_messages(block.messages)
-        n = 0 if block.graphs is None else len(block.graphs)
+    held: list[Any] = []
+    for number, part in enumerate(executor.loaded(chain(head, parts))):
+        repeat_messages(part.messages)
+        n = part.n_graphs
         sizes.append(n)
+        held.append(part.kept)
         if not n:
             continue
-        if block.y is None:
+        if part.y is None:
             raise GraphDataError(
                 f"{block_name(number)} holds no targets: give every block its y (SmilesBlocks: "
                 "target=..., CollectionBlocks: y=..., else pairs (graphs, y))."
             )
-        own = Targets.of(block.y, n)
+        own = Targets.of(part.y, n)
         described.append((own.transform, own.name, own.unit))
         targets.append(own.values)
         wrong = first_wrong(targets[-1])
         if wrong is not None:
-            raise GraphDataError(
-                f"{graph_name(number, wrong[0], block, first)}: {wrong[1]}. Drop the graph or give "
-                "it a target."
-            )
+            place = graph_name(number, wrong[0], part.select([wrong[0]])[0], first)
+            raise GraphDataError(f"{place}: {wrong[1]}. Drop the graph or give it a target.")
         keys = _mixed(np.arange(first, first + n), seed)
         new = np.flatnonzero(keys <= limit).tolist()
-        kept += [(int(keys[row]), first + row, block.graphs[row]) for row in new]
+        found = part.select(new) if new else []
+        kept += [(int(keys[k]), first + k, graph) for k, graph in zip(new, found, strict=True)]
         if len(kept) > size:
             kept = sorted(kept, key=lambda each: each[:2])[:size]
             limit = np.uint64(kept[-1][0])
@@ -110,7 +125,8 @@ def sample_of_blocks(
     every = Targets(np.concatenate(targets), transform=transform, name=name, unit=unit)
     kept.sort(key=lambda each: each[1])
     graphs = as_graph_collection([graph for _, _, graph in kept])
-    return BlockSample(graphs, every[[number for _, number, _ in kept]], every, sizes)
+    drawn = every[[number for _, number, _ in kept]]
+    return BlockSample(graphs, drawn, every, sizes, [] if None in held else held)
 
 
 def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
@@ -154,9 +170,11 @@ def posterior_of_blocks(
     factor = landmarks.factor_landmarks(model.kernel_rows(model.basis_graphs, n_jobs), n_jobs)
     view = LandmarkView(model.views, model.kernel, model.basis_graphs, factor, model.noise)
     alone = executor is None
-    runs = _runs(parts_of(blocks, model.recipe), sample.part_sizes, targets, not alone)
-    found = (executor or SerialExecutor()).map(_sums_of_run, runs, view, n_jobs if alone else 1)
-    sums = LandmarkSums.added(factor, found, targets.values.shape[1])
+    parts = iter(sample.kept) if sample.kept else parts_of(blocks, model.recipe)
+    runs = _runs(parts, sample.part_sizes, targets, not alone)
+    executor = executor or SerialExecutor()
+    inner, right = executor.total(_sums_of_run, runs, view, n_jobs if alone else 1)
+    sums = LandmarkSums(factor, inner + np.eye(len(factor)), right)
     fit = LandmarkFit(
         model.kernel,
         model.training_graphs,
@@ -223,11 +241,42 @@ def _sums_of_run(
     return inner, right
 
 
+Sums = tuple[np.ndarray, ...]
+
+
+def _added(first: Sums, *others: Sums) -> Sums:
+    """Return sums of arrays, element by element."""
+    return tuple(sum(more, start=own) for own, *more in zip(first, *others, strict=True))
+
+
 class SerialExecutor:
     """One part after the other: never more than one in memory."""
 
     def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         return (function(*part, *shared) for part in parts)
+
+    def loaded(self, parts: Iterable[Part]) -> Iterator[LoadedPart]:
+        """Yield what each part holds."""
+        for block in self.map(methodcaller("load"), ((part,) for part in parts)):
+            n_graphs, y, messages = _described(block)
+            yield LoadedPart(n_graphs, y, messages, partial(_selected, block))
+
+    def total(self, function: Task, parts: Iterable[Any], *shared: Any) -> Sums:
+        """Return the sums of the arrays that the function returns."""
+        found = self.map(function, parts, *shared)
+        total = tuple(each.copy() for each in next(found))
+        for more in found:
+            for own, added in zip(total, more, strict=True):
+                own += added
+        return total
+
+
+def _described(block: Block) -> tuple[int, Targets | None, tuple[Warning, ...]]:
+    return 0 if block.graphs is None else len(block.graphs), block.y, block.messages
+
+
+def _selected(block: Block, rows: list[int]) -> list[Graph]:
+    return [block.graphs[row] for row in rows]
 
 
 class JoblibExecutor(SerialExecutor):
@@ -246,8 +295,9 @@ class JoblibExecutor(SerialExecutor):
 class DaskExecutor(SerialExecutor):
     """On the workers of a Dask cluster.
 
-    Tasks carry their part and name their shared inputs; nothing lives on one worker alone. So when
-    a worker dies the scheduler runs its tasks again elsewhere, and the result is the same.
+    Workers keep the graphs that they have parsed, and add up their sums among themselves. Tasks
+    know what they were made of, so when a worker dies the scheduler runs its tasks again
+    elsewhere, and the result is the same.
 
     Parameters
     ----------
@@ -264,16 +314,70 @@ class DaskExecutor(SerialExecutor):
     def __init__(self, client: Any) -> None:
         self.client = client
 
+    @property
+    def _ahead(self) -> int:
+        """How many tasks may be unfinished."""
+        return _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values()))
+
     def map(self, function: Task, parts: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield results in the order of the parts; a few tasks are always ahead."""
         inputs = [self._submit(_itself, value) for value in shared]
         waiting: deque[Any] = deque()
         for part in parts:
             waiting.append(self._submit(function, *part, *inputs))
-            if len(waiting) >= _TASKS_PER_THREAD * max(1, sum(self.client.nthreads().values())):
+            if len(waiting) >= self._ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+    def loaded(self, parts: Iterable[Part]) -> Iterator[LoadedPart]:
+        """Yield what each part holds; its graphs stay with the worker that has parsed them."""
+        waiting: deque[tuple[Any, Any]] = deque()
+
+        def first() -> LoadedPart:
+            block, described = waiting.popleft()
+
+            def select(rows: list[int]) -> list[Graph]:
+                found: list[Graph] = self._submit(_selected, block, rows).result()
+                return found
+
+            n_graphs, y, messages = described.result()
+            return LoadedPart(n_graphs, y, messages, select, block)
+
+        for part in parts:
+            block = self._submit(methodcaller("load"), part)
+            waiting.append((block, self._submit(_described, block)))
+            if len(waiting) >= self._ahead:
+                yield first()
+        while waiting:
+            yield first()
+
+    def total(self, function: Task, parts: Iterable[Any], *shared: Any) -> Sums:
+        """Return the sums of the arrays that the function returns, which workers add up.
+
+        Some tasks at a time become one, and so on: one result travels to the client.
+        """
+        from dask.distributed import wait
+
+        inputs = [self._submit(_itself, value) for value in shared]
+        waiting: deque[Any] = deque()
+        levels: list[list[Any]] = []
+        for part in parts:
+            found = self._submit(function, *part, *inputs)
+            waiting.append(found)
+            if len(waiting) >= self._ahead:
+                wait(waiting.popleft())
+            for level in levels:
+                level.append(found)
+                if len(level) < _TASKS_ADDED:
+                    break
+                found = self._submit(_added, *level)
+                level.clear()
+            else:
+                levels.append([found])
+        waiting.clear()
+        total: Sums = self._submit(_added, *chain.from_iterable(levels)).result()
+        return total
 
     def _submit(self, function: Task, *inputs: Any) -> Any:
         """Begin one task and return its future."""
@@ -288,7 +392,7 @@ def _itself(value: Any) -> Any:
 
 
 def check_executor(executor: Any) -> None:
-    if executor is not None and (isinstance(executor, type) or not hasattr(executor, "map")):
+    if executor is not None and not isinstance(executor, SerialExecutor):
         raise TypeError(
             "executor must be one of treelens.gp.executors.JoblibExecutor(2) and "
             f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."

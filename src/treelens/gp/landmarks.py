@@ -127,7 +127,9 @@ class LandmarkPosterior:
     coefficients: np.ndarray  # (m, n_columns)
     precision_gain: np.ndarray  # (m, m) inv(K_mm) - inv(K_mm + K_mn inv(noise) K_nm)
 
-    def reduction(self, kernel: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def reduction(
+        self, kernel: np.ndarray, n_jobs: int = 1, prior: float | None = None
+    ) -> np.ndarray:
         """How much the training graphs reduce the variance, from ``kernel`` (n_new, m)."""
         return np.maximum(quadratic_forms(self.precision_gain, kernel, n_jobs), 0.0)
 

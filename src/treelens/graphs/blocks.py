@@ -17,7 +17,7 @@ from treelens.errors import (
     GraphDataError,
     NotGraphsError,
 )
-from treelens.graphs.collection import GraphCollection
+from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.foreign import described
 from treelens.graphs.recipe import GraphRecipe
@@ -108,11 +108,11 @@ def block_name(number: int) -> str:
     return f"Block {number} (counted from 0)"
 
 
-def graph_name(number: int, graph: int, block: Block, n_before: int) -> str:
+def graph_name(number: int, position: int, graph: Graph, n_before: int) -> str:
     """Return the name of a graph in a message: its place in the block, in all, in its table."""
-    row = block.graphs[graph].data.get("row")  # of a table, unless somebody's own
+    row = graph.data.get("row")  # of a table, unless somebody's own
     place = f", row {row + 1} of its table" if isinstance(row, (int, np.integer)) else ""
-    return f"{block_name(number)}, graph {graph} of it ({n_before + graph} of all){place}"
+    return f"{block_name(number)}, graph {position} of it ({n_before + position} of all){place}"
 
 
 def check_beside_blocks(**given: Any) -> None:

@@ -31,10 +31,11 @@ from treelens.errors import GraphDataError, GraphFileNotFoundError, first_few
 Row = tuple[int, list[str]]  # line, fields
 _SEPARATORS = (",", "\t", ";")
 _SMI_ENDINGS = (".smi", ".smiles", ".ism")
-_PARQUET_ENDINGS = (".parquet", ".pq")
+PARQUET_ENDINGS = (".parquet", ".pq")
+_PARQUET_ROWS = 2**16  # that are read at a time
 _EXCEL_ENDINGS = (".xlsx", ".xlsm")
 STREAMED_ENDINGS = (".csv", ".tsv", ".txt", *_SMI_ENDINGS)
-TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *_PARQUET_ENDINGS)
+TABLE_ENDINGS = (*STREAMED_ENDINGS, *_EXCEL_ENDINGS, *PARQUET_ENDINGS)
 SDF_ENDINGS = (".sdf", ".sd")
 _LONGEST_CELL = 2**24  # characters of a CSV; Python's own limit is 131,072
 # Raised by zipfile, openpyxl and pyarrow on damaged files; XML errors are SyntaxErrors.
@@ -186,7 +187,7 @@ def read_text_table(path: Path, sheet: str | None = None) -> Table:
     check_sheet(path, sheet)
     if suffix in _EXCEL_ENDINGS:
         return _read_excel(path, sheet)
-    if suffix in _PARQUET_ENDINGS:
+    if suffix in PARQUET_ENDINGS:
         return _read_parquet(path)
     return table_of_bytes(path, read_bytes(path))
 
@@ -201,8 +202,8 @@ def check_sheet(path: Path, sheet: str | None) -> None:
 
 def table_of_bytes(path: Path, data: bytes) -> Table:
     """Return the table in a text file that was read already."""
-    columns, rows, separator = _rows(path, decoded(io.BytesIO(data), path))
-    return _as_table(path, columns, list(rows))._replace(separator=separator)
+    columns, rows, separator = rows_of_lines(path, decoded(io.BytesIO(data), path))
+    return table_of_rows(path, columns, list(rows))._replace(separator=separator)
 
 
 def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
@@ -213,10 +214,10 @@ def read_table_blocks(path: Path, block_size: int) -> Iterator[Table]:
 
 def blocks_of_lines(path: Path, lines: Iterable[str], block_size: int) -> Iterator[Table]:
     """Yield the rows of a text table, some at a time; ``path`` tells the format."""
-    columns, rows, separator = _rows(path, lines)
+    columns, rows, separator = rows_of_lines(path, lines)
     first_row = 0
     while block := list(islice(rows, block_size)):
-        yield _as_table(path, columns, block, first_row)._replace(separator=separator)
+        yield table_of_rows(path, columns, block, first_row)._replace(separator=separator)
         first_row += len(block)
 
 
@@ -268,12 +269,13 @@ def decoded(file: IO[bytes], path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
 
 
-def _as_table(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+def table_of_rows(path: Path, columns: list[str], rows: list[Row], first_row: int = 0) -> Table:
+    """Return the table of rows, which begin at ``first_row`` of the whole one."""
     fields, lines = [fields for _, fields in rows], [line for line, _ in rows]
     return Table(str(path), columns, fields, lines, first_row)
 
 
-def _rows(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], str | None]:
+def rows_of_lines(path: Path, lines: Iterable[str]) -> tuple[list[str], Iterator[Row], str | None]:
     """Return column names, the rows one by one with their lines, and the separator."""
     if inner_suffix(path) in _SMI_ENDINGS:  # without a header: a SMILES, then perhaps a name
         parts = ((n, line.strip().replace("\t", " ")) for n, line in enumerate(lines, 1))
@@ -365,7 +367,7 @@ def _read_excel(path: Path, wanted: str | None = None) -> Table:
         )
     if choice:
         warnings.warn(f"{path} has {choice}.", UserWarning, stacklevel=2)
-    return _as_table(path, list(named.values()), rows)
+    return table_of_rows(path, list(named.values()), rows)
 
 
 def _chosen_sheet(path: Path, sheets: list[Any], wanted: str | None) -> tuple[Any, str]:
@@ -431,20 +433,43 @@ def _cell_text(value: object) -> str:
 
 def _read_parquet(path: Path) -> Table:
     """Read the columns of a Parquet file, before them an index that has a name."""
+    whole, *more = read_parquet_blocks(path, _PARQUET_ROWS)
+    for part in more:
+        whole.rows.extend(part.rows)
+    return whole
+
+
+def read_parquet_blocks(path: Path, block_size: int) -> Iterator[Table]:
+    """Yield the rows of a Parquet file, some at a time; of one without rows its columns."""
     import pandas as pd
 
     check_regular(path)
     try:
-        from pyarrow import ArrowException
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise ImportError(f"Reading {path} needs pyarrow: pip install pyarrow.") from error
+    # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
+    kinds = (getattr(pd, f"{sign}Int{bits}Dtype") for bits in (8, 16, 32, 64) for sign in ("", "U"))
+    whole = {pa.from_numpy_dtype(kind().numpy_dtype): kind() for kind in kinds}
+    types = {**whole, pa.bool_(): pd.BooleanDtype()}
+    first_row = 0
     try:
-        # Whole numbers with gaps between them would be floats otherwise: "1.0" in place of "1".
-        frame = pd.read_parquet(path, engine="pyarrow", dtype_backend="numpy_nullable")
-        kept = [name for name in frame.index.names if name not in (None, *frame.columns)]
-        frame = frame.reset_index(level=kept) if kept else frame
-        columns = [column.astype(object).where(column.notna(), None) for _, column in frame.items()]
-        rows = [list(map(_cell_text, row)) for row in zip(*columns, strict=True)]
-    except (*DAMAGES, ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
+        with ParquetFile(path) as file:
+            batches = file.iter_batches(block_size)
+            parts = (pa.Table.from_batches([batch]) for batch in batches)
+            for part in parts if file.metadata.num_rows else [file.schema_arrow.empty_table()]:
+                frame = part.to_pandas(types_mapper=types.get)
+                for index in (part.schema.pandas_metadata or {}).get("index_columns", ()):
+                    if isinstance(index, dict):  # a range, which a part does not begin with
+                        start = index["start"] + first_row * index["step"]
+                        numbers = range(start, start + len(frame) * index["step"], index["step"])
+                        frame.index = pd.RangeIndex(numbers, name=index["name"])
+                kept = [name for name in frame.index.names if name not in (None, *frame.columns)]
+                frame = frame.reset_index(level=kept) if kept else frame
+                cells = [x.astype(object).where(x.notna(), None) for _, x in frame.items()]
+                rows = [list(map(_cell_text, row)) for row in zip(*cells, strict=True)]
+                yield Table(str(path), [str(name) for name in frame.columns], rows, None, first_row)
+                first_row += len(rows)
+    except (*DAMAGES, pa.ArrowException, MemoryError) as error:  # such as a column of 2**60 bytes
         raise GraphDataError(f"{path} cannot be read as Parquet ({reason(error)}).") from error
-    return Table(str(path), [str(name) for name in frame.columns], rows, None)

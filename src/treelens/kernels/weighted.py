@@ -51,21 +51,30 @@ class WeightedKernel:
 
         The diagonals are ``<W, Z(G, G)>`` of every graph.
         """
+        unscaled = self.unscaled(sums, left_diagonal, right_diagonal)
+        return self.scaled(unscaled, out=unscaled)
+
+    def unscaled(
+        self, sums: np.ndarray, left_diagonal: np.ndarray, right_diagonal: np.ndarray
+    ) -> np.ndarray:
+        """Return what does not depend on ``gamma``: distances, or kernel values without a scale."""
         if self.name in ("wl-oa", "wl-subtree", "wwl-linear"):
             return sums
         if self.name == "wl-subtree-cosine":
             return normalize_kernel(sums.copy(), left_diagonal, right_diagonal, "cosine")
         if self.name == "wwl":
-            distance = self.offset - sums
-        elif self.name == "laplacian":
-            distance = l1_distance(sums.copy(), left_diagonal, right_diagonal)
-        else:
-            tanimoto = normalize_kernel(sums.copy(), left_diagonal, right_diagonal, "tanimoto")
-            if self.name == "tanimoto":
-                return tanimoto
-            distance = np.subtract(1.0, tanimoto, out=tanimoto)
+            return self.offset - sums
+        if self.name == "laplacian":
+            return l1_distance(sums.copy(), left_diagonal, right_diagonal)
+        tanimoto = normalize_kernel(sums.copy(), left_diagonal, right_diagonal, "tanimoto")
+        return tanimoto if self.name == "tanimoto" else np.subtract(1.0, tanimoto, out=tanimoto)
+
+    def scaled(self, unscaled: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return kernel values from :meth:`unscaled` ones; ``out`` may be those themselves."""
+        if not KERNELS[self.name].has_gamma:
+            return unscaled
         assert self.gamma is not None
-        return exponential(distance, self.gamma)
+        return exponential(unscaled, self.gamma, out)
 
 
 def l1_distance(
@@ -82,10 +91,10 @@ def l1_distance(
     return sums
 
 
-def exponential(distance: np.ndarray, gamma: float) -> np.ndarray:
-    """``exp(-gamma * distance)``, in place."""
-    distance *= -gamma
-    return np.exp(distance, out=distance)
+def exponential(distance: np.ndarray, gamma: float, out: np.ndarray | None = None) -> np.ndarray:
+    """``exp(-gamma * distance)``."""
+    values = np.multiply(distance, -gamma, out=out)
+    return np.exp(values, out=values)
 
 
 class Nearest(NamedTuple):

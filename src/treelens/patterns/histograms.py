@@ -217,6 +217,8 @@ class PatternHistograms:
 
     def select_levels(self, keep: np.ndarray) -> PatternHistograms:
         """Return the patterns of the levels of a boolean mask."""
+        if keep.all():
+            return self
         sizes = np.diff(self.level_offsets)
         return replace(
             self._with_lists(self._lists.select(np.repeat(keep, sizes))),

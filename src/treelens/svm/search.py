@@ -25,6 +25,7 @@ from treelens.kernels.gram import pair_sums
 from treelens.kernels.table import KERNELS
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.predictions import predicted_codes
+from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import PairFeatures, PatternHistograms
 from treelens.svm.solver import decisions_of, fit_svm_path, margins_of, pairwise_hinge_loss
@@ -131,6 +132,7 @@ class KernelSearch:
     _uniform: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = field(
         default_factory=dict, init=False
     )
+    _last_part: Any = field(default=None, init=False)  # (key, what _part returned)
     final: bool = False  # weights are learned to the learner's own tolerance, not roughly
 
     def run(
@@ -147,7 +149,7 @@ class KernelSearch:
             groups: dict[Base, list[Candidate]] = {}
             for c in remaining:
                 groups.setdefault(c.base, []).append(c)
-            for base, group in groups.items():
+            for base, group in sorted(groups.items()):  # radii of one depth in turn
                 for c, outputs in self._outputs(base, group, train, validation):
                     score = self.score(codes, decisions_of(outputs))
                     result.scores.setdefault(c, []).append(score)
@@ -179,20 +181,28 @@ class KernelSearch:
         """Outputs of the validation graphs for candidates of one base."""
         weights = self.weights_for(base, train)
         sums, diagonal = self._sums(base, weights)
-        known, new = sums[np.ix_(train, train)], sums[np.ix_(validation, train)]
+        columns = sums.take(train, axis=1)  # faster than both axes at once
+        known, new = columns.take(train, axis=0), columns.take(validation, axis=0)
         own, others = diagonal[train], diagonal[validation]
+        offset = float(own.max())
+        # Kernels of one form differ in their scale only: their distances are computed once.
+        unscaled = {}
+        for name in {c.kernel: None for c in group}:
+            form = WeightedKernel(name, None, None, offset)
+            unscaled[name] = form.unscaled(known, own, own), form.unscaled(new, others, own)
 
         # Candidates that differ only in C: one kernel matrix, several SVMs.
         def of_kernel(block: list[Candidate]) -> list[np.ndarray]:
-            kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, float(own.max()))
+            kernel = WeightedKernel(block[0].kernel, None, block[0].gamma, offset)
+            within, across = unscaled[block[0].kernel]
             svms = fit_svm_path(
-                kernel.of_sums(known, own, own),
+                kernel.scaled(within),
                 self.codes[train],
                 int(self.codes.max()) + 1,
                 [c.C for c in block],
                 self.sample_weight[train],
             )
-            new_matrix = kernel.of_sums(new, others, own)
+            new_matrix = kernel.scaled(across)
             return [svm.outputs(new_matrix) for svm in svms]
 
         by_kernel: dict[tuple[str, float | None], list[Candidate]] = {}
@@ -227,15 +237,28 @@ class KernelSearch:
     def learn(self, base: Base, train: np.ndarray, rough: bool = False) -> Any:
         """The learner, fitted to the graphs of ``train``; other patterns keep weight one."""
         learner = clone(self.learner).set_params(radius=base.weight_radius)
+        features, found = self._part(base, train)
         if rough and hasattr(learner, "used_solver"):
             learner.solver = solver = learner.used_solver()
             solver.tol = max(solver.tol, _ROUGH_GAP)
             if hasattr(solver, "max_iter"):
                 solver.max_iter = min(solver.max_iter, _ROUGH_STEPS)
-        histograms = self.counts(base.depth)
-        if len(train) < histograms.n_graphs:
-            histograms = histograms.select_graphs(train)
-        return learner.fit(PairFeatures.from_histograms(histograms, base.kind), self.codes[train])
+            learner.set_params(**found)
+        learner.fit(features, self.codes[train])
+        if rough and isinstance(learner, PairwiseWeights):
+            margins = learner.result_.margins
+            found.update(margins=(margins.alpha1, margins.alpha2), sigma=margins.sigma)
+        return learner
+
+    def _part(self, base: Base, train: np.ndarray) -> tuple[PairFeatures, dict[str, Any]]:
+        """Features of the graphs of ``train``, and margins that another radius found for them."""
+        key = base.kind, base.depth, train.tobytes()
+        if self._last_part is None or self._last_part[0] != key:
+            histograms = self.counts(base.depth)
+            if len(train) < histograms.n_graphs:
+                histograms = histograms.select_graphs(train)
+            self._last_part = key, (PairFeatures.from_histograms(histograms, base.kind), {})
+        return self._last_part[1]
 
     def _average(
         self, outputs: list[np.ndarray], values_of: Callable[[np.ndarray], np.ndarray]
