@@ -107,9 +107,7 @@ def join(
     return joined
 
 
-def _numbered_edges(
-    graphs: Sequence[PlainGraph], sizes: list[int]
-) -> tuple[np.ndarray, list[int]]:
+def _numbered_edges(graphs: Sequence[PlainGraph], sizes: list[int]) -> tuple[np.ndarray, list[int]]:
     """Return all edges (n_edges, 2), nodes numbered through all graphs, and how many each has."""
     pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
     n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
