@@ -83,16 +83,18 @@ def search_fragments(
 ) -> list[Fragment]:
     """Take the strongest pattern of enough support, subtract what it explains, and so on.
 
-    With ``labels``, single nodes are fragments, too: first where their labels explain most of what
-    nodes add, else by what larger fragments leave. Fragments that differ in the label of one
-    neighbour are joined where their effects do not differ.
+    With ``labels``, what counts is what nodes add beyond the mean node, which is the effect of
+    size, and single nodes are fragments, too: first where their labels explain most of what nodes
+    add, else by what larger fragments leave. Fragments that differ in the label of one neighbour
+    are joined where their effects do not differ.
     """
     check_whole("n_fragments", n_fragments, 0)
     check_whole("min_support", min_support, 1)
     # Fragments in 95 % or more of the graphs are subtracted, but not returned.
     if not explained.forest.depth:
         return _effects_of_labels(explained, min_support)[:n_fragments]
-    phi = explained.phi.copy()
+    usual = explained.phi.mean() if labels and len(explained.phi) else 0.0
+    phi = explained.phi - usual
     taken: list[Fragment] = []
     depths = [*range(1, explained.forest.depth + 1)]
     if labels:

@@ -41,6 +41,7 @@ N_FRAGMENTS = 40
 _LOOKED_AT = 80  # fragments, for as many as are asked for with a certain effect
 _SEARCHED_DEPTH = 2  # of the patterns of graphs, where the model has no Weisfeiler-Lehman patterns
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment
+_RAREST_PLAIN = 0.01  # of graphs without well-known groups, whose deep patterns all differ
 _N_EXAMPLES = 3
 _BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
 _MOST_SAMPLED = 30  # graphs that the error of an effect is measured on
@@ -161,7 +162,8 @@ def fragment_table(
     inverses, classes = inverse_covariances(expansion, n_jobs, known), expansion.classes
     forest, colors = _forest_to_search(expansion, graphs, seen, n_jobs)
     if min_support is None:
-        min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
+        share = _RAREST_PLAIN if is_plain(graphs) else _RAREST_SHARE
+        min_support = max(_FEWEST, round(share * len(graphs)))
     settings = _Search(n_fragments, min_support, n_jobs, is_plain(graphs))
     found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
     size, left_out = {}, True
