@@ -42,7 +42,8 @@ Format = Literal["svg", "png"]
 LEGEND_HEIGHT, _LEGEND_STEPS = 34, 11
 _NOTE_HEIGHT, _NOTE_SIZE, _LONGEST_NOTE = 16, 10, 60
 _PLAIN_FILL = (0.91, 0.93, 0.95)
-_LARGEST_RADIUS = 12.0
+_LARGEST_RADIUS, _READABLE_RADIUS = 12.0, 7.0
+_CROWDED = 0.1  # of the nodes may cover another
 _LARGEST_SCALE = 46.0  # pixels per edge
 _MARGIN = 21.0  # room for the rim of a root
 _LONGEST_LABEL, _SHORTEST_LABEL = 6, 3  # characters on a node
@@ -202,7 +203,7 @@ def _graph_marks(
     sheet = np.array([style.width, style.height])
     scale = float(min(_LARGEST_SCALE, *((sheet - 2 * _MARGIN) / np.maximum(high - low, 1e-9))))
     points = (positions - (low + high) / 2) * scale + sheet / 2
-    radius = min(_LARGEST_RADIUS, 0.3 * scale)
+    radius = min(_LARGEST_RADIUS, 0.3 * scale, _radius_without_overlap(points))
     marks = _edge_marks(graph, points, edge_contributions, limit, radius)
     if highlight is not None:
         marks = _highlight_marks(points, highlight, radius) + marks
@@ -210,6 +211,16 @@ def _graph_marks(
     if node_contributions is not None:
         fills = [diverging_rgb(value, limit) for value in node_contributions.tolist()]
     return marks + _node_marks(points, radius, graph.node_labels, fills)
+
+
+def _radius_without_overlap(points: np.ndarray) -> float:
+    """Return a radius at which few nodes cover others, where labels can still be read."""
+    from scipy.spatial import cKDTree
+
+    if len(points) < 2:
+        return _LARGEST_RADIUS
+    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
+    return max(_READABLE_RADIUS, 0.5 * float(np.quantile(nearest, _CROWDED)))
 
 
 def _node_marks(
