@@ -111,6 +111,18 @@ def _roots(graphs, root, fixed, choices):
     return found
 
 
+def test_neighbours_of_directed_graphs_are_named_by_the_way_of_the_edge():
+    growing = [nx.gn_graph(20, seed=seed) for seed in range(20)]
+    redirected = [nx.gnr_graph(20, 0.3, seed=seed) for seed in range(20)]
+    graphs = _collection([*growing, *redirected])
+    table = tl.GraphClassifier(depth=1).fit(graphs, np.repeat([0, 1], 20)).fragments_
+    stars = table[table["pattern"].str.contains(r"\(")]
+    for name, pattern in zip(stars["name"], stars["pattern"], strict=True):
+        for sign, way in (("->", "to"), ("<-", "from")):
+            found = re.search(rf"(, |and ){way} (a|\d+) (node|hub)", name)
+            assert (sign in pattern) == bool(found), (name, pattern)
+
+
 def test_at_depth_0_fragments_are_labels(teams):
     graphs = teams[0]
     y = np.array([graph.node_labels.count("professor") for graph in graphs], float)

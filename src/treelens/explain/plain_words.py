@@ -24,6 +24,7 @@ from treelens.patterns.vocabulary import edge_text
 _MOST_DEGREES = 8  # different ones up to which each is searched by itself
 _SINGLE_DEGREES = range(5)  # larger ones fall into ranges: 5-8, 9-16, ...
 _LEAST_SHARE = 0.005  # of the nodes in the last range
+_WAYS = {"->": "to ", "<-": "from "}  # edges of directed graphs, to nodes that are named by degrees
 _MOST_CHOICES = 4  # labels of one neighbour that a name lists
 
 
@@ -111,7 +112,9 @@ class PlainWriter(FragmentWriter):
         if not around:
             return "node without edges" if self.degrees else f"{root} without neighbours"
         if self.degrees:
-            return f"{root}, to {_listed(around)}"
+            neighbors = [*star.around, *star.choices]
+            lead = "" if any(node.edge in _WAYS for node in neighbors) else "to "
+            return f"{root}, {lead}{_listed(around)}"
         if len(star.around) + bool(star.choices) == 1:
             return f"{root} with one neighbour, {around[0]}"
         either = "either " if star.choices else ""
@@ -128,17 +131,19 @@ class PlainWriter(FragmentWriter):
 
     def _neighbor(self, node: _Neighbor, n: int) -> str:
         if self.degrees:
-            return f"{node.edge}{'a' if n == 1 else n} {self._node(node.label, n)}"
+            way = _WAYS.get(node.edge, node.edge)
+            return f"{way}{'a' if n == 1 else n} {self._node(node.label, n)}"
         times = "" if n == 1 else f"{n} × "
         return f"{times}{node.edge}{_label_words(node.label)}"
 
     def _choice(self, choices: Sequence[_Neighbor]) -> str:
-        write = _range_words if self.degrees else _label_words
-        words = [f"{x.edge}{write(x.label)}" for x in choices]
+        write, ways = _range_words if self.degrees else _label_words, {x.edge for x in choices}
+        way = _WAYS.get(min(ways), "") if self.degrees and len(ways) == 1 else ""
+        words = [f"{'' if way else x.edge}{write(x.label)}" for x in choices]
         if len(words) > _MOST_CHOICES:
             words = [*words[: _MOST_CHOICES - 1], f"{len(words) - _MOST_CHOICES + 1} other labels"]
         listed = _listed(words, "or")
-        return f"a node with {listed} edges" if self.degrees else listed
+        return f"{way}a node with {listed} edges" if self.degrees else listed
 
 
 def _range_words(label: Any) -> str:
