@@ -95,6 +95,9 @@ def test_siblings_that_act_alike_are_one_row(teams):
         places = _roots(graphs, root, [x for x in fixed if x], choices.split("|"))
         assert row["support"] == len(places)
     assert table["name"][table["name"] != ""].is_unique
+    several = table[table["name"].str.contains("with the neighbours")]
+    for name, pattern in zip(several["name"], several["pattern"], strict=True):
+        assert ("either " in name) == ("|" in pattern)
 
 
 def _roots(graphs, root, fixed, choices):
