@@ -246,3 +246,17 @@ def test_threads_may_clear_what_is_known(monkeypatch):
         )
     for table in tables:
         np.testing.assert_array_equal(table, expected)
+
+
+def test_what_is_computed_together_is_what_rdkit_computes_one_by_one():
+    from rdkit.Chem import Descriptors
+
+    theirs = dict(Descriptors._descList)
+    names = [n for n in theirs if n.startswith(("PEOE_VSA", "EState_VSA", "VSA_EState"))]
+    assert len(names) == 35
+    ours = rdkit_descriptors([Chem.MolFromSmiles(text) for text in SMILES], names)
+    again = [Chem.MolFromSmiles(text) for text in SMILES]
+    expected = np.array([[theirs[name](molecule) for name in names] for molecule in again])
+    known = np.isfinite(expected) & (np.abs(expected) < 1e12)
+    np.testing.assert_array_equal(known, np.isfinite(ours))
+    np.testing.assert_allclose(ours[known], expected[known], rtol=1e-9, atol=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -357,3 +358,24 @@ def test_a_model_without_its_molecules_asks_for_them(files):
     done = ok("advise", model, LEAD, "--training", files / "known.csv")
     assert "Br >> " in done.out
     ok("suggest", model, files / "pool.csv", "--n", 2)
+
+
+def test_fragments_of_graphs_name_classes_and_no_smarts(tmp_path):
+    folder = tmp_path / "NETS"
+    folder.mkdir()
+    shapes = [nx.star_graph(6), nx.cycle_graph(7), nx.path_graph(7)]
+    graphs = [shapes[k % 3] for k in range(24)]
+    together = nx.disjoint_union_all(graphs)
+    arcs = [f"{u + 1}, {v + 1}\n{v + 1}, {u + 1}" for u, v in together.edges]
+    texts = {
+        "A": arcs,
+        "graph_indicator": [str(k + 1) for k in range(24) for _ in range(7)],
+        "graph_labels": [str(k % 3) for k in range(24)],
+    }
+    for part, lines in texts.items():
+        (folder / f"NETS_{part}.txt").write_text("\n".join(lines) + "\n", encoding="ascii")
+    ok("fit", folder, "--out", tmp_path / "m", *SMALL, "--fragments", 3)
+    shown = ok("fragments", tmp_path / "m", folder).out
+    assert "SMARTS" not in shown
+    assert "class" in shown
+    assert "node with 6 edges" in shown

@@ -272,3 +272,32 @@ def test_unfolding_stops_at_a_whole_layer():
 def test_an_unknown_format_is_refused():
     with pytest.raises(ValueError, match="format must be one of"):
         draw_graph(Graph(("a", "b"), ((0, 1),)), format="gif")
+
+
+def test_networkx_positions_place_nodes_without_being_learned_from():
+    graphs = [nx.path_graph(3), nx.path_graph(3)]
+    for graph in graphs:
+        nx.set_node_attributes(graph, "a", "label")
+        nx.set_node_attributes(graph, {0: (0, 0), 1: [2, 0], 2: np.array([2, 1])}, "pos")
+    collection = tl.as_graph_collection(graphs)
+    assert collection.node_attributes is None
+    np.testing.assert_allclose(
+        node_positions(collection[1:][0]) * 1.5, [[0, 0], [2, 0], [2, -1]], atol=1e-12
+    )
+    del graphs[1].nodes[2]["pos"]  # all or none
+    with pytest.warns(tl.errors.IgnoredDataWarning, match="'pos'"):
+        collection = tl.as_graph_collection(graphs)
+    assert "positions" not in collection.graph_data
+
+
+def test_long_labels_are_shortened_to_what_tells_them_apart():
+    names = ("professor", "prosecutor", "student", "12345678", "H")
+    graph = Graph(names, tuple((0, k) for k in range(1, 5)))
+    root = ElementTree.fromstring(draw_graph(graph))
+    written = {element.text for element in root.iter(f"{SVG}text")}
+    assert {"prof", "pros", "stu", "H"} < written
+    assert {x for x in written if x.startswith("1")} == {"12345…"}
+    hints = {
+        element.find(f"{SVG}title").text for element in root.iter(f"{SVG}circle") if len(element)
+    }
+    assert hints == set(names) - {"H"}

@@ -99,6 +99,34 @@ def test_pooled_spread_of_replicates_is_recovered_in_spite_of_mistakes():
     assert noise_of(y[:8], groups[:8]) is None
 
 
+def test_error_bars_of_training_molecules_keep_the_spread_of_replicates(tmp_path):
+    pytest.importorskip("rdkit")
+    rng = np.random.default_rng(0)
+    smiles = ["C" * (1 + k % 20) + "NO"[k // 20] for k in range(40)]
+    once = {"smiles": smiles, "noisy": 0.0, "exact": [0.2 * len(text) for text in smiles]}
+    frame = pd.concat([pd.DataFrame(once), pd.DataFrame(once).head(15).assign(exact=np.nan)])
+    frame["noisy"] = frame["smiles"].str.len() * 0.2 + rng.normal(0, 0.5, len(frame))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = tl.read_table(tmp_path / "t.csv", target="noisy", transform="none")
+    spread = table.targets.noise.max()
+    np.testing.assert_allclose(np.unique(table.targets.noise), [spread / np.sqrt(2), spread])
+    (note,) = [note for note in table.notes if "repeat the molecule" in note]
+    assert f"standard deviation of {spread:.2g}" in note
+    std = tl.GraphRegressor(depth=1).fit(*table).predict(table.graphs, return_std=True)[1]
+    assert std.min() >= spread
+    both = tl.read_table(tmp_path / "t.csv", target=["noisy", "exact"], transform="none")
+    np.testing.assert_allclose(both.targets.noise[:, 0], table.targets.noise)
+    assert np.isnan(both.targets.noise[:, 1]).all()
+    assert any(note.startswith("noisy: 15 rows") for note in both.notes)
+    std = tl.GraphRegressor(depth=1).fit(*both).predict(both.graphs, return_std=True)[1]
+    assert std[:, 0].min() >= spread > std[:, 1].max()
+    # Of fewer replicates the spread is said, and the fit is as it is without any.
+    frame.head(45).to_csv(tmp_path / "few.csv", index=False)
+    few = tl.read_table(tmp_path / "few.csv", target="noisy", transform="none")
+    assert few.targets.noise is None
+    assert any("5 of at least 10" in note for note in few.notes)
+
+
 def test_tables_with_a_noise_column_and_replicates(tmp_path):
     pytest.importorskip("rdkit")
     rng = np.random.default_rng(0)

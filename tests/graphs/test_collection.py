@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
 
+import treelens as tl
 from treelens import Graph, GraphCollection
 from treelens.errors import GraphDataError
 from treelens.graphs.build import build_collection
@@ -239,3 +240,33 @@ def test_any_list_of_edges_gives_the_graph_that_networkx_sees(data) -> None:
     graphs = build_collection(sizes, np.array(edges).reshape(-1, 2), [0] * sum(sizes))
     assert [set(graph.edges) for graph in graphs] == expected
     assert graphs.n_edges == sum(map(len, expected))
+
+
+def test_labels_and_attributes_are_renamed():
+    graphs = tl.as_graph_collection(
+        [([(0, 1), (1, 2)], {0: 0, 1: 1, 2: 5}, {(0, 1): 7, (1, 2): 8})],
+        node_attributes=[np.arange(6.0).reshape(3, 2)],
+    )
+    named = graphs.renamed(
+        node_labels={0: "helix", 1: "sheet", 2: "turn"},
+        edge_labels={7: "-"},
+        node_attributes=["x", "y"],
+    )
+    assert named[0].node_labels == ("helix", "sheet", 5)
+    assert named[0].edge_labels == ("-", 8)
+    assert named.attribute_names == ("x", "y")
+    np.testing.assert_array_equal(named.node_codes, graphs.node_codes)
+    with pytest.raises(GraphDataError, match="'helix' stands twice"):
+        graphs.renamed(node_labels={0: "helix", 1: "helix"})
+    with pytest.raises(GraphDataError, match="No node label has a new name"):
+        graphs.renamed(node_labels={"0": "helix"})
+    with pytest.raises(GraphDataError, match="attributes"):
+        graphs.renamed(node_attributes=["x"])
+
+
+def test_graphs_with_other_labels_than_in_training_are_warned_of():
+    codes = tl.as_graph_collection([([(0, 1)], {0: k % 2, 1: 1}) for k in range(6)])
+    named = codes.renamed(node_labels={0: "helix", 1: "sheet"})
+    model = tl.GraphRegressor(depth=1).fit(named, np.arange(6) % 2)
+    with pytest.warns(UserWarning, match="'helix', 'sheet'"):
+        model.predict(codes)

@@ -154,12 +154,12 @@ def test_merged_measurements():
         limits=list("====>>><"),
         noise=[2.0, 1.0, 2.0, 7.0, 1.0, 2.0, 1.0, 1.0],
     )
-    merged, clear = merged_measurements(y, groups)
+    merged, clear, _ = merged_measurements(y, groups)
     assert merged.values.tolist() == [12.5, 1370.0, 4.0]
     assert merged.limits.tolist() == [0, 0, 1]
     assert clear.tolist() == [True, True, True, False]
     np.testing.assert_allclose(merged.noise, [np.sqrt(1 + 4) / 2, 7.0, 2.0])
-    logs, _ = merged_measurements(Targets(y.values, limits=y.limits, transform="log10"), groups)
+    logs, *_ = merged_measurements(Targets(y.values, limits=y.limits, transform="log10"), groups)
     assert logs.values.tolist() == [
         pytest.approx(10.0),
         1370.0,
@@ -172,7 +172,7 @@ def test_merged_measurements():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_noise_of_merged_limits_does_not_depend_on_the_sign_of_values(sign):
     y = np.array([4.0, 6.0, 1.0]) + 10 * sign
-    merged, _ = merged_measurements(
+    merged, *_ = merged_measurements(
         Targets(y, limits=[">", ">", "="], noise=[1.0, 2.0, 3.0]), np.array([0, 0, 2])
     )
     assert merged.noise.tolist() == [2.0, 3.0]

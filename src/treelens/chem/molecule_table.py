@@ -500,9 +500,9 @@ class MoleculeTable:
     ) -> MoleculeTable:
         """One graph for each measured molecule, with the mean of its values or its main class."""
         known, parts = self._known, members(measured)
-        numbers = self.task == "regression"
+        numbers, spread = self.task == "regression", None
         if numbers:
-            merged, clear = merged_measurements(known, measured)
+            merged, clear, spread = merged_measurements(known, measured)
             self._note_intervals(list(compress(parts, ~clear)), not clear.any())
         else:
             values, clear = merged_classes(known.values, measured)
@@ -518,8 +518,8 @@ class MoleculeTable:
             what = f"the {mean} of its different values" if numbers else "its most frequent class"
             what += "" if known.limits is None else ", else its tightest limit"
             words.append(f"each molecule counts once, with {what}")
-        if merged.noise is not None:
-            words.append("the number and spread of its values set the noise of the mean")
+        if spread is not None:
+            words.append(spread.in_words(known.record.transform))
         if n_ties:
             why = "limits on both sides only" if numbers else "a tie between classes"
             counts[f"rows of molecules with {why}, left out"] = n_ties

@@ -6,7 +6,7 @@ Groups are given by the first row of each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,11 +43,47 @@ def merged_classes(y: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.nd
     return classes[votes.argmax(axis=1)], clear
 
 
-def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np.ndarray]:
+class Replicates(NamedTuple):
+    """How far repeated measurements of one molecule lie apart."""
+
+    std: float  # of a single measurement, pooled over molecules, on the learned scale
+    n_degrees: int  # of freedom: values beyond the first of each molecule
+    usual: int  # values of a molecule, the median
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough to set the noise of means."""
+        return self.n_degrees >= _FEWEST_REPLICATES
+
+    def in_words(self, scale: str | None) -> str:
+        """Return what is done with it; ``scale`` is what it is on, where that is not the units."""
+        found = f"repeated measurements have a standard deviation of {self.std:.2g}"
+        found += "" if scale is None else f" ({scale})"
+        if not self.is_known:
+            return (
+                f"{found}, from too few to set the noise ({self.n_degrees} of at least "
+                f"{_FEWEST_REPLICATES})"
+            )
+        bars = "no error bar is narrower"
+        if self.usual > 1:
+            bars = f"no error bar is narrower than that of a mean of {self.usual}, the usual number"
+        return f"{found}, which is the noise of one value, and less for a mean of several: {bars}"
+
+
+def merged_measurements(
+    known: Targets, groups: np.ndarray
+) -> tuple[Targets, np.ndarray, Replicates | None]:
     """Return what the groups with a value or a limit are merged to, and which groups these are.
 
     That is the mean of their different measured values on the learned scale, with its noise, else
     their tightest limit. Groups of limits on both sides have no value and are no limit.
+
+    The noise is that of replicates where there are enough of them: the pooled variance of a single
+    measurement divided by their number. It is in the model as known noise, on top of which the
+    noise of the model is learned, so that the error bar of a molecule that was trained on is not
+    below it. A table with fewer replicates is learned from as if there were none, since a spread
+    that is estimated from a few pairs may be that of a single mistake. The third item is that
+    spread; None where no group has several values, or noise was given.
     """
     scale = known.record.scale
     if known.sample_weight is not None:
@@ -62,7 +98,12 @@ def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np
     counted = [rows for rows in counted if len(rows)]
     values = np.array([y[rows].mean() for rows in counted])
     known_std = None if noise is None else [noise[rows] for rows in counted]
-    std = noise_of_means([y[rows] for rows in counted], known_std)
+    spread = None if noise is not None else _replicates([y[rows] for rows in counted])
+    std = (
+        None if known_std is None else np.array([np.sqrt((x**2).sum()) / len(x) for x in known_std])
+    )
+    if spread is not None and spread.is_known:
+        std = spread.std / np.sqrt([len(rows) for rows in counted])
     if scale is not None:
         values = scale.inverse(values)
         std = None if std is None else std / scale.forward_std(values, np.ones(len(values)))
@@ -77,7 +118,7 @@ def merged_measurements(known: Targets, groups: np.ndarray) -> tuple[Targets, np
         name=known.name,
         unit=known.unit,
     )
-    return merged, clear
+    return merged, clear, spread
 
 
 def _counted_rows(
@@ -97,22 +138,17 @@ def _counted_rows(
     return part[[np.argmax(signs[part] * y[part])]]
 
 
-def noise_of_means(
-    values: Sequence[np.ndarray], known: Sequence[np.ndarray] | None = None
-) -> np.ndarray | None:
-    """Return the standard deviation of the mean of each group's values; None if it is not known.
+def _replicates(values: Sequence[np.ndarray]) -> Replicates | None:
+    """Return the spread of each group's values; None where each has only one.
 
-    From those ``known`` of the values, else from the spread of replicates, pooled over all groups
-    by a median, in which single mistakes do not count.
+    It is pooled over all groups by a median, in which single mistakes do not count.
     """
-    counts = np.array([len(part) for part in values])
-    if known is not None:
-        return np.array([np.sqrt((std**2).sum()) / len(std) for std in known])
     from scipy.stats import chi2
 
-    if (counts - 1).sum() < _FEWEST_REPLICATES:
-        return None
+    counts = np.array([len(part) for part in values])
     several = np.flatnonzero(counts > 1)
+    if not len(several):
+        return None
     squares = [((v := values[int(k)]) - v.mean()) @ (v - v.mean()) for k in several]
     pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
-    return np.sqrt(pooled / counts)
+    return Replicates(float(np.sqrt(pooled)), int((counts - 1).sum()), int(np.median(counts)))

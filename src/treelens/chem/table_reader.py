@@ -241,8 +241,8 @@ def read_table(
     noise : str, optional
         The column with standard deviations of the target, in its units, or ``"cells"`` where they
         stand in its cells (``12 ± 3``); of several targets a pattern, as of qualifiers. Without
-        it, where at least ten values are merged replicates, their number and spread set the noise
-        of each mean.
+        it, where at least ten values are merged replicates, their pooled variance, divided by their
+        number, is the noise of each mean: no error bar is narrower.
     sheet : str, optional
         The sheet of an Excel workbook; by default the first that has a column of SMILES.
 

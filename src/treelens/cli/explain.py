@@ -141,6 +141,7 @@ def _show_table(output: Output, result: dict[str, Any], what: str) -> None:
     rows = [
         [
             row["rank"],
+            str(row.get("class_label", "")),
             row["name"] or row["pattern"],
             row.get("smarts") or "",
             f"{row['effect']:+.3f} ± {row['error']:.3f}",
@@ -149,9 +150,11 @@ def _show_table(output: Output, result: dict[str, Any], what: str) -> None:
         for row in result["fragments"]
     ]
     toward = f" (for {result['toward']})" if result["toward"] is not None else ""
-    columns = ["", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
+    columns = ["", "class", "fragment", "SMARTS", f"effect{toward}", result["noun"]]
     title = f"{what} and their effects (± standard error), each beyond those above it"
-    output.table(columns, rows, title, cut=["fragment", "SMARTS"])
+    used = [k for k, cells in enumerate(zip(*rows, strict=True)) if any(x != "" for x in cells)]
+    rows = [[row[k] for k in used] for row in rows]
+    output.table([columns[k] for k in used], rows, title, cut=["fragment", "SMARTS"])
 
 
 def explain_fragments(output: Output, result: dict[str, Any]) -> None:

@@ -301,7 +301,8 @@ class FittedEstimator(GraphEstimator):
         n_fragments : int, default=40
             The largest number of rows, of each endpoint.
         min_support : int, optional
-            The smallest number of graphs with a fragment; by default 0.4 % of them, at least 3.
+            The smallest number of graphs with a fragment; by default 0.4 % of molecules and 1 % of
+            other graphs, at least 3.
         smarts : bool, default=True
             Whether fragments of molecules are written as SMARTS, which takes a while.
 

@@ -211,6 +211,16 @@ class Explanation:
             note += f", and {' and '.join(name for name, _ in parts)} add {rest:+.3g}"
         return f"{note}."
 
+    @property
+    def labels_note(self) -> str | None:
+        """A sentence where the labels in patterns are degrees, else None."""
+        if not self.graph.degree_labels:
+            return None
+        return (
+            "The graph came without labels: numbers in patterns are degrees, so that 2(3,5) is a "
+            "node with 2 edges, to nodes with 3 and with 5."
+        )
+
     def draw(
         self, *, edges: bool = False, width: int = 320, height: int = 240, format: Any = "svg"
     ) -> Any:
@@ -253,7 +263,8 @@ class Explanation:
         for row in self.descriptor_contributions.head(3).to_dict("records"):
             value = f"{row['value']:.4g}"
             lines.append(f"  {row['contribution']:+.3f}  {row['name']} = {value}  (descriptor)")
-        lines += [f"  {text}" for text in (self.structure_note, self.warning) if text]
+        notes = self.labels_note, self.structure_note, self.warning
+        lines += [f"  {text}" for text in notes if text]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -263,7 +274,8 @@ class Explanation:
         shown = table[["contribution", "pattern", "depth", "count"]].to_html(
             index=False, float_format="{:+.3f}".format
         )
-        notes = "".join(f"<p>{escape(x)}</p>" for x in (self.sentence, self.structure_note) if x)
+        sentences = self.sentence, self.structure_note, self.labels_note
+        notes = "".join(f"<p>{escape(x)}</p>" for x in sentences if x)
         return f"<div>{drawing}{notes}{shown}</div>"
 
 

@@ -33,6 +33,7 @@ from treelens.explain.scene import (
 )
 from treelens.graphs.collection import Graph
 from treelens.graphs.kinds import Painted, kind_of_facts
+from treelens.graphs.plain import POSITIONS
 from treelens.parallel import one_blas_thread
 from treelens.patterns.vocabulary import PatternTree, PatternVocabulary
 
@@ -41,10 +42,11 @@ Format = Literal["svg", "png"]
 LEGEND_HEIGHT, _LEGEND_STEPS = 34, 11
 _NOTE_HEIGHT, _NOTE_SIZE, _LONGEST_NOTE = 16, 10, 60
 _PLAIN_FILL = (0.91, 0.93, 0.95)
-_LARGEST_RADIUS = 12.0
+_LARGEST_RADIUS, _READABLE_RADIUS = 12.0, 7.0
+_CROWDED = 0.1  # of the nodes may cover another
 _LARGEST_SCALE = 46.0  # pixels per edge
-_MARGIN = 18.0
-_LONGEST_LABEL = 6
+_MARGIN = 21.0  # room for the rim of a root
+_LONGEST_LABEL, _SHORTEST_LABEL = 6, 3  # characters on a node
 _PATTERN_COLOR = (0.55, 0.85, 0.72)
 _ROOT_COLOR = (0.0, 0.62, 0.45)
 # Lines beside the middle one, in units of their distance, and whether they are dashed.
@@ -201,7 +203,7 @@ def _graph_marks(
     sheet = np.array([style.width, style.height])
     scale = float(min(_LARGEST_SCALE, *((sheet - 2 * _MARGIN) / np.maximum(high - low, 1e-9))))
     points = (positions - (low + high) / 2) * scale + sheet / 2
-    radius = min(_LARGEST_RADIUS, 0.3 * scale)
+    radius = min(_LARGEST_RADIUS, 0.3 * scale, _radius_without_overlap(points))
     marks = _edge_marks(graph, points, edge_contributions, limit, radius)
     if highlight is not None:
         marks = _highlight_marks(points, highlight, radius) + marks
@@ -211,23 +213,50 @@ def _graph_marks(
     return marks + _node_marks(points, radius, graph.node_labels, fills)
 
 
+def _radius_without_overlap(points: np.ndarray) -> float:
+    """Return a radius at which few nodes cover others, where labels can still be read."""
+    from scipy.spatial import cKDTree
+
+    if len(points) < 2:
+        return _LARGEST_RADIUS
+    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
+    return max(_READABLE_RADIUS, 0.5 * float(np.quantile(nearest, _CROWDED)))
+
+
 def _node_marks(
     points: np.ndarray, radius: float, labels: Sequence[Any], fills: Sequence[Color]
 ) -> list[Mark]:
     """Discs, then the labels on them, those in one ink together."""
     centers = [(x, y) for x, y in points.tolist()]
+    short = _abbreviations(labels)
     marks: list[Mark] = [
-        Disc(center, radius, to_hex(fill), rim=True)
-        for center, fill in zip(centers, fills, strict=True)
+        Disc(center, radius, to_hex(fill), True, None if short[label] == label else label)
+        for center, fill, label in zip(centers, fills, map(str, labels), strict=True)
     ]
     if radius < 3.5:  # too small to write in
         return marks
     words = []
     for center, label, fill in zip(centers, labels, fills, strict=True):
-        text = shortened(str(label), _LONGEST_LABEL)
+        text = short[str(label)]
         size = min(1.15, 2.6 / max(len(text), 1)) * radius
         words.append(Words(center, size, text, ink_on(fill)))
     return marks + sorted(words, key=lambda word: (str(word.color), word.size))
+
+
+def _abbreviations(labels: Sequence[Any]) -> dict[str, str]:
+    """Return what is written for labels: of longer words a beginning that tells them apart.
+
+    A whole label of a node is shown under the pointer.
+    """
+    texts = sorted({str(label) for label in labels})
+    short = {}
+    for text in texts:
+        short[text] = shortened(text, _LONGEST_LABEL)
+        for n in range(_LONGEST_LABEL, _SHORTEST_LABEL - 1, -1):
+            begun = [other for other in texts if other[:n].casefold() == text[:n].casefold()]
+            if text[0:1].isalpha() and len(text) > n and len(begun) == 1:
+                short[text] = text[:n]
+    return short
 
 
 def _edge_marks(
@@ -261,10 +290,11 @@ def _edge_marks(
         for dashed, segments in strokes.items()
         if segments
     ]
+    short = _abbreviations(labels)
     for segment, label in zip(ends, labels, strict=True):
         if label is not None and label not in _BONDS:
             center = segment.mean(axis=0) + _sideways(segment, 0.6 * radius)
-            marks.append(Words(tuple(center.tolist()), 0.8 * radius, str(label)))
+            marks.append(Words(tuple(center.tolist()), 0.8 * radius, short[str(label)]))
     return marks
 
 
@@ -411,12 +441,17 @@ def node_positions(graph: Graph) -> np.ndarray:
 
 
 def coordinates(graph: Graph) -> dict[str, tuple[float, ...]] | None:
-    """Attributes that say where nodes are; None where there are none, or one is missing."""
-    for names in _COORDINATES:
-        if graph.n_nodes and all(name in graph.node_attributes for name in names):
-            values = np.array([graph.node_attributes[name] for name in names])  # (2, n_nodes)
-            if np.isfinite(values).all() and np.ptp(values, axis=1).any():
-                return {name: tuple(row) for name, row in zip(names, values.tolist(), strict=True)}
+    """Where nodes are, by attributes or by positions that came with the graph.
+
+    None where there are none, or one is missing.
+    """
+    known = [(names, [graph.node_attributes.get(name) for name in names]) for names in _COORDINATES]
+    known.append((_COORDINATES[0], [*zip(*graph.data.get(POSITIONS, ()), strict=True)]))
+    for names, columns in known:
+        values = np.array([column for column in columns if column is not None])  # (2, n_nodes)
+        placed = graph.n_nodes > 0 and values.shape == (2, graph.n_nodes)
+        if placed and np.isfinite(values).all() and np.ptp(values, axis=1).any():
+            return dict(zip(names, map(tuple, values.tolist()), strict=True))
     return None
 
 

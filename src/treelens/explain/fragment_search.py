@@ -17,7 +17,8 @@ A group has patterns at each of its atoms, and ever deeper ones. So the search g
 patterns to deep ones, at each depth from the highest score on, and subtracts what a pattern
 explains: from each node of its occurrences the mean of ``phi`` over the nodes of the same label.
 Nothing is left for a pattern that repeats another; for one that adds to it, the addition is left.
-A pattern with coarser labels is preferred where it scores nearly as high.
+A pattern with coarser labels is preferred where it scores nearly as high. Of graphs that are no
+molecules, single nodes are fragments, too, compared with all other nodes.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _NEARLY = 0.9  # of a score, for a pattern with coarser labels
 _COMMON = 0.95  # of the graphs: fragments in so many do not distinguish graphs
 _LEAST_CAP, _CAP_SHARE = 60, 0.02
 _SIGNIFICANT = 2.0  # standard errors
+_MOSTLY = 0.5  # of the variance of what nodes add: labels that explain more come before patterns
 
 
 class GraphMeans(NamedTuple):
@@ -77,23 +79,92 @@ class Fragment(NamedTuple):
 
 
 def search_fragments(
-    explained: ExplainedGraphs, n_fragments: int, min_support: int
+    explained: ExplainedGraphs, n_fragments: int, min_support: int, labels: bool = False
 ) -> list[Fragment]:
-    """Take the strongest pattern of enough support, subtract what it explains, and so on."""
+    """Take the strongest pattern of enough support, subtract what it explains, and so on.
+
+    With ``labels``, what counts is what nodes add beyond the mean node, which is the effect of
+    size, and single nodes are fragments, too: first where their labels explain most of what nodes
+    add, else by what larger fragments leave. Fragments that differ in the label of one neighbour
+    are joined where their effects do not differ.
+    """
     check_whole("n_fragments", n_fragments, 0)
     check_whole("min_support", min_support, 1)
     # Fragments in 95 % or more of the graphs are subtracted, but not returned.
     if not explained.forest.depth:
         return _effects_of_labels(explained, min_support)[:n_fragments]
-    phi = explained.phi.copy()
+    usual = explained.phi.mean() if labels and len(explained.phi) else 0.0
+    phi = explained.phi - usual
     taken: list[Fragment] = []
-    for depth in range(1, explained.forest.depth + 1):
+    depths = [*range(1, explained.forest.depth + 1)]
+    if labels:
+        first = _share_of_labels(explained) > _MOSTLY
+        depths = [0, *depths] if first else [*depths, 0]
+    for depth in depths:
         patterns = find_candidates(explained, min_support, depth)
         if len(patterns):
             highest = max((abs(f.score) for f in taken), default=0.0)
             taken += _search_depth(explained, phi, patterns, highest)
+    taken = _joined_siblings(explained, taken) if labels else taken
     sizes = sizes_for_ranking(np.array([fragment.score for fragment in taken]))
     return [taken[k] for k in np.argsort(-sizes, kind="stable")[:n_fragments]]
+
+
+def _share_of_labels(explained: ExplainedGraphs) -> float:
+    """Return the share of the variance of ``phi`` that is between labels of nodes."""
+    phi, labels = explained.phi, explained.colors.colors[0]
+    counts = np.bincount(labels)
+    means = np.bincount(labels, weights=phi) / np.maximum(counts, 1)
+    total = float(((phi - phi.mean()) ** 2).sum())
+    return float(counts @ (means - phi.mean()) ** 2) / total if total else 0.0
+
+
+def _joined_siblings(explained: ExplainedGraphs, taken: list[Fragment]) -> list[Fragment]:
+    """Join fragments that differ in the label of one neighbour, where their effects do not."""
+    cores = [_cores_of(explained.forest, fragment) for fragment in taken]
+    found, left = [], list(range(len(taken)))
+    left.sort(key=lambda k: -abs(taken[k].score))
+    while left:
+        first = left.pop(0)
+        groups = [
+            [k for k in left if core in cores[k] and _act_alike(taken[first], taken[k])]
+            for core in sorted(cores[first])
+        ]
+        siblings = max(groups, key=len, default=[])
+        left = [k for k in left if k not in siblings]
+        found.append(_joined(explained, [taken[k] for k in [first, *siblings]]))
+    return found
+
+
+def _cores_of(forest: PatternForest, fragment: Fragment) -> set[tuple[int, ...]]:
+    """Return what is left of a pattern of depth 1 without any one of its neighbours."""
+    if fragment.depth != 1 or len(fragment.patterns) > 1:
+        return set()
+    tree, number = forest.place(fragment.patterns[0])
+    level = forest.vocabularies[tree].levels[0]
+    color = number - int(forest.vocabularies[tree].level_offsets[1])
+    keys = level.child_keys[level.child_offsets[color] : level.child_offsets[color + 1]].tolist()
+    return {(tree, int(level.own[color]), *keys[:k], *keys[k + 1 :]) for k in range(len(keys))}
+
+
+def _act_alike(one: Fragment, other: Fragment) -> bool:
+    """Whether the effects of two fragments have one sign and no significant difference."""
+    difference = abs(one.effect.mean - other.effect.mean)
+    error = float(np.hypot(one.effect.error, other.effect.error))
+    return one.score * other.score > 0 and difference <= _SIGNIFICANT * error
+
+
+def _joined(explained: ExplainedGraphs, parts: list[Fragment]) -> Fragment:
+    """Return fragments of one depth as one, with the means of their conditional effects."""
+    if len(parts) == 1:
+        return parts[0]
+    first, patterns = parts[0], [pattern for part in parts for pattern in part.patterns]
+    whole = _fragment_of(explained, explained.phi, patterns, first.score)
+    shares = np.array([part.beyond.n_graphs for part in parts], dtype=float)
+    shares /= shares.sum()
+    means, errors = (np.array([getattr(p.beyond, x) for p in parts]) for x in ("mean", "error"))
+    error = float(np.sqrt(shares**2 @ errors**2))
+    return whole._replace(beyond=GraphMeans(float(shares @ means), error, whole.effect.n_graphs))
 
 
 def _effects_of_labels(explained: ExplainedGraphs, min_support: int) -> list[Fragment]:
@@ -145,7 +216,7 @@ def _search_depth(
         adds = mean * fragment.effect.mean > 0 and abs(mean) > _SIGNIFICANT * error
         open_[joined if adds else best] = False
         if adds:
-            if fragment.effect.n_graphs < _COMMON * len(explained.graphs):
+            if not fragment.depth or fragment.effect.n_graphs < _COMMON * len(explained.graphs):
                 taken.append(fragment)
                 highest = max(highest, abs(fragment.score))
             subtract_effect(explained, phi, fragment)
@@ -260,7 +331,8 @@ class Candidates:
         nodes = [np.unique(ball.indices) for ball in balls]
         above = [parent_of(explained, v) for v in patterns.tolist()]
         elsewhere = {v: explained.carriers(v) for v in sorted(set(above) - {-1})}
-        elsewhere[-1] = np.empty(0, dtype=np.int64)  # the last row is for those without a parent
+        # The last row is for those without a parent: single nodes are compared with all others.
+        elsewhere[-1] = np.arange(0 if self.depth else n_nodes)
         self.own, self.parents = ones(carriers), ones(list(elsewhere.values()))
         self.near = ones(
             [  # nodes of the candidate's occurrences that carry its parent
@@ -374,7 +446,9 @@ def other_carriers(explained: ExplainedGraphs, pattern: int) -> np.ndarray:
     """Nodes that carry the parent and lie in no occurrence of the pattern."""
     parent = parent_of(explained, pattern)
     if parent < 0:
-        return np.empty(0, dtype=np.int64)
+        own = explained.carriers(pattern)
+        n_others = 0 if explained.depth_of(pattern) else len(explained.phi)
+        return np.setdiff1d(np.arange(n_others), own, assume_unique=True)
     covered = explained.covered(explained.carriers(pattern), explained.depth_of(pattern))
     return np.setdiff1d(explained.carriers(parent), covered, assume_unique=True)
 

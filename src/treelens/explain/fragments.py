@@ -28,6 +28,7 @@ from treelens.explain.fragment_search import (
     some_of,
 )
 from treelens.explain.jackknife import jackknife_errors
+from treelens.explain.plain_words import PlainWriter, is_plain, with_degree_ranges
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.graphs.recipe import noun_of
@@ -40,6 +41,7 @@ N_FRAGMENTS = 40
 _LOOKED_AT = 80  # fragments, for as many as are asked for with a certain effect
 _SEARCHED_DEPTH = 2  # of the patterns of graphs, where the model has no Weisfeiler-Lehman patterns
 _RAREST_SHARE, _FEWEST = 0.004, 3  # of the graphs must have a fragment
+_RAREST_PLAIN = 0.01  # of graphs without well-known groups, whose deep patterns all differ
 _N_EXAMPLES = 3
 _BESIDE = 4  # nodes that an example to be drawn should have beside the fragment
 _MOST_SAMPLED = 30  # graphs that the error of an effect is measured on
@@ -160,8 +162,9 @@ def fragment_table(
     inverses, classes = inverse_covariances(expansion, n_jobs, known), expansion.classes
     forest, colors = _forest_to_search(expansion, graphs, seen, n_jobs)
     if min_support is None:
-        min_support = max(_FEWEST, round(_RAREST_SHARE * len(graphs)))
-    settings = _Search(n_fragments, min_support, n_jobs)
+        share = _RAREST_PLAIN if is_plain(graphs) else _RAREST_SHARE
+        min_support = max(_FEWEST, round(share * len(graphs)))
+    settings = _Search(n_fragments, min_support, n_jobs, is_plain(graphs))
     found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
     size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
@@ -209,10 +212,13 @@ def _forest_to_search(
     expansion: KernelExpansion, graphs: GraphCollection, seen: SeenGraphs, n_jobs: int
 ) -> tuple[PatternForest, NodeColors]:
     """Return the patterns that fragments are found among: the model's, or those of the graphs."""
-    source = expansion.parts[0].source
+    source, depth = expansion.parts[0].source, _SEARCHED_DEPTH
+    coarse = with_degree_ranges(graphs)
     if isinstance(source, PatternForest):
-        return source, seen.patterns.colors
-    return PatternForest.fit(graphs, _SEARCHED_DEPTH, usual_trees(graphs), n_jobs)
+        if coarse is graphs:
+            return source, seen.patterns.colors
+        depth = source.depth
+    return PatternForest.fit(coarse, depth, usual_trees(coarse), n_jobs)
 
 
 def _certain_ones(
@@ -226,7 +232,7 @@ def _certain_ones(
     """Return fragments whose effects are beyond two standard errors, the most important first."""
     n, found = settings.n_fragments, list[Fragment]()
     most = max(_LOOKED_AT, 2 * n)
-    fragments = search_fragments(explained, most if n else 0, settings.min_support)
+    fragments = search_fragments(explained, most if n else 0, settings.min_support, settings.labels)
     for start in range(0, len(fragments), max(n, 1)):  # errors take time: no more than are needed
         some = fragments[start : start + n]
         regions = [_sampled_region(explained, fragment) for fragment in some]
@@ -242,6 +248,7 @@ class _Search(NamedTuple):
     n_fragments: int
     min_support: int
     n_jobs: int
+    labels: bool  # whether single nodes are fragments, too
 
 
 def _sampled_region(
@@ -267,9 +274,14 @@ def _table(
 ) -> FragmentTable:
     graphs, names = explained.graphs, explained.graphs.names
     having = [np.unique(explained.graph_of_node[f.roots]) for f in fragments]
-    writer = kind_of_facts(graphs.graph_data).fragment_writer(explained)
     texts = [_text_of(explained.forest, f) for f in fragments]
-    columns: dict[str, Any] = {"name": _told_apart([writer.name(f) for f in fragments], texts)}
+    writer = kind_of_facts(graphs.graph_data).fragment_writer(explained)
+    if is_plain(graphs):
+        writer = plain = PlainWriter(explained, graphs.degree_labels)
+        texts = [plain.pattern(f) or text for f, text in zip(fragments, texts, strict=True)]
+    columns: dict[str, Any] = {
+        "name": _told_apart(fragments, [writer.name(f) for f in fragments], texts)
+    }
     if smarts and writer.column is not None:
         columns[writer.column] = [writer.text(f) for f in fragments]
     columns |= {
@@ -302,13 +314,17 @@ def _table(
     return table.assign(drawing=pd.Series(pictures, index=table.index, dtype=object))
 
 
-def _told_apart(names: list[str], patterns: list[str]) -> list[str]:
-    """Return names of which none stands twice: later ones are followed by their pattern."""
-    known: set[str] = set()
-    for k, (name, pattern) in enumerate(zip(names, patterns, strict=True)):
-        tried = [name, f"{name}: {pattern}", *(f"{name}: {pattern}, {n}" for n in range(2, k + 3))]
-        names[k] = next(x for x in tried if not name or x not in known)
-        known.add(names[k])
+def _told_apart(fragments: list[Fragment], names: list[str], texts: list[str]) -> list[str]:
+    """Return names that stand for one fragment each: later ones are followed by their pattern.
+
+    A fragment may stand in several rows, one for each of several classes.
+    """
+    known: dict[str, tuple[int, ...]] = {}
+    for k, (fragment, name, text) in enumerate(zip(fragments, names, texts, strict=True)):
+        own = fragment.patterns
+        tried = [name, f"{name}: {text}", *(f"{name}: {text}, {n}" for n in range(2, k + 3))]
+        names[k] = next(x for x in tried if not name or known.get(x, own) == own)
+        known[names[k]] = own
     return names
 
 

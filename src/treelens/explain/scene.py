@@ -38,12 +38,13 @@ class Lines(NamedTuple):
 
 
 class Disc(NamedTuple):
-    """A filled circle, with or without a rim."""
+    """A filled circle, with or without a rim, and perhaps a text that the pointer shows."""
 
     center: tuple[float, float]
     radius: float
     fill: str
     rim: bool = False
+    hint: str | None = None
 
 
 class Words(NamedTuple):
@@ -126,8 +127,9 @@ def _styled(mark: Mark) -> tuple[str, str]:
     """The attributes that neighbouring marks of one style share, and the element."""
     if isinstance(mark, Disc):
         (x, y), rim = map(_short, mark.center), f'stroke="{_RIM}" stroke-width="{_RIM_WIDTH}"'
-        circle = f'<circle cx="{x}" cy="{y}" r="{_short(mark.radius)}" fill="{mark.fill}"/>'
-        return rim if mark.rim else "", circle
+        circle = f'<circle cx="{x}" cy="{y}" r="{_short(mark.radius)}" fill="{mark.fill}"'
+        inside = "/>" if mark.hint is None else f"><title>{escape(mark.hint)}</title></circle>"
+        return rim if mark.rim else "", circle + inside
     color = "currentColor" if mark.color is None else mark.color
     if isinstance(mark, Words):
         # Not every viewer knows dominant-baseline: the shift centres capitals everywhere.

@@ -60,6 +60,8 @@ class Graph:
     node_attributes, edge_attributes : dict of str to tuple of float
         The numbers of each attribute, in the order of nodes or ``edges``; NaN where missing.
     directed : bool
+    degree_labels : bool
+        Whether the node labels are degrees because the graph came without labels.
     """
 
     node_labels: tuple[Any, ...]
@@ -72,6 +74,7 @@ class Graph:
     node_attributes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     edge_attributes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     directed: bool = False
+    degree_labels: bool = False
 
     @property
     def n_nodes(self) -> int:
@@ -354,6 +357,7 @@ class GraphCollection:
             columns(self.node_attributes, self.attribute_names, nodes),
             columns(self.edge_attributes, self.edge_attribute_names, edges),
             self.directed,
+            self.degree_labels,
         )
 
     def _gather(self, indices: np.ndarray) -> GraphCollection:
@@ -387,6 +391,49 @@ class GraphCollection:
         more = {str(name): np.asarray(columns[name], dtype=object) for name in columns}
         return replace(self, graph_data={**self.graph_data, **more})
 
+    def renamed(
+        self,
+        *,
+        node_labels: Mapping[Any, Any] | None = None,
+        edge_labels: Mapping[Any, Any] | None = None,
+        node_attributes: Sequence[str] | None = None,
+        edge_attributes: Sequence[str] | None = None,
+    ) -> GraphCollection:
+        """Return the same graphs with other names of labels and attributes.
+
+        Patterns, fragments and drawings show these names. Do the same with new graphs before a
+        model predicts them, for the labels are what it knows patterns by.
+
+        Parameters
+        ----------
+        node_labels, edge_labels : mapping, optional
+            From labels to their names, such as ``{0: "helix", 1: "sheet"}``. Labels that are not in
+            it keep theirs; the names must differ from each other.
+        node_attributes, edge_attributes : sequence of str, optional
+            A name for each column, in their order. Nodes with attributes ``"x"`` and ``"y"`` are
+            drawn there.
+
+        Examples
+        --------
+        >>> from treelens import as_graph_collection
+        >>> graphs = as_graph_collection([([(0, 1)], {0: 6, 1: 8})])
+        >>> graphs.renamed(node_labels={6: "C", 7: "N", 8: "O"})[0].node_labels
+        ('C', 'O')
+        """
+        if node_labels and self.degree_labels:
+            raise GraphDataError("The node labels are degrees, which have no other names.")
+        changes: dict[str, Any] = {}
+        of_recipe: dict[str, Any] = {}  # attributes are found by it in new graphs
+        for what, names in (("node", node_labels), ("edge", edge_labels)):
+            if names:
+                known = getattr(self, f"{what}_alphabet") or ()
+                changes[f"{what}_alphabet"] = _renamed(known, names, what)
+        for what, columns in (("node", node_attributes), ("edge", edge_attributes)):
+            if columns is not None:
+                changes["attribute_names" if what == "node" else "edge_attribute_names"] = columns
+                of_recipe[f"{what}_attributes"] = tuple(columns)
+        return replace(self, **changes, recipe=self.recipe and replace(self.recipe, **of_recipe))
+
     def relabelled(
         self, node_codes: np.ndarray, node_alphabet: Sequence[Any], **changes: Any
     ) -> GraphCollection:
@@ -400,6 +447,24 @@ class GraphCollection:
             fine_alphabet=None,
             **changes,
         )
+
+
+def _renamed(labels: Sequence[Any], names: Mapping[Any, Any], what: str) -> tuple[Any, ...]:
+    """Return labels with the names of some of them."""
+    if not any(label in names for label in labels):
+        shown = ", ".join(repr(label) for label in labels[:_MOST_SHOWN]) or "none"
+        raise GraphDataError(
+            f"No {what} label has a new name: there are {shown}, and names for "
+            f"{', '.join(repr(label) for label in [*names][:_MOST_SHOWN])}."
+        )
+    found = [names.get(label, label) for label in labels]
+    twice = next((name for k, name in enumerate(found) if name in found[:k]), None)
+    if twice is not None or not all(map(_is_label, found)):
+        raise GraphDataError(
+            f"The {what} labels would not differ any more, or one would be missing: give each a "
+            f"name of its own{'' if twice is None else f' ({twice!r} stands twice)'}."
+        )
+    return tuple(found)
 
 
 def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:

@@ -48,7 +48,14 @@ def from_treelens(graphs: Sequence[Graph]) -> GraphCollection:
     names, edge_names = tuple(first.node_attributes), tuple(first.edge_attributes)
     asked = GraphRecipe(node_attributes=names, edge_attributes=edge_names)
     joined = join(plain, asked, graph_data=data)
-    joined = replace(joined, recipe=common_recipe(graph.recipe for graph in graphs))
+    by_degree = [graph.degree_labels for graph in graphs]
+    if any(by_degree) and not all(by_degree):
+        raise GraphDataError(
+            f"The node labels of graph {by_degree.index(True)} are degrees, as it came without "
+            f"labels, and graph {by_degree.index(False)} has labels of its own: label all, or none."
+        )
+    recipe = common_recipe(graph.recipe for graph in graphs)
+    joined = replace(joined, recipe=recipe, degree_labels=all(by_degree))
     fine = [graph.fine_labels for graph in graphs if graph.fine_labels is not None]
     if len(fine) < len(graphs):
         return joined

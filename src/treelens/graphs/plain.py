@@ -28,6 +28,10 @@ class PlainGraph(NamedTuple):
     directed: bool = False
 
 
+# In ``graph_data``, where the nodes of a graph are drawn: a pair of numbers for each.
+POSITIONS = "positions"
+_POSITIONS_COLUMN = "pos"  # what NetworkX and PyTorch Geometric call them
+
 Joined = tuple[list[PlainGraph], GraphRecipe]  # with what is asked for, as far as graphs decide it
 
 
@@ -44,9 +48,12 @@ def join(
     graphs: Sequence[PlainGraph],
     asked: GraphRecipe,
     required: bool = True,
-    graph_data: object = None,
+    graph_data: dict[str, list[Any]] | None = None,
 ) -> GraphCollection:
-    """Put plain graphs into one collection, with the labels and attributes that are asked for."""
+    """Put plain graphs into one collection, with the labels and attributes that are asked for.
+
+    Positions of nodes (``pos``) that nobody asks for as attributes are kept for drawings.
+    """
     notes: list[Warning] = []
     kinds = [graph.directed for graph in graphs]
     directed = any(kinds) if asked.directed is None else asked.directed
@@ -59,15 +66,11 @@ def join(
             )
         )
     sizes = [len(graph.nodes) for graph in graphs]
-    pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
-    n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
-    graph_of = np.repeat(np.arange(len(graphs)), n_edges)
-    outside = ((edges < 0) | (edges >= np.array(sizes)[graph_of, None])).any(axis=1)
-    if outside.any():
-        (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
-        raise GraphDataError(f"Graph {i}: an edge joins nodes {u} and {v}, but it has {sizes[i]}.")
-    edges = edges + (np.cumsum(sizes) - sizes)[graph_of, None]
+    edges, n_edges = _numbered_edges(graphs, sizes)
     nodes = _columns("node", graphs, sizes, asked, required, notes)
+    placed = [] if _POSITIONS_COLUMN in nodes.sources else list(map(_positions, graphs))
+    if is_drawn := bool(placed) and None not in placed:
+        graph_data = {POSITIONS: placed, **(graph_data or {})}
     arcs = _columns("edge", graphs, n_edges, asked, required, notes)
     if directed and not all(kinds):
         both = np.repeat(np.logical_not(kinds), n_edges) & (edges[:, 0] != edges[:, 1])
@@ -98,9 +101,22 @@ def join(
         edge_attribute_names=arcs.names,
         directed=directed,
     )
-    for note in [*notes, *_ignored(graphs, joined, nodes, arcs)]:
+    of_drawings = {_POSITIONS_COLUMN} if is_drawn else set[str]()
+    for note in [*notes, *_ignored(graphs, joined, nodes, arcs, of_drawings)]:
         warnings.warn(note, stacklevel=3)
     return joined
+
+
+def _numbered_edges(graphs: Sequence[PlainGraph], sizes: list[int]) -> tuple[np.ndarray, list[int]]:
+    """Return all edges (n_edges, 2), nodes numbered through all graphs, and how many each has."""
+    pairs = [edge_array(graph.edges, f"Graph {i}") for i, graph in enumerate(graphs)]
+    n_edges, edges = [len(some) for some in pairs], np.concatenate(pairs)
+    graph_of = np.repeat(np.arange(len(graphs)), n_edges)
+    outside = ((edges < 0) | (edges >= np.array(sizes)[graph_of, None])).any(axis=1)
+    if outside.any():
+        (u, v), i = edges[outside.argmax()].tolist(), graph_of[outside.argmax()]
+        raise GraphDataError(f"Graph {i}: an edge joins nodes {u} and {v}, but it has {sizes[i]}.")
+    return edges + (np.cumsum(sizes) - sizes)[graph_of, None], n_edges
 
 
 def _columns(
@@ -221,14 +237,31 @@ def _numbers(columns: Sequence[Any], counts: Sequence[int], name: str, what: str
     return block
 
 
+def _positions(graph: PlainGraph) -> tuple[tuple[float, float], ...] | None:
+    """Return where the nodes of a graph are drawn; None unless all have two finite numbers."""
+    if not len(graph.nodes):
+        return ()
+    given = graph.node_columns.get(_POSITIONS_COLUMN, ())
+    with suppress(ValueError, TypeError):
+        places = np.array([to_array(x) for x in given], dtype=np.float64)
+        if places.shape == (len(graph.nodes), 2) and np.isfinite(places).all():
+            return tuple((x, y) for x, y in places.tolist())
+    return None
+
+
 def _ignored(
-    graphs: Sequence[PlainGraph], joined: GraphCollection, nodes: Columns, edges: Columns
+    graphs: Sequence[PlainGraph],
+    joined: GraphCollection,
+    nodes: Columns,
+    edges: Columns,
+    of_drawings: set[str],
 ) -> list[Warning]:
     """Return warnings about what the graphs have and is not used."""
     found, hints = list[str](), list[str]()
     for what, used in (("edge", edges), ("node", nodes)):
         columns = [getattr(graph, f"{what}_columns") for graph in graphs]
         names = {n for of_graph in columns for n in of_graph if n is not None} - {*used.sources}
+        names -= of_drawings if what == "node" else set()
         numeric = {}
         for name in sorted(names, key=str):
             values = list(chain.from_iterable(column.get(name, ()) for column in columns))

@@ -7,6 +7,7 @@ neighbours and the edges to them, are its pattern one depth further.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -24,6 +25,7 @@ from treelens.patterns import _compiled
 # and trees beyond this many nodes are an error.
 LONGEST_TEXT = 240
 MOST_TREE_NODES = 100_000
+_MOST_LABELS_SHOWN = 5
 
 # Tests weaken the hash by this mask to force collisions; it never changes a result.
 HASH_MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -168,10 +170,10 @@ class PatternTree:
     children: tuple[tuple[Any, PatternTree], ...] = ()
 
     def __str__(self) -> str:
-        return _composed(self.label, [_edge_text(edge) + str(tree) for edge, tree in self.children])
+        return _composed(self.label, [edge_text(edge) + str(tree) for edge, tree in self.children])
 
 
-def _edge_text(edge: object) -> str:
+def edge_text(edge: object) -> str:
     """Return the text before a child: nothing, a sign such as ``=``, or a word and a colon."""
     text = "" if edge is None else str(edge)
     return f"{text}:" if text[-1:].isalnum() else text
@@ -293,9 +295,23 @@ class PatternVocabulary:
         return wider._refined(graphs, True, n_jobs)
 
     def transform(self, graphs: GraphCollection, n_jobs: int = 1) -> NodeColors:
-        """Return the colours of new graphs; -1 for patterns that are not in the vocabulary."""
+        """Return the colours of new graphs; -1 for patterns that are not in the vocabulary.
+
+        A warning says so where none of the labels is known: they may be coded in another way.
+        """
         self._check_kind(graphs)
-        return self._refined(graphs, False, n_jobs)[1]
+        found = self._refined(graphs, False, n_jobs)[1]
+        ours, theirs = self.node_alphabet, graphs.node_alphabet
+        unknown = self.n_patterns and graphs.n_nodes and (found.colors[0] < 0).all()
+        if unknown and len(theirs) > 1 and set(ours).isdisjoint(theirs):
+            known, given = (", ".join(map(repr, x[:_MOST_LABELS_SHOWN])) for x in (ours, theirs))
+            warnings.warn(
+                f"None of these graphs has a node label of the training graphs ({known}, ...); "
+                f"theirs are {given}: no pattern of them is known. Were they labelled, or renamed, "
+                "in the same way?",
+                stacklevel=2,
+            )
+        return found
 
     def _refined(
         self, graphs: GraphCollection, extend: bool, n_jobs: int
@@ -378,7 +394,7 @@ class PatternVocabulary:
                     "treelens.explain.draw.unfold_within() its upper layers."
                 )
             children = [(edge, tree) for edge, tree, _ in found]
-            children.sort(key=lambda child: _edge_text(child[0]) + str(child[1]))
+            children.sort(key=lambda child: edge_text(child[0]) + str(child[1]))
             return PatternTree(self.root_label(level, color), tuple(children)), size
 
         return unfolded(depth, pattern - int(self.level_offsets[depth]))[0]
@@ -397,7 +413,7 @@ class PatternVocabulary:
         pattern = int(self.level_offsets[depth]) + color
         if pattern not in self._texts:
             pairs = self.children(depth, color)[1]
-            below = [_edge_text(edge) + self.text(depth - 1, child) for edge, child in pairs]
+            below = [edge_text(edge) + self.text(depth - 1, child) for edge, child in pairs]
             text = _composed(self.root_label(depth, color), below)
             cut = text[: LONGEST_TEXT - 1] + "…"
             self._texts[pattern] = text if len(text) <= LONGEST_TEXT else cut

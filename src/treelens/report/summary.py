@@ -18,6 +18,7 @@ from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel
 from treelens.parallel import one_blas_thread
+from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import graph_keys
 from treelens.report.panel import summarize_panel
 from treelens.report.panel_page import render_panel
@@ -141,6 +142,12 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
         "trees": list(source.all_trees),
         "depth": source.depth,
         "alone": compared_alone(model, noun),
+        "degree_labels": any(
+            vocabulary.degree_labels
+            for part in model.expansion.parts
+            if isinstance(part.source, PatternForest)
+            for vocabulary in part.source.vocabularies
+        ),
         "recipe": None if recipe is None else str(recipe),
         "covariates": [name for name in names if not name.startswith(DESCRIPTOR_PREFIX)],
         "descriptors": [
