@@ -15,12 +15,12 @@ import treelens as tl
 from reproduction.data import Assay, Molecules, StudyOptions, load_assay, load_molecules
 from treelens.chem.baselines import BASELINES
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS
-from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts
 from treelens.chem.identity import same_molecules
 from treelens.chem.matched_pairs import Change, matched_pairs, substituent_text
-from treelens.chem.parsing import parsed_smiles
+from treelens.chem.parsing import molecules_behind, parsed_smiles
 from treelens.evaluation.metrics import NINETY
-from treelens.gp.covariates import columns_of
+from treelens.gp.views import columns_of
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")

@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import DTypeLike
 
 LARGEST = 1e100  # no number of a model comes near; products of a few of them do not overflow
 
@@ -17,7 +18,7 @@ LARGEST = 1e100  # no number of a model comes near; products of a few of them do
 def check_array(
     array: np.ndarray,
     name: str,
-    dtype: Any,
+    dtype: DTypeLike,
     shape: tuple[int | None, ...],
     low: float | None = None,
     below: float = np.inf,

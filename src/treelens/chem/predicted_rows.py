@@ -43,7 +43,7 @@ from treelens.estimators.profile import IN_PROFILE, Profile
 from treelens.evaluation.metrics import class_scores, codes_among, number_scores
 from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.graphs.tables import Table
 from treelens.graphs.target_columns import as_numbers, read_target
 from treelens.storage.files import harmless

@@ -90,7 +90,7 @@ def fragments_cli(
     Best with the data that the MODEL was fitted to: each graph is then explained by the others.
     """
     from treelens.explain.fragments import N_FRAGMENTS
-    from treelens.graphs.recipe import noun_of
+    from treelens.graphs.kinds import noun_of
 
     loaded = options.load_model(model, jobs, [data], [out])
     reading = {"smiles": smiles, "sheet": sheet, "max_atoms": max_atoms}

@@ -17,7 +17,6 @@ from markupsafe import Markup
 from sklearn.base import is_regressor
 
 from treelens.chem.descriptors import rdkit_descriptors
-from treelens.chem.ecfp import molecules_behind
 from treelens.chem.matched_pairs import (
     Change,
     attachment,
@@ -28,7 +27,7 @@ from treelens.chem.matched_pairs import (
 )
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.molecules import smiles_to_collection
-from treelens.chem.parsing import parsed_smiles, quiet, rdkit, smiles_parser
+from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit, smiles_parser
 from treelens.decisions.suggest import direction
 from treelens.errors import check_truth, check_whole
 from treelens.estimators.prediction_table import prediction_table

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.keyed_rows import with_rows
+from treelens.gp.views import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import (
@@ -29,7 +29,7 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.maps import TargetMap
 from treelens.models.fitted import (
     FittedModel,

@@ -34,7 +34,7 @@ from treelens.gp.panel_spread import LocalSpread
 from treelens.gp.posterior import cholesky_in_place
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.kernels.base import Kernel
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd, not_of_panels

@@ -13,8 +13,7 @@ import numpy as np
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.errors import GraphDataError
-from treelens.graphs.kinds import picture_of
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe, picture_of
 
 # The arrays of a collection: their types, and what they have one row for each of.
 _ARRAYS: dict[str, tuple[Any, str]] = {

@@ -20,7 +20,7 @@ from treelens.chem.recipe import recipe_for_molecules
 from treelens.chem.sdf import sdf_of_bytes, smiles_column
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence, group_holders
