@@ -221,6 +221,8 @@ class PanelPredictions(Predictions):
     """
 
     covariance: np.ndarray | None = None  # (n_graphs, n_endpoints, n_endpoints), without noise
+    # (n_graphs, n_endpoints) standard deviations of differences to the first graph, without noise
+    from_first: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,6 +399,45 @@ class FittedPanel(FittedModel):
         ).checked()
         assert isinstance(found, PanelPredictions)
         return found
+
+    def decide_from_first(self, graphs: GraphCollection, n_jobs: int = 1) -> PanelPredictions:
+        """Return predictions, with deviations of the differences to the first of the graphs.
+
+        What is uncertain about two similar graphs is mostly common to both, and cancels.
+        """
+        model = self.completed(n_jobs)
+        found = model.decide(graphs, variance=True, n_jobs=n_jobs)
+        assert found.covariance is not None
+        off = model._deviations_from_first(0, model.joint, graphs, found.graphs, n_jobs)
+        for k, process in enumerate(model.alone, start=1):
+            seen = process.seen(found.graphs)
+            own = model._deviations_from_first(k, process, graphs, seen, n_jobs)[:, 0]
+            (column,) = process.columns.tolist()
+            off[:, column] += process.share * (own - off[:, column])
+        factors = model._factors(found.graphs, n_jobs)
+        scaled = np.diagonal(found.covariance, axis1=1, axis2=2) / self.scale**2
+        plain = scaled / factors
+        common = 0.5 * (plain + plain[0] - off**2)  # covariances with the first graph
+        variance = scaled + scaled[0] - 2.0 * np.sqrt(factors * factors[0]) * common
+        return replace(found, from_first=self.scale * np.sqrt(np.maximum(variance, 0.0)))
+
+    def _deviations_from_first(
+        self, k: int, process: PanelProcess, graphs: GraphCollection, seen: SeenGraphs, n_jobs: int
+    ) -> np.ndarray:
+        """Return deviations of differences of standardised values, (n_graphs, n_own)."""
+        rows = process.rows(seen.features, self._shown[k], n_jobs)
+        posterior = process.posterior(self.cells(process))
+        taken = posterior.reduction([row - row[:1] for row in rows], n_jobs)
+        left = -np.diagonal(taken, axis1=1, axis2=2)
+        for view, kernel, variances in zip(
+            process.views, process.kernels, process.variances, strict=True
+        ):
+            wider, stored = view.extended(graphs, n_jobs)  # with patterns that training never saw
+            shown = GraphViews((wider.data(stored),))
+            alike = kernel.matrix(shown.select(np.zeros(1, dtype=np.int64))[0], shown[0], n_jobs)
+            left = left + 2.0 * (1.0 - alike[0])[:, None] * variances
+        left[0] = 0.0
+        return np.sqrt(np.maximum(left, 0.0))
 
     def _factors(self, seen: SeenGraphs, n_jobs: int) -> np.ndarray:
         """Return factors of the variances of new graphs, (n_graphs, n_endpoints)."""

@@ -68,27 +68,33 @@ class PanelPosterior(ABC):
 
     def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
         """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
+        found = self.shared.sum(axis=0) - self.reduction(rows, n_jobs)
+        every = np.arange(self.basis.n_endpoints)
+        found[:, every, every] = np.maximum(found[:, every, every], 0.0)
+        return found
+
+    def reduction(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
+        """Return what measured cells take off covariances, (n_new, n_endpoints, n_endpoints).
+
+        Differences of rows give what they take off those of the differences of graphs.
+        """
         n_new, size = len(rows[0]), self.basis.n_endpoints * len(self.basis.values)
         step = max(_FEWEST_TOGETHER, _MOST_COVARIANCES // size)
         blocks = ([row[k : k + step] for row in rows] for k in range(0, n_new, step))
-        found = [self._covariance_of(block, n_jobs) for block in blocks]
+        found = [np.moveaxis(self._taken(self._across(x), n_jobs), 2, 0) for x in blocks]
         n = self.basis.n_endpoints
         return np.concatenate(found) if found else np.empty((0, n, n))
 
-    def _covariance_of(self, rows: list[np.ndarray], n_jobs: int) -> np.ndarray:
-        """Return covariances of some new graphs, whose covariances with all cells are in memory."""
+    def _across(self, rows: list[np.ndarray]) -> list[np.ndarray]:
+        """Return covariances of some new graphs with the basis, (n_new, n_basis) by endpoint."""
         basis = self.basis
-        n = self.basis.n_endpoints
         across = []
-        for endpoint in range(n):
+        for endpoint in range(basis.n_endpoints):
             own = np.zeros((len(rows[0]), len(basis.values)))
             for row, shared in zip(rows, self.shared, strict=True):
                 own += row[:, basis.graphs] * shared[endpoint][basis.endpoints]
             across.append(own)
-        left = self.shared.sum(axis=0)[:, :, None] - self._taken(across, n_jobs)
-        found, every = np.moveaxis(left, 2, 0), np.arange(n)  # (n_new, n_endpoints, n_endpoints)
-        found[:, every, every] = np.maximum(found[:, every, every], 0.0)
-        return found
+        return across
 
     @abstractmethod
     def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
