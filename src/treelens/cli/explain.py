@@ -570,18 +570,23 @@ def serve_cli(
     ] = _LOCAL,
     max_molecules: Annotated[int, options.option("Most molecules of a request.", min=1)] = 5000,
     seconds: Annotated[float, options.option("Longest time of a request.", min=1.0)] = 60.0,
+    profile: options.ProfileFile = None,
     jobs: options.Jobs = 1,
 ) -> None:
     """Open a local page to predict and explain with MODELs.
 
     Paste SMILES or upload a table: the page shows predictions, the atoms that raise or lower them,
     the nearest training molecules, whether a molecule is in the domain, and what an edit changes.
-    It loads nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
+    With --profile, molecules are ranked by the probability that all its conditions hold. It loads
+    nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
     """
+    from treelens.chem.predicted_rows import with_profile
     from treelens.serve.answers import Limits, Workbench
     from treelens.serve.app import make_app, server_of
 
-    workbench = Workbench(options.load_models(models, jobs), Limits(max_molecules, seconds=seconds))
+    loaded = options.load_models(models, jobs)
+    loaded = loaded if profile is None else with_profile(loaded, profile)
+    workbench = Workbench(loaded, Limits(max_molecules, seconds=seconds))
     try:
         names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
         server = server_of(make_app(workbench, names))
