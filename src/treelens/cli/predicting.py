@@ -27,6 +27,7 @@ from treelens.chem.predicted_rows import (
     named_predictors,
     read_predictions,
     read_truth,
+    with_profile,
 )
 from treelens.chem.sdf import read_sdf
 from treelens.cli import options

@@ -58,6 +58,7 @@ from treelens.gp.posterior import inverse_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
 from treelens.gp.terms import TermParameters
 from treelens.gp.views import shown_by
+from treelens.kernels.gram import mirrored
 from treelens.kernels.weighted import similarities
 from treelens.models.predictions import TrainingGraphs, choose_threshold, fit_slope
 from treelens.patterns.histograms import replicate_numbers
@@ -102,9 +103,9 @@ class _Conditioned(NamedTuple):
     given: ExactPanel | CellsThroughLandmarks
 
     @property
-    def kept(self) -> bool:
-        """Whether the process keeps its factor; of many cells, there may be no room for it."""
-        return self.process.factor is not None
+    def in_double(self) -> bool:
+        """Whether the factor is in float64: of many cells, there is no room for a copy of it."""
+        return not isinstance(self.given, ExactPanel) or self.given.factor.dtype == np.float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ class _Panel:
             exact: ExactPanel = with_enough_digits(fitted_in, digits_for(len(cells.values)))
             given = exact
             coefficients = exact.coefficients
-            matrix = exact.factor if exact.factor.dtype == np.float64 else None
+            matrix = exact.factor
         else:
             kernel = CellKernel(kernels, np.array(shared))
             n = min(self.settings.n_landmarks, len(of_cells))
@@ -501,7 +502,7 @@ def _chosen(
     """
     table = panel.table.values
     joint = learned.given(panel)
-    small = panel if isinstance(joint.given, ExactPanel) and joint.kept else panel.small()
+    small = panel if isinstance(joint.given, ExactPanel) and joint.in_double else panel.small()
     blocks, far = _left_out(panel, joint, far=small is panel)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone = []
@@ -538,7 +539,9 @@ def _left_out(
     copies = panel.copies[cells.graphs]
     if not isinstance(given, ExactPanel):
         return given.left_out_blocks(copies), Far.nothing()
-    inverse = inverse_in_place(given.factor.copy() if found.kept else given.factor, n_jobs)
+    factor = given.factor
+    diagonal = factor.diagonal().copy()
+    inverse = inverse_in_place(factor.copy() if found.in_double else mirrored(factor), n_jobs)
     blocks = given.left_out_blocks(copies, n_jobs, inverse)
     tables = []
     for parts in panel.parts if far else ():
@@ -549,6 +552,9 @@ def _left_out(
             [(own.members, np.diagonal(own.covariance)) for own in members],
         )
         tables.append([_tabled(empty, cells, pair) for pair in pairs])
+    if not found.in_double:  # the inverse took the place of the factor, whose copy is below it
+        mirrored(factor.T)
+        np.fill_diagonal(factor, diagonal)
     if not tables:
         return blocks, Far.nothing()
     mean, variance = np.moveaxis(np.array(tables), 1, 0)

@@ -31,11 +31,12 @@ from treelens.gp.panel_posterior import (
     given_siblings,
 )
 from treelens.gp.panel_spread import LocalSpread
-from treelens.gp.posterior import cholesky_in_place
+from treelens.gp.posterior import cholesky_in_place, packed_triangle, unpacked_triangle
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.recipe import GraphRecipe
 from treelens.kernels.base import Kernel
+from treelens.kernels.gram import mirrored
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd, not_of_panels
 from treelens.models.predictions import (
@@ -111,6 +112,9 @@ class PanelProcess:
     # The factor of the covariance of the cells or, through landmarks, LandmarkPosterior's gain;
     # None where it must be computed.
     factor: np.ndarray | None = None
+    # The upper triangle of the factor, row by row, where a file keeps it: in float32, of landmarks
+    # in float64, as their gain is not rounded without harm.
+    packed: np.ndarray | None = None
 
     def check(self, n_endpoints: int, n_cells: int) -> None:
         """Raise ``ValueError`` where the parts of a stored process do not fit together."""
@@ -131,6 +135,23 @@ class PanelProcess:
             check_positions(self.basis, "basis", n_cells)
             n_basis = len(self.basis)
         check_array(self.coefficients, "coefficients", np.float64, (n_basis,))
+
+    def with_packed_factor(self) -> PanelProcess:
+        """Return the process, completed, with what a file needs to keep its factor."""
+        assert self.factor is not None
+        dtype = np.float32 if self.basis is None else np.float64
+        return replace(self, packed=packed_triangle(self.factor, dtype))
+
+    def from_stored(self) -> PanelProcess:
+        """Return the process with the factor that its file has kept, if it has."""
+        if self.packed is None:
+            return self
+        n = len(self.coefficients)
+        dtype = np.float32 if self.basis is None else np.float64
+        check_array(self.packed, "packed", dtype, (n * (n + 1) // 2,))
+        if self.basis is not None:
+            return replace(self, factor=mirrored(unpacked_triangle(self.packed, n)), packed=None)
+        return replace(self, factor=unpacked_triangle(self.packed, n, digits_for(n)), packed=None)
 
     def completed(self, cells: Cells, graphs: GraphViews, n_jobs: int) -> PanelProcess:
         """Return the process with what variances need; ``graphs`` are those of training."""
@@ -357,7 +378,7 @@ class FittedPanel(FittedModel):
 
     def completed(self, n_jobs: int = 1) -> FittedPanel:
         """Return the panel with all that variances need, which a file does not keep."""
-        if self.joint.factor is not None:
+        if all(each.factor is not None for each in (self.joint, *self.alone)):
             return self
         done = []
         for process, graphs in zip((self.joint, *self.alone), self._shown, strict=True):
@@ -570,4 +591,6 @@ class FittedPanel(FittedModel):
         return {"weights": self.record.weights, "shares_alone": dict(alone)}
 
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedPanel:
-        raise not_of_panels("save(variances=True)", self.endpoint_names)
+        model = self.completed(n_jobs)
+        joint, *alone = (each.with_packed_factor() for each in (model.joint, *model.alone))
+        return replace(model, joint=joint, alone=tuple(alone))
