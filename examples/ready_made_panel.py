@@ -6,8 +6,8 @@ FOLDER (by default ``TREELENS_DATA``) holds the training parts of the ADMET benc
 Therapeutics Data Commons, ``tdc/NAME.train_val.csv.gz`` with columns ``Drug`` and ``Y`` (Huang et
 al., NeurIPS Datasets and Benchmarks 2021), and of the OpenADMET-ExpansionRx challenge,
 ``expansionrx/train.csv.gz`` (doi 10.57967/hf/9687). Both are under CC BY 4.0: a model that is
-passed on must name them. Test parts are not read. The file has no molecules in it unless
-``--training-data`` is given; scores, size and time are written next to it as JSON.
+passed on must name them. Test parts are not read. Scores, size and time are written next to the
+file as JSON.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the rows of each endpoint")
     parser.add_argument("--landmarks", type=int, default=5000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--training-data", action="store_true", help="keep SMILES in the file")
+    parser.add_argument("--no-training-data", action="store_true", help="leave SMILES out")
     settings = parser.parse_args()
     readers = {"TDC": tdc_parts, "ExpansionRx": expansion_parts}
     parts = {}
@@ -100,7 +100,7 @@ def main() -> None:
     start = time.perf_counter()
     panel = fitted(wide_table(parts, settings.share), list(parts), settings)
     wall, cpu = time.perf_counter() - start, time.process_time()
-    panel.save(settings.out, training_data=settings.training_data)
+    panel.save(settings.out, training_data=not settings.no_training_data)
     scores = panel.loo_.loc["new"].drop(columns="n").dropna(axis=1, how="all")
     scores.insert(0, "n", panel.loo_.loc["new"]["n"])
     pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_rows", 100)
