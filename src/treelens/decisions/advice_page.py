@@ -34,6 +34,7 @@ def write_advice(table: pd.DataFrame, path: str | Path) -> Path:
             ranked_by=table.attrs["ranked_by"],
             wanted=table.attrs["wanted"],
             n_tried=table.attrs["n_tried"],
+            helps=table.attrs["only_better"],
         )
     )
     with whole_file(path) as file:
@@ -41,10 +42,10 @@ def write_advice(table: pd.DataFrame, path: str | Path) -> Path:
     return Path(path)
 
 
-def _title(end: dict[str, Any]) -> str:
+def _title(end: dict[str, Any]) -> dict[str, str | None]:
     unit = end["unit"] if end["unit"] and end["unit"] not in (end["endpoint"] or "") else None
-    title = (end["endpoint"] or "value") + (f" ({unit})" if unit else "")
-    return title + (f"; differences of {end['scale']}" if end["scale"] else "")
+    name = (end["endpoint"] or "value") + (f" ({unit})" if unit else "")
+    return {"name": name, "scale": end["scale"]}
 
 
 def _row(row: dict[str, Any], lead: dict[str, Any]) -> dict[str, Any]:

@@ -152,6 +152,7 @@ def advise(
         "wanted": None if aim.code is None else str(model.classes_[aim.code]),
         "lead": _about_lead(answers, known),
         "n_tried": len(ideas),
+        "only_better": only_better and answers.ranked_by is not None,
         "ranked_by": _in_words(answers.ranked_by),
     }
     return table

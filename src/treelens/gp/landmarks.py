@@ -261,7 +261,7 @@ def choose_landmarks(
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
     alone they would gather around wrong labels; by the variance alone (a pivoted factor, leverage)
     they gain little, as nearly every graph adds a direction of its own. With ``groups`` (n,), such
-    as endpoints, about the same share of each group becomes landmarks.
+    as endpoints, about the same share of each group is added.
     """
     basis = LandmarkBasis(fit, n_landmarks)
     basis.add(first)
@@ -274,7 +274,7 @@ def choose_landmarks(
             doubt = (residuals**2).sum(axis=1) * unexplained**2
             doubt[basis.landmarks] = -1.0
             if groups is not None:
-                doubt = _room_within(groups, doubt, basis.landmarks)
+                doubt = _room_within(groups, doubt, basis.landmarks[len(first) :])
                 doubt[basis.landmarks] = -np.inf
             basis.add(np.argsort(-doubt, kind="stable")[: size - len(basis.landmarks)])
     return basis
@@ -290,8 +290,8 @@ def posterior_through_landmarks(
     return landmarks, *fit.through(landmarks)
 
 
-def _room_within(groups: np.ndarray, doubt: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return minus the share of a group that is chosen once all of it with more doubt is, (n,).
+def _room_within(groups: np.ndarray, doubt: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Return minus the share of a group that is added once all of it with more doubt is, (n,).
 
     Those with the largest values are a part of each group of about the same size.
     """
@@ -300,7 +300,7 @@ def _room_within(groups: np.ndarray, doubt: np.ndarray, chosen: np.ndarray) -> n
     starts = np.cumsum(counts) - counts
     places = np.empty(len(groups))
     places[order] = np.arange(len(groups)) - starts[groups[order]]
-    before = np.bincount(groups[chosen], minlength=len(counts))
+    before = np.bincount(groups[added], minlength=len(counts))
     return -(before[groups] + places + 0.5) / counts[groups]
 
 
