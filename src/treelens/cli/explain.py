@@ -329,7 +329,6 @@ def suggest_cli(
     probability that all its conditions hold, and that of each.
     """
     from treelens.decisions.suggest import suggest
-    from treelens.estimators.profile import Profile
 
     loaded = options.load_model(model, jobs, [pool], [out])
     table = options.read_data(
@@ -346,7 +345,7 @@ def suggest_cli(
         wanted=wanted,
         exploration=exploration,
         random_state=seed,
-        profile=None if profile is None else Profile.read(profile),
+        profile=options.read_profile(profile),
     )
     result: dict[str, Any] = {
         "model": str(model),
@@ -453,29 +452,22 @@ def advise_cli(
     """
     from treelens.decisions.advice_page import write_advice
     from treelens.decisions.advise import advise
-    from treelens.estimators.profile import Profile
-    from treelens.models.predictions import smiles_of
 
     reads = [lead] if training is None else [lead, training]
     loaded = options.load_model(model, jobs, reads, [out, html])
-    texts = smiles_of(options.read_data(lead, model=loaded, max_atoms=max_atoms).graphs)
-    if texts is None:
-        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
-    if len(texts) > 1:
-        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
     known = None
     if training is not None:
         known = options.read_for_model(output, training, loaded, learn=True, max_atoms=max_atoms)
     table = advise(
         loaded,
-        texts[0],
+        _lead_of(output, lead, loaded, max_atoms),
         n,
         not minimize,
         wanted=wanted,
         min_pairs=min_pairs,
         largest_change=largest,
         training=known,
-        profile=None if profile is None else Profile.read(profile),
+        profile=options.read_profile(profile),
         endpoint=endpoint,
         scans=scans,
         only_better=not everything,
@@ -489,6 +481,18 @@ def advise_cli(
     if html is not None:
         result["html"] = str(write_advice(table, html))
     output.finish(result, _show_advice, out, table=table)
+
+
+def _lead_of(output: Output, lead: str, model: Any, max_atoms: int) -> str:
+    """Return the SMILES of LEAD, which may be a file."""
+    from treelens.models.predictions import smiles_of
+
+    texts = smiles_of(options.read_data(lead, model=model, max_atoms=max_atoms).graphs)
+    if texts is None:
+        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
+    if len(texts) > 1:
+        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
+    return texts[0]
 
 
 def _show_advice(output: Output, result: dict[str, Any]) -> None:
@@ -580,12 +584,10 @@ def serve_cli(
     With --profile, molecules are ranked by the probability that all its conditions hold. It loads
     nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
     """
-    from treelens.chem.predicted_rows import with_profile
     from treelens.serve.answers import Limits, Workbench
     from treelens.serve.app import make_app, server_of
 
-    loaded = options.load_models(models, jobs)
-    loaded = loaded if profile is None else with_profile(loaded, profile)
+    loaded = options.load_models(models, jobs, profile)
     workbench = Workbench(loaded, Limits(max_molecules, seconds=seconds))
     try:
         names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())

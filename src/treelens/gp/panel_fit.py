@@ -49,6 +49,7 @@ from treelens.gp.panel_posterior import (
     ExactPanel,
     LeftOutBlock,
     LoneEndpoint,
+    among_cells,
     blended_variance,
     digits_for,
     with_lone,
@@ -137,12 +138,11 @@ class _Panel:
         landmarks = self._landmarks(columns)
         given: ExactPanel | CellsThroughLandmarks
         if landmarks is None:
-            pairs = zip(kernels, shown, strict=True)
-            among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+            among, own_cells = among_cells(kernels, shown, cells, n_jobs)
 
             def fitted_in(dtype: type) -> ExactPanel:
                 rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-                return ExactPanel.fit(rounded, shared, of_cells, cells, n_jobs)
+                return ExactPanel.fit(rounded, shared, of_cells, own_cells, n_jobs)
 
             exact: ExactPanel = with_enough_digits(fitted_in, digits_for(len(cells.values)))
             given = exact

@@ -26,6 +26,7 @@ from treelens.gp.panel_posterior import (
     LandmarkPanel,
     Observed,
     PanelPosterior,
+    among_cells,
     blended_variance,
     digits_for,
     given_siblings,
@@ -162,12 +163,11 @@ class PanelProcess:
                 kernel, graphs, cells, given, self.basis, n_jobs
             )
             return replace(self, factor=found.posterior.gain)
-        pairs = zip(self.kernels, graphs, strict=True)
-        among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+        among, own_cells = among_cells(self.kernels, graphs, cells, n_jobs)
 
         def factored_in(dtype: type) -> np.ndarray:
             rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-            matrix = cell_covariance(rounded, self.shared, self.spreads, cells, n_jobs)
+            matrix = cell_covariance(rounded, self.shared, self.spreads, own_cells, n_jobs)
             return cholesky_in_place(matrix, n_jobs)
 
         factor = with_enough_digits(factored_in, digits_for(len(cells.values)))
@@ -499,10 +499,14 @@ class FittedPanel(FittedModel):
     def _of_process(
         self, k: int, process: PanelProcess, new: GraphViews, variance: bool, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        rows = process.rows(new, self._shown[k], n_jobs)
         posterior = process.posterior(self.cells(process))
-        between = posterior.covariance(rows, n_jobs) if variance else None
-        return posterior.mean(rows), between
+        means = []
+        between = []
+        for block in new.blocks():  # of few graphs: training graphs may be many
+            rows = process.rows(block, self._shown[k], n_jobs)
+            means.append(posterior.mean(rows))
+            between += [posterior.covariance(rows, n_jobs)] if variance else []
+        return np.concatenate(means), np.concatenate(between) if variance else None
 
     # --- as a fitted model ----------------------------------------------------------------------
 

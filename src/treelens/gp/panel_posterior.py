@@ -22,8 +22,10 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
+from treelens.kernels.base import Kernel
 from treelens.kernels.gram import mirrored
 from treelens.parallel import blas_threads
+from treelens.patterns.histograms import GraphViews
 
 _MOST_IN_DOUBLE = 12_000  # cells, of which the covariance is kept in float64
 _REFINEMENTS = 3  # of coefficients by a factor in float32
@@ -35,6 +37,19 @@ _FEWEST_TOGETHER = 16  # new graphs
 def digits_for(n_cells: int) -> type:
     """Return the type of numbers of the covariance of cells: of many, there is room for float32."""
     return np.float64 if n_cells <= _MOST_IN_DOUBLE else np.float32
+
+
+def among_cells(
+    kernels: Sequence[Kernel], graphs: GraphViews, cells: Cells, n_jobs: int = 1
+) -> tuple[list[np.ndarray], Cells]:
+    """Return kernel values among the graphs that have cells, view by view, and cells among these.
+
+    Of many graphs most may have none: those of one endpoint, or a sample.
+    """
+    some, places = np.unique(cells.graphs, return_inverse=True)
+    own = graphs if len(some) == graphs.patterns.pairs.n_graphs else graphs.select(some)
+    among = [kernel.matrix(view, view, n_jobs) for kernel, view in zip(kernels, own, strict=True)]
+    return among, cells._replace(graphs=places)
 
 
 class Observed(NamedTuple):
