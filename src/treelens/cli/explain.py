@@ -450,7 +450,6 @@ def advise_cli(
     domain of applicability, and the change of logP. With --profile: how much more probable the
     profile becomes, and what each target does.
     """
-    from treelens.decisions.advice_page import write_advice
     from treelens.decisions.advise import advise
 
     reads = [lead] if training is None else [lead, training]
@@ -472,12 +471,18 @@ def advise_cli(
         scans=scans,
         only_better=not everything,
     )
-    result: dict[str, Any] = {
-        "model": str(model),
-        **{str(name): value for name, value in table.attrs.items()},
-        "profile": None if profile is None else str(profile),
-        "advice": table.to_dict("records"),
-    }
+    about = {"model": str(model), "profile": None if profile is None else str(profile)}
+    _finish_advice(output, about, table, out, html)
+
+
+def _finish_advice(
+    output: Output, about: dict[str, Any], table: Any, out: Path | None, html: Path | None
+) -> None:
+    """Print the advice, and write the files that were asked for."""
+    from treelens.decisions.advice_page import write_advice
+
+    more = {str(name): value for name, value in table.attrs.items()}
+    result = {**about, **more, "advice": table.to_dict("records")}
     if html is not None:
         result["html"] = str(write_advice(table, html))
     output.finish(result, _show_advice, out, table=table)
