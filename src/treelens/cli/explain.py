@@ -457,6 +457,7 @@ def advise_cli(
     known = None
     if training is not None:
         known = options.read_for_model(output, training, loaded, learn=True, max_atoms=max_atoms)
+    output.progress("Looking for changes in the training molecules ...")
     table = advise(
         loaded,
         _lead_of(output, lead, loaded, max_atoms),
