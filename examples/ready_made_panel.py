@@ -90,6 +90,9 @@ def main() -> None:
     parser.add_argument("--landmarks", type=int, default=5000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--no-training-data", action="store_true", help="leave SMILES out")
+    parser.add_argument(
+        "--variances", action="store_true", help="keep what standard deviations need: large"
+    )
     settings = parser.parse_args()
     readers = {"TDC": tdc_parts, "ExpansionRx": expansion_parts}
     parts = {}
@@ -100,7 +103,7 @@ def main() -> None:
     start = time.perf_counter()
     panel = fitted(wide_table(parts, settings.share), list(parts), settings)
     wall, cpu = time.perf_counter() - start, time.process_time()
-    panel.save(settings.out, training_data=not settings.no_training_data)
+    panel.save(settings.out, not settings.no_training_data, settings.variances)
     scores = panel.loo_.loc["new"].drop(columns="n").dropna(axis=1, how="all")
     scores.insert(0, "n", panel.loo_.loc["new"]["n"])
     pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_rows", 100)

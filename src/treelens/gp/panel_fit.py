@@ -46,10 +46,10 @@ from treelens.gp.panel_model import (
     PanelRecord,
 )
 from treelens.gp.panel_posterior import (
+    AmongCells,
     ExactPanel,
     LeftOutBlock,
     LoneEndpoint,
-    among_cells,
     blended_variance,
     digits_for,
     with_lone,
@@ -138,11 +138,11 @@ class _Panel:
         landmarks = self._landmarks(columns)
         given: ExactPanel | CellsThroughLandmarks
         if landmarks is None:
-            among, own_cells = among_cells(kernels, shown, cells, n_jobs)
+            among = AmongCells.of(kernels, shared, shown, cells, n_jobs)
 
             def fitted_in(dtype: type) -> ExactPanel:
-                rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-                return ExactPanel.fit(rounded, shared, of_cells, own_cells, n_jobs)
+                values = among.rounded(dtype)
+                return ExactPanel.fit(values, among.shared, of_cells, among.cells, n_jobs)
 
             exact: ExactPanel = with_enough_digits(fitted_in, digits_for(len(cells.values)))
             given = exact

@@ -22,11 +22,11 @@ from treelens.gp.panel import Cells, CellTable, cell_covariance
 from treelens.gp.panel_endpoint import EndpointModel
 from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks
 from treelens.gp.panel_posterior import (
+    AmongCells,
     ExactPanel,
     LandmarkPanel,
     Observed,
     PanelPosterior,
-    among_cells,
     blended_variance,
     digits_for,
     given_siblings,
@@ -163,11 +163,11 @@ class PanelProcess:
                 kernel, graphs, cells, given, self.basis, n_jobs
             )
             return replace(self, factor=found.posterior.gain)
-        among, own_cells = among_cells(self.kernels, graphs, cells, n_jobs)
+        among = AmongCells.of(self.kernels, self.shared, graphs, cells, n_jobs)
 
         def factored_in(dtype: type) -> np.ndarray:
-            rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-            matrix = cell_covariance(rounded, self.shared, self.spreads, own_cells, n_jobs)
+            values = among.rounded(dtype)
+            matrix = cell_covariance(values, among.shared, self.spreads, among.cells, n_jobs)
             return cholesky_in_place(matrix, n_jobs)
 
         factor = with_enough_digits(factored_in, digits_for(len(cells.values)))

@@ -39,17 +39,44 @@ def digits_for(n_cells: int) -> type:
     return np.float64 if n_cells <= _MOST_IN_DOUBLE else np.float32
 
 
-def among_cells(
-    kernels: Sequence[Kernel], graphs: GraphViews, cells: Cells, n_jobs: int = 1
-) -> tuple[list[np.ndarray], Cells]:
-    """Return kernel values among the graphs that have cells, view by view, and cells among these.
+class AmongCells(NamedTuple):
+    """Kernel values among the graphs that have cells, what endpoints share, and these cells."""
 
-    Of many graphs most may have none: those of one endpoint, or a sample.
-    """
-    some, places = np.unique(cells.graphs, return_inverse=True)
-    own = graphs if len(some) == graphs.patterns.pairs.n_graphs else graphs.select(some)
-    among = [kernel.matrix(view, view, n_jobs) for kernel, view in zip(kernels, own, strict=True)]
-    return among, cells._replace(graphs=places)
+    kernels: list[np.ndarray]  # (n_own, n_own) each
+    shared: Sequence[np.ndarray]
+    cells: Cells  # whose graphs are those of the kernels
+
+    @classmethod
+    def of(
+        cls,
+        kernels: Sequence[Kernel],
+        shared: Sequence[np.ndarray],
+        graphs: GraphViews,
+        cells: Cells,
+        n_jobs: int = 1,
+    ) -> AmongCells:
+        """Return them for the graphs that have cells, which may be few of all.
+
+        Views of one endpoint are summed, so that there is one matrix.
+        """
+        some, places = np.unique(cells.graphs, return_inverse=True)
+        own = graphs if len(some) == graphs.patterns.pairs.n_graphs else graphs.select(some)
+        cells = cells._replace(graphs=places)
+        among = (
+            kernel.matrix(view, view, n_jobs) for kernel, view in zip(kernels, own, strict=True)
+        )
+        if cells.n_endpoints > 1:
+            return cls(list(among), shared, cells)
+        variance = np.sum(shared, axis=0)  # (1, 1)
+        total = np.zeros((len(some), len(some)))
+        for matrix, between in zip(among, shared, strict=True):
+            matrix *= between[0, 0] / variance[0, 0]
+            total += matrix
+        return cls([total], [variance], cells)
+
+    def rounded(self, dtype: type) -> list[np.ndarray]:
+        """Return the kernel values in numbers of a type."""
+        return [own.astype(dtype, copy=False) for own in self.kernels]
 
 
 class Observed(NamedTuple):
