@@ -502,7 +502,8 @@ def _chosen(
     """
     table = panel.table.values
     joint = learned.given(panel)
-    small = panel if isinstance(joint.given, ExactPanel) and joint.in_double else panel.small()
+    exact_joint = isinstance(joint.given, ExactPanel)
+    small = panel if exact_joint and joint.in_double else panel.small()
     blocks, far = _left_out(panel, joint, far=small is panel)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone = []
@@ -521,7 +522,9 @@ def _chosen(
         exact = small.table.exact[:, k]
         if (share := share_alone(exact, far.mean[:, :, k], its_far.mean[:, :, 0])) > 0:
             far.blend(its_far, k, share)
-            alone.append(replace(own.process, share=share))
+            process = replace(own.process, share=share)
+            # of so many cells there is no room for the factors of all endpoints
+            alone.append(process if exact_joint else replace(process, factor=None))
             lone[k] = LoneEndpoint(mean[:, 0], variance[:, 0], noise[:, 0], share)
     blocks = [with_lone(each, joint.cells, lone) for each in blocks]
     tables = _left_out_tables(table, joint, blocks)
