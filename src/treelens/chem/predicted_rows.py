@@ -90,6 +90,18 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
     return list(named.values())
 
 
+def with_profile(models: Sequence[NamedModel], path: Path) -> list[NamedModel]:
+    """Return the only model with the profile in a file, or raise where it does not fit."""
+    if len(models) > 1:
+        raise ValueError(
+            f"--profile {path} is for one MODEL, of one or several targets: fit the targets "
+            "together for the probability of all conditions."
+        )
+    profile = Profile.read(path)
+    profile.check(models[0].model.model_)
+    return [models[0]._replace(profile=profile)]
+
+
 def named_predictors(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
     """Return what predicts of files, without the estimators where these are not needed."""
     return name_models(paths, [load_predictor(path, n_jobs) for path in paths])

@@ -393,9 +393,10 @@ class FittedEstimator(GraphEstimator):
             to reconstruct the molecules.
         variances : bool, default=False
             Whether to keep what standard deviations need, rounded to seven digits, so that the
-            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000).
-            They differ from those without rounding by less than 0.1 %; where the noise is too small
-            for that, a warning says that nothing is kept.
+            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000),
+            of several endpoints for every pair of measured cells, and of landmarks 4. They differ
+            from those without rounding by less than 0.1 %; where the noise is too small for that, a
+            warning says that nothing is kept.
         """
         from treelens.estimators.model_files import write_model
 
