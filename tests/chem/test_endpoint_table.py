@@ -133,3 +133,16 @@ def test_a_list_of_one_column_is_one_target(path):
     table = _read(path, ["LogD"])
     assert table.targets.endpoints is None
     assert table.target == "LogD"
+
+
+def test_decimal_commas_and_names_with_commas(tmp_path):
+    file = tmp_path / "comma.csv"
+    rows = [f"{'C' * n}O;{n},5;{n},1;>{n}" for n in range(1, 9)]
+    file.write_text("\n".join(["smiles;IC50 (uM);LogD 7,4;k", *rows]) + "\n")
+    every = tl.read_table(file, target="all", task="regression").targets
+    assert every.endpoints == ("IC50 (uM)", "LogD 7,4", "k")
+    named = tl.read_table(file, target="IC50 (uM),LogD 7,4", task="regression").targets
+    assert named.endpoints == ("IC50 (uM)", "LogD 7,4")
+    np.testing.assert_allclose(named.values[0].astype(float), [1.5, 1.1])
+    with pytest.raises(GraphDataError, match="no column 'LogD 8'"):
+        tl.read_table(file, target="LogD 7,4,LogD 8", task="regression")
