@@ -137,7 +137,7 @@ def test_a_list_of_one_column_is_one_target(path):
 
 def test_decimal_commas_and_names_with_commas(tmp_path):
     file = tmp_path / "comma.csv"
-    rows = [f"{'C' * n}O;{n},5;{n},1;>{n}" for n in range(1, 9)]
+    rows = [f"{'C' * n}O;{n},5;{n},1;{2 * n}" for n in range(1, 9)]
     file.write_text("\n".join(["smiles;IC50 (uM);LogD 7,4;k", *rows]) + "\n")
     every = tl.read_table(file, target="all", task="regression").targets
     assert every.endpoints == ("IC50 (uM)", "LogD 7,4", "k")
