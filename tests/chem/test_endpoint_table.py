@@ -5,6 +5,7 @@ import pytest
 
 import treelens as tl
 from treelens.errors import GraphDataError
+from treelens.graphs.columns import several_columns
 
 pytest.importorskip("rdkit")
 
@@ -141,8 +142,9 @@ def test_decimal_commas_and_names_with_commas(tmp_path):
     file.write_text("\n".join(["smiles;IC50 (uM);LogD 7,4;k", *rows]) + "\n")
     every = tl.read_table(file, target="all", task="regression").targets
     assert every.endpoints == ("IC50 (uM)", "LogD 7,4", "k")
-    named = tl.read_table(file, target="IC50 (uM),LogD 7,4", task="regression").targets
-    assert named.endpoints == ("IC50 (uM)", "LogD 7,4")
-    np.testing.assert_allclose(named.values[0].astype(float), [1.5, 1.1])
+    np.testing.assert_allclose(every.values[0].astype(float), [1.5, 1.1, 2.0])
+    columns = ["smiles", "IC50 (uM)", "LogD 7,4", "k"]
+    found = several_columns(columns, "IC50 (uM),LogD 7,4, k", "target", "the table")
+    assert found == columns[1:]
     with pytest.raises(GraphDataError, match="no column 'LogD 8'"):
-        tl.read_table(file, target="LogD 7,4,LogD 8", task="regression")
+        several_columns(columns, "LogD 7,4,LogD 8", "target", "the table")
