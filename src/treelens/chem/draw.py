@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treelens.chem.parsing import rdkit
 from treelens.graphs.kinds import Painted
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 _ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
 
 
 def draw_molecule(
-    molecule: Any, painted: Painted, size: tuple[int, int], format: str
+    molecule: Mol, painted: Painted, size: tuple[int, int], format: str
 ) -> str | bytes:
     """Return SVG text or PNG bytes of a molecule, some atoms and bonds in colour."""
     from rdkit.Chem.Draw import rdMolDraw2D

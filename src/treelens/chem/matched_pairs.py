@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.chem.parsing import quiet, rdkit
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 HYDROGEN = "[H][*:1]"
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
@@ -32,7 +35,7 @@ class Change(NamedTuple):
         return f"{substituent_text(self.before)} >> {substituent_text(self.after)}"
 
 
-def cuts_of(molecule: Any, largest: int) -> set[Cut]:
+def cuts_of(molecule: Mol, largest: int) -> set[Cut]:
     """All single cuts of a molecule whose smaller part has at most ``largest`` heavy atoms."""
     from rdkit.Chem import rdMMPA
 
@@ -51,7 +54,7 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
     return cuts
 
 
-def hydrogen_cuts(molecule: Any) -> set[Cut]:
+def hydrogen_cuts(molecule: Mol) -> set[Cut]:
     chem, cuts = rdkit(), set()
     whole = chem.AddHs(molecule)
     for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):

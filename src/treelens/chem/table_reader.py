@@ -35,6 +35,7 @@ from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 from treelens.graphs.recipe import GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, check_sheet, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
+from treelens.models.fitted import HasModel
 
 DESCRIPTORS = ("rdkit",)
 
@@ -181,7 +182,7 @@ def read_table(
     standardize: bool | str | Sequence[str] | None = None,
     atom_attributes: AtomAttributes | None = None,
     max_atoms: int = MAX_ATOMS,
-    model: Any = None,
+    model: HasModel | None = None,
     noise: str | None = None,
     sheet: str | None = None,
 ) -> MoleculeTable:
@@ -428,7 +429,7 @@ def recipe_for(
 
 
 def covariate_names(
-    covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
+    covariates: Sequence[str] | None, descriptors: str | None, model: HasModel | None = None
 ) -> list[str]:
     """Return the names of all covariates, each once, and of what a fitted model was given."""
     if isinstance(covariates, str):

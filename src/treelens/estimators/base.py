@@ -328,7 +328,9 @@ class FittedEstimator(GraphEstimator):
         targets = None if known is None else reported_values(model, known)
         return self._fragment_table(graphs, targets, **options)
 
-    def _fragment_table(self, graphs: GraphCollection, targets: Any, **more: Any) -> FragmentTable:
+    def _fragment_table(
+        self, graphs: GraphCollection, targets: np.ndarray | None, **more: Any
+    ) -> FragmentTable:
         from treelens.explain.fragments import fragment_table
 
         expansion = self._fitted_model.expansion
@@ -376,7 +378,7 @@ class FittedEstimator(GraphEstimator):
     def _training_fragments_of_endpoints(self) -> FragmentTable:
         raise NotImplementedError
 
-    def save(self, path: object, training_data: bool = True, variances: bool = False) -> None:
+    def save(self, path: str | Path, training_data: bool = True, variances: bool = False) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The largest part of a Gaussian process, the factor of its covariance matrix, is left out

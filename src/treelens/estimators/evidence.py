@@ -562,7 +562,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         descriptors: bool | str = "auto",
         views: object = "auto",
         class_weight: object = None,
-        threshold: object = "auto",
+        threshold: float | str = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 1200,
         exact_size: int = 12_000,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -21,7 +21,12 @@ from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
 from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
-from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
+from treelens.gp.executors import (
+    SerialExecutor,
+    check_executor,
+    posterior_of_blocks,
+    sample_of_blocks,
+)
 from treelens.gp.fitting import (
     FittedEvidence,
     LearningGain,
@@ -192,7 +197,7 @@ class GaussianProcessEstimator(PanelEstimator):
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
-            return self._fit_blocks(X, executor)
+            return self._fit_blocks(X, check_executor(executor))
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
@@ -235,9 +240,8 @@ class GaussianProcessEstimator(PanelEstimator):
                 f"Several endpoints are not supported with device={self.device!r}: use 'cpu'."
             )
 
-    def _fit_blocks(self, blocks: object, executor: object) -> Self:
+    def _fit_blocks(self, blocks: Iterable[Any], executor: SerialExecutor | None) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
-        check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         own = self._on_scale(sample.graphs, sample.y)

@@ -48,7 +48,7 @@ class Condition(NamedTuple):
     weight: float = 1.0
 
     @classmethod
-    def of(cls, given: Any, where: str) -> Condition:
+    def of(cls, given: object, where: str) -> Condition:
         """Return the condition of a text, a class or a dict with a weight; ``where`` it is from."""
         weight: float = 1.0
         if isinstance(given, Mapping):

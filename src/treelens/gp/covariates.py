@@ -258,7 +258,7 @@ def _numbers(name: str, values: np.ndarray, rows: Rows) -> tuple[np.ndarray, lis
     return numbers, texts
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """None, NaN, pandas' NA, or what tables write in their place."""
     return str(value).strip().casefold() in ("", "na", "n/a", "nan", "<na>", "none", "null")
 

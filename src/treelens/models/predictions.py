@@ -433,7 +433,7 @@ def has_rare_class(codes: np.ndarray) -> bool:
 
 
 def choose_threshold(
-    asked: object, probabilities: np.ndarray, codes: np.ndarray
+    asked: str | float, probabilities: np.ndarray, codes: np.ndarray
 ) -> Threshold | None:
     """Return the threshold that was asked for, from held-out probabilities.
 
@@ -474,7 +474,7 @@ def choose_threshold(
     return None if value is None else Threshold(value, code)
 
 
-def parse_threshold(asked: Any) -> tuple[str, float]:
+def parse_threshold(asked: str | float) -> tuple[str, float]:
     """Return what a threshold asks for: ``("recall", 0.9)``, ``("number", 0.5)``, ..."""
     if isinstance(asked, str) and asked == "auto":
         return "auto", 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,9 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import arc_targets, offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Sites(NamedTuple):
@@ -63,7 +66,7 @@ class PatternSource(ABC):
         """Return how often every graph contains every pattern, from its occurrences."""
 
     @abstractmethod
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return the text forms of patterns."""
 
     @abstractmethod
