@@ -477,15 +477,20 @@ class Targets:
         return numbers
 
     def learned_noise(self) -> np.ndarray | None:
-        """Return standard deviations on the scale that is learned; of unknown ones the median."""
+        """Return standard deviations on the scale that is learned; of unknown ones the median.
+
+        They go to the scale by its slope, which says nothing of noise as wide as the values: of a
+        logarithm the slope has no bound near 0. A value that is known less well than all of them
+        are spread says little, so that none has more noise than that.
+        """
         if self.noise is None:
             return None
         if np.isnan(self.noise).all():
             raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
         std, scale = self.noise, self.record.scale
         if scale is not None:
-            self.learned()  # raises where a value is not on the scale
-            std = scale.forward_std(self.numbers(), std)
+            spread = float(np.std(self.learned()))  # raises where a value is not on the scale
+            std = np.minimum(scale.forward_std(self.numbers(), std), spread or np.inf)
         return np.where(np.isnan(std), np.nanmedian(std), std)
 
     def weights(self) -> np.ndarray:

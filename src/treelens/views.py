@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from treelens.errors import GraphDataError, check_choice, check_whole
-from treelens.gp.covariates import columns_of
 from treelens.gp.data import CountedView, NumbersView, TrainingView
 from treelens.gp.keyed_rows import KeyedRows
 from treelens.gp.terms import PRIOR_STRENGTH
+from treelens.gp.views import columns_of
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.base import Kernel

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts
+from treelens.chem.parsing import molecules_behind
 from treelens.chem.views import Ecfp
 from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor

@@ -13,7 +13,7 @@ from treelens.chem.molecule_table import MoleculeTable
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.cells import is_missing, is_number, read_cell
 from treelens.graphs.columns import several_columns
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.graphs.tables import find_column
 from treelens.targets import Endpoint, Targets
 

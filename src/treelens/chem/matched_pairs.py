@@ -12,7 +12,26 @@ if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 HYDROGEN = "[H][*:1]"
+CONTEXT_BONDS = 2  # from the atom that carries a substituent, within which molecules must agree
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
+_WITHOUT_BRACKETS = {
+    "B",
+    "C",
+    "N",
+    "O",
+    "S",
+    "P",
+    "F",
+    "Cl",
+    "Br",
+    "I",
+    "b",
+    "c",
+    "n",
+    "o",
+    "s",
+    "p",
+}
 _SECONDS = 1  # for the largest common substructure of two molecules
 
 
@@ -24,7 +43,7 @@ class Cut(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One substituent for another at a kind of atom, such as ``"c"`` or ``"C"``."""
+    """One substituent for another at an atom and what is around it, as :func:`context_of`."""
 
     before: str
     after: str
@@ -74,16 +93,46 @@ def _heavy_atoms(smiles: str) -> int:
 
 @lru_cache(maxsize=200_000)
 def attachment(constant: str) -> tuple[str, str]:
-    """The atom that a constant part is joined at, and its SMILES with a hydrogen there."""
+    """Where a constant part is joined, as :func:`context_of`, and its SMILES with a hydrogen."""
     chem = rdkit()
     with quiet():
         molecule = chem.MolFromSmiles(constant)
         end = next(a for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
         (atom,) = end.GetNeighbors()
-        symbol = atom.GetSymbol().lower() if atom.GetIsAromatic() else atom.GetSymbol()
+        context = context_of(molecule, atom.GetIdx(), end.GetIdx())
         end.SetAtomMapNum(0)
         end.SetAtomicNum(1)
-        return symbol, chem.MolToSmiles(chem.RemoveHs(molecule))
+        return context, chem.MolToSmiles(chem.RemoveHs(molecule))
+
+
+def context_of(molecule: Any, carrier: int, end: int = -1) -> str:
+    """Return the atoms around one that carries a substituent ``*``, two bonds far, as SMARTS.
+
+    ``[C;R]`` is an atom in a ring that is not aromatic, ``C`` one in an open chain. ``end`` is the
+    place of the substituent where it has been cut off.
+    """
+    inside = {carrier}
+    for _ in range(CONTEXT_BONDS):
+        atoms = [molecule.GetAtomWithIdx(known) for known in inside]
+        inside |= {near.GetIdx() for atom in atoms for near in atom.GetNeighbors()} - {end}
+    text = rdkit().MolFragmentToSmiles(
+        molecule,
+        sorted(inside),
+        atomSymbols=[atom_symbol(each) for each in molecule.GetAtoms()],
+        isomericSmiles=False,
+        rootedAtAtom=carrier,
+    )
+    return f"*{text}"
+
+
+def atom_symbol(atom: Any) -> str:
+    """Return an atom with its charge and whether it is in a ring, as SMARTS."""
+    aromatic = atom.GetIsAromatic()
+    symbol = atom.GetSymbol().lower() if aromatic else atom.GetSymbol()
+    charge = atom.GetFormalCharge()
+    symbol += f"{charge:+d}" if charge else ""
+    symbol += ";R" if atom.IsInRing() and not aromatic else ""
+    return symbol if symbol in _WITHOUT_BRACKETS else f"[{symbol}]"
 
 
 @lru_cache(maxsize=10_000)
@@ -106,7 +155,17 @@ def joined(constant: str, variable: str) -> str | None:
         whole = chem.molzip(chem.MolFromSmiles(constant), chem.MolFromSmiles(variable))
         if whole is None or chem.SanitizeMol(whole, catchErrors=True) != chem.SANITIZE_NONE:
             return None
-        return chem.MolToSmiles(whole)
+        return cleaned(whole)
+
+
+def cleaned(molecule: Any) -> str | None:
+    """Return the canonical SMILES, without stereo marks of what is no stereocentre (any more).
+
+    None where RDKit would not read it again.
+    """
+    chem = rdkit()
+    again = chem.MolFromSmiles(chem.MolToSmiles(molecule))
+    return None if again is None else chem.MolToSmiles(again)
 
 
 def matched_pairs(

@@ -24,6 +24,7 @@ from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.standardize import standardizer
 from treelens.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
+from treelens.graphs.kinds import Painted
 from treelens.targets import objects
 
 if TYPE_CHECKING:
@@ -352,3 +353,42 @@ def _bonds_one_by_one(molecule: Mol, with_sides: bool) -> tuple[np.ndarray, np.n
         order_at[u * n_atoms + v] = order_at[v * n_atoms + u] = order
     positions = sorted(order_at)
     return np.array(positions, dtype=np.int64), np.array([order_at[p] for p in positions])
+
+
+_ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
+
+
+def draw_molecule(
+    molecule: Any, painted: Painted, size: tuple[int, int], format: str
+) -> str | bytes:
+    """Return SVG text or PNG bytes of a molecule, some atoms and bonds in colour."""
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    bonds = {molecule.GetBondBetweenAtoms(*e).GetIdx(): c for e, c in painted.edges.items()}
+    kind: Any = rdMolDraw2D.MolDraw2DCairo if format == "png" else rdMolDraw2D.MolDraw2DSVG
+    drawer = kind(*size)
+    options = drawer.drawOptions()
+    options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
+    options.padding = 0.08
+    rdMolDraw2D.PrepareAndDrawMolecule(
+        drawer,
+        molecule,
+        highlightAtoms=list(painted.nodes),
+        highlightBonds=list(bonds),
+        highlightAtomColors=dict(painted.nodes),
+        highlightBondColors=bonds,
+        highlightAtomRadii=dict.fromkeys(painted.nodes, _ATOM_RADIUS),
+    )
+    drawer.FinishDrawing()
+    drawing: str | bytes = drawer.GetDrawingText()
+    return drawing
+
+
+def mol_block(molecule: object) -> str:
+    """Return a molecule with its coordinates as text, from which it can be drawn."""
+    return str(rdkit().MolToMolBlock(molecule))
+
+
+def of_mol_block(text: str) -> Any:
+    """Return the molecule of such a text."""
+    return rdkit().MolFromMolBlock(text, removeHs=False)

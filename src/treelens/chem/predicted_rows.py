@@ -43,7 +43,7 @@ from treelens.estimators.profile import IN_PROFILE, Profile
 from treelens.evaluation.metrics import class_scores, codes_among, number_scores
 from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.graphs.tables import Table
 from treelens.graphs.target_columns import as_numbers, read_target
 from treelens.storage.files import harmless
@@ -88,6 +88,18 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
             "one after the other."
         )
     return list(named.values())
+
+
+def with_profile(models: Sequence[NamedModel], path: Path) -> list[NamedModel]:
+    """Return the only model with the profile in a file, or raise where it does not fit."""
+    if len(models) > 1:
+        raise ValueError(
+            f"--profile {path} is for one MODEL, of one or several targets: fit the targets "
+            "together for the probability of all conditions."
+        )
+    profile = Profile.read(path)
+    profile.check(models[0].model.model_)
+    return [models[0]._replace(profile=profile)]
 
 
 def named_predictors(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:

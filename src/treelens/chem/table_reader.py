@@ -31,8 +31,7 @@ from treelens.errors import (
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import id_columns
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
-from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, check_sheet, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
 from treelens.models.fitted import HasModel

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treelens.chem.molecule_table import MoleculeTable
     from treelens.chem.predicted_rows import NamedModel
     from treelens.estimators.model_files import AnyModel
+    from treelens.estimators.profile import Profile
     from treelens.graphs.tables import Table
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
@@ -608,8 +609,16 @@ def tables_for(named: NamedModel, views: Sequence[Path]) -> dict[str, Path] | No
     return {name: given[name] for name in wanted} or None
 
 
-def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
+def load_models(paths: Sequence[Path], jobs: int, profile: Path | None = None) -> list[NamedModel]:
     """Return the models of files, or raise where they cannot stand side by side."""
-    from treelens.chem.predicted_rows import name_models
+    from treelens.chem.predicted_rows import name_models, with_profile
 
-    return name_models(paths, [load_model(path, jobs) for path in paths])
+    found = name_models(paths, [load_model(path, jobs) for path in paths])
+    return found if profile is None else with_profile(found, profile)
+
+
+def read_profile(path: Path | None) -> Profile | None:
+    """Return the profile in a file, if there is one."""
+    from treelens.estimators.profile import Profile
+
+    return None if path is None else Profile.read(path)

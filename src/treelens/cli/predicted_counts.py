@@ -10,7 +10,7 @@ import numpy as np
 from treelens.array_checks import Columns
 from treelens.chem.predicted_rows import NamedModel, summarize_rows
 from treelens.cli.console import Output, percent
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.models.domain import about_depth
 
 _FIRST_FEW = 5  # rows that could not be read are named

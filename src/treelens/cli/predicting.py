@@ -28,13 +28,13 @@ from treelens.chem.predicted_rows import (
     numeric_columns,
     read_predictions,
     read_truth,
+    with_profile,
     without_names,
 )
 from treelens.chem.sdf import read_sdf
 from treelens.cli import options
 from treelens.cli.console import Output, visible
 from treelens.cli.predicted_counts import Counts
-from treelens.estimators.profile import Profile
 from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
@@ -78,17 +78,9 @@ class Job(NamedTuple):
                     )
                 each.model._intervals = self.intervals
         models = [each._replace(tables=options.tables_for(each, self.views)) for each in models]
-        return models if self.profile is None else self._with_profile(models, self.profile)
-
-    def _with_profile(self, models: list[NamedModel], path: Path) -> list[NamedModel]:
-        if len(models) > 1 or self.intervals != "posterior":
-            raise ValueError(
-                f"--profile {path} is for one MODEL, of one or several targets, without "
-                "--intervals: fit the targets together for the probability of all conditions."
-            )
-        profile = Profile.read(path)
-        profile.check(models[0].model.model_)
-        return [models[0]._replace(profile=profile)]
+        if self.profile is not None and self.intervals != "posterior":
+            raise ValueError(f"--profile {self.profile} is without --intervals: leave one out.")
+        return models if self.profile is None else with_profile(models, self.profile)
 
 
 def predict(

@@ -23,9 +23,9 @@ from sklearn.base import is_regressor
 
 from treelens.array_checks import LARGEST
 from treelens.chem.descriptors import descriptor_names, rdkit_descriptors
-from treelens.chem.ecfp import molecules_behind
 from treelens.chem.measured_cells import measured_cells
 from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.parsing import molecules_behind
 from treelens.decisions.conditions import SHORT_NAMES, column_of_cells, rows_where
 from treelens.decisions.profile import profile_rows
 from treelens.errors import (
@@ -39,7 +39,7 @@ from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.profile import IN_PROFILE, Profile
-from treelens.gp.covariates import columns_of
+from treelens.gp.views import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import check_one_endpoint

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.keyed_rows import with_rows
+from treelens.gp.views import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import (
@@ -29,7 +29,7 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.maps import TargetMap
 from treelens.models.fitted import (
     FittedModel,
@@ -395,9 +395,10 @@ class FittedEstimator(GraphEstimator):
             to reconstruct the molecules.
         variances : bool, default=False
             Whether to keep what standard deviations need, rounded to seven digits, so that the
-            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000).
-            They differ from those without rounding by less than 0.1 %; where the noise is too small
-            for that, a warning says that nothing is kept.
+            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000),
+            of several endpoints for every pair of measured cells, and of landmarks 4. They differ
+            from those without rounding by less than 0.1 %; where the noise is too small for that, a
+            warning says that nothing is kept.
         """
         from treelens.estimators.model_files import write_model
 

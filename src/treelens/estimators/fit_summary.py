@@ -20,7 +20,7 @@ from treelens.evaluation.metrics import (
 )
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.targets import positive_code
 
 _NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel

@@ -19,7 +19,6 @@ from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
 from treelens.gp.executors import (
     SerialExecutor,
@@ -39,6 +38,7 @@ from treelens.gp.fitting import (
 )
 from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets
+from treelens.gp.views import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.content import draw_keys

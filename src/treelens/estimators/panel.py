@@ -49,7 +49,8 @@ class GraphPanel(PanelEstimator):
         whole.
     exact_size : int, default=30000
         Up to so many cells predictions are exact, with 8 bytes of memory for every pair of them
-        and, beyond 12,000, 4 bytes (3.6 GB at most by default); of more, some stand for all.
+        and, beyond 12,000, 4 bytes (3.6 GB at most by default), which the model keeps for standard
+        deviations; of more, some stand for all.
     n_landmarks : int, default=5000
         How many cells stand for all. Time is proportional to ``n_landmarks**2`` for every cell.
     max_steps : int, default=100

@@ -211,13 +211,27 @@ class PanelEstimator(FittedEstimator):
             return values, covariance_of(model, found, include_noise)
         return (values, deviations_of(model, found, include_noise)) if return_std else values
 
+    def _decide_from_first(self, graphs: GraphCollection) -> PanelPredictions:
+        """Return predictions, with deviations of the differences to the first graph."""
+        self._complete()
+        return self._panel.decide_from_first(graphs, self._n_jobs())
+
     def _panel_predictions(
-        self, X: Any, measured: Any = None, tables: Any = None, profile: Profile | None = None
+        self,
+        X: Any,
+        measured: Any = None,
+        tables: Any = None,
+        profile: Profile | None = None,
+        found: PanelPredictions | None = None,
     ) -> pd.DataFrame:
-        """Return predictions of all endpoints, their uncertainty and the domain as a table."""
+        """Return predictions of all endpoints, their uncertainty and the domain as a table.
+
+        ``found`` are these predictions, where they have been made without measured cells.
+        """
         graphs = self._new_graphs(self._with_numbers(X, None, tables))
         known = None if measured is None else cells_for(self._panel, measured, len(graphs))
-        found = self._decide_panel(graphs, True, measured)
+        if found is None:
+            found = self._decide_panel(graphs, True, measured)
         model = self._panel
         table = panel_table(model, found, self._surroundings(found), known)
         if profile is not None:

@@ -14,7 +14,7 @@ from treelens.estimators.panel_answers import cells_for, endpoint_scores
 from treelens.evaluation.splits import Split
 from treelens.gp.panel_model import PanelEndpoint
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.targets import Targets
 
 

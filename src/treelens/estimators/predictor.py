@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.models.fitted import FittedModel
 from treelens.models.predictions import Predictions
 from treelens.parallel import thread_count

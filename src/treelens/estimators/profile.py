@@ -74,6 +74,12 @@ class Condition(NamedTuple):
             raise GraphDataError(f"{where}: {text!r:.80} is no condition: {_HOW}.")
         return cls(text, weight=float(weight))
 
+    def direction(self, value: float) -> float:
+        """Return 1 where more than a value is better, -1 where less is; of a range, its middle."""
+        if math.isinf(self.low):
+            return -1.0
+        return 1.0 if math.isinf(self.high) or value < 0.5 * (self.low + self.high) else -1.0
+
     def check(self, name: str, classes: np.ndarray | None) -> None:
         """Raise ``GraphDataError`` where it does not suit an endpoint; None: one of numbers."""
         if classes is None and not self.is_range:

@@ -30,8 +30,7 @@ from treelens.explain.fragment_search import (
 from treelens.explain.jackknife import jackknife_errors
 from treelens.explain.plain_words import PlainWriter, is_plain, with_degree_ranges
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.kinds import kind_of_facts
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import kind_of_facts, noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.patterns.forest import PatternForest, SeenGraphs, usual_trees
 from treelens.patterns.vocabulary import NodeColors

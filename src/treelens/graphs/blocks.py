@@ -20,7 +20,7 @@ from treelens.errors import (
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.foreign import described
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.targets import Targets
 
 

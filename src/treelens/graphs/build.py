@@ -10,7 +10,7 @@ import numpy as np
 
 from treelens.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.collection import GraphCollection, encode_labels
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -13,8 +13,7 @@ import numpy as np
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.errors import GraphDataError
-from treelens.graphs.kinds import picture_of
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe, picture_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,9 +21,8 @@ from treelens.graphs.foreign import (
     read_file,
 )
 from treelens.graphs.geometric import is_dataset, items_of, taken_apart
-from treelens.graphs.kinds import PLAIN, InputKind
+from treelens.graphs.kinds import PLAIN, GraphRecipe, InputKind, check_agreement
 from treelens.graphs.plain import join
-from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 
 def as_graph_collection(

@@ -16,8 +16,7 @@ import numpy as np
 from treelens.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.foreign import from_treelens
-from treelens.graphs.kinds import kind_of_facts
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe, kind_of_facts
 from treelens.graphs.tables import read_bytes, table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,

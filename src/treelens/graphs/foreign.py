@@ -19,9 +19,8 @@ from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import about_directions, count_one_way, edge_array
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.geometric import from_geometric
-from treelens.graphs.kinds import InputKind, registered_kinds
+from treelens.graphs.kinds import GraphRecipe, InputKind, common_recipe, registered_kinds
 from treelens.graphs.plain import Joined, PlainGraph, join
-from treelens.graphs.recipe import GraphRecipe, common_recipe
 
 _VALUE = "attribute"  # the name of values that were given as arrays
 

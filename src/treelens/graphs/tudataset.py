@@ -32,7 +32,7 @@ from treelens.graphs.build import (
 )
 from treelens.graphs.cells import is_integer
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes, reason
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.kernels.weighted import Nearest, nearest_graphs
 from treelens.patterns.histograms import Features, GraphViews
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from treelens.errors import first_few
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.models.domain import Domain
 from treelens.models.predictions import (
     KernelExpansion,

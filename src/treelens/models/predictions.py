@@ -22,15 +22,14 @@ from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX, kind_of_facts
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe, kind_of_facts
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
 from treelens.patterns.source import PatternSource
 from treelens.targets import TargetRecord, Targets
 
 if TYPE_CHECKING:
-    from treelens.gp.covariates import CovariateTable
+    from treelens.gp.views import CovariateTable
     from treelens.kernels.base import Term
     from treelens.models.fitted import FittedModel
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.chem.draw import mol_block
 from treelens.chem.groups import group_queries, groups_of
 from treelens.chem.matched_pairs import atoms_that_differ
-from treelens.chem.molecules import is_molecule, molecule_of
+from treelens.chem.molecules import is_molecule, mol_block, molecule_of
 from treelens.chem.parsing import parsed_smiles
 from treelens.explain.contributions import (
     attribute_table,

@@ -12,8 +12,7 @@ import pandas as pd
 import treelens
 from treelens.chem.molecules import is_molecule
 from treelens.explain.contributions import usual_spread
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel

@@ -174,6 +174,7 @@ def _add_page(app: Any, workbench: Workbench) -> None:
         "models": workbench.facts(),
         "covariates": workbench.covariates,
         "cells": workbench.as_cells,
+        "profile": workbench.profile,
     }
     page = {"page": facts, "version": __version__, "limits": workbench.limits}
     show("/", "text/html", pages.get_template("page.html").render(**page))

@@ -20,7 +20,7 @@ from treelens.array_checks import (
     check_positive,
 )
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.fitted import ComparedWeights, FittedModel, HeldOut, Learning, SearchEnd
