@@ -356,7 +356,9 @@ class Targets:
     def __getitem__(self, key: int | np.integer) -> Any: ...
     @overload
     def __getitem__(self, key: slice | Sequence[Any] | np.ndarray | pd.Series) -> Targets: ...
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(
+        self, key: int | np.integer | slice | Sequence[Any] | np.ndarray | pd.Series
+    ) -> Any:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn selects rows
         values = self.values[key]

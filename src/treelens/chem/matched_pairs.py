@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from treelens.chem.parsing import quiet, rdkit
 
 if TYPE_CHECKING:
-    from rdkit.Chem import Mol
+    from rdkit.Chem import Atom, Mol
 
 HYDROGEN = "[H][*:1]"
 CONTEXT_BONDS = 2  # from the atom that carries a substituent, within which molecules must agree
@@ -105,7 +105,7 @@ def attachment(constant: str) -> tuple[str, str]:
         return context, chem.MolToSmiles(chem.RemoveHs(molecule))
 
 
-def context_of(molecule: Any, carrier: int, end: int = -1) -> str:
+def context_of(molecule: Mol, carrier: int, end: int = -1) -> str:
     """Return the atoms around one that carries a substituent ``*``, two bonds far, as SMARTS.
 
     ``[C;R]`` is an atom in a ring that is not aromatic, ``C`` one in an open chain. ``end`` is the
@@ -125,7 +125,7 @@ def context_of(molecule: Any, carrier: int, end: int = -1) -> str:
     return f"*{text}"
 
 
-def atom_symbol(atom: Any) -> str:
+def atom_symbol(atom: Atom) -> str:
     """Return an atom with its charge and whether it is in a ring, as SMARTS."""
     aromatic = atom.GetIsAromatic()
     symbol = atom.GetSymbol().lower() if aromatic else atom.GetSymbol()
@@ -158,7 +158,7 @@ def joined(constant: str, variable: str) -> str | None:
         return cleaned(whole)
 
 
-def cleaned(molecule: Any) -> str | None:
+def cleaned(molecule: Mol) -> str | None:
     """Return the canonical SMILES, without stereo marks of what is no stereocentre (any more).
 
     None where RDKit would not read it again.

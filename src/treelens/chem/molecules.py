@@ -359,7 +359,7 @@ _ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
 
 
 def draw_molecule(
-    molecule: Any, painted: Painted, size: tuple[int, int], format: str
+    molecule: Mol, painted: Painted, size: tuple[int, int], format: str
 ) -> str | bytes:
     """Return SVG text or PNG bytes of a molecule, some atoms and bonds in colour."""
     from rdkit.Chem.Draw import rdMolDraw2D
