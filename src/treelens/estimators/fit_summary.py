@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from treelens.explain.fragments import confounders, fragment_smiles, measured_wi
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.kinds import noun_of
 from treelens.targets import positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
 
 _NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel
 _N_FRAGMENTS = 5  # that a fit shows
@@ -122,7 +125,7 @@ def _svc_summary(model: Any) -> dict[str, Any]:
     }
 
 
-def covariate_facts(model: Any) -> dict[str, Any] | None:
+def covariate_facts(model: FittedEstimator) -> dict[str, Any] | None:
     """Return how much covariates and structure add to the fitted values; None without any."""
     fitted = model.model_
     if (spreads := fitted.spreads_of_parts(model._n_jobs())) is None:
@@ -235,7 +238,7 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _kernel_facts(model: Any) -> dict[str, Any]:
+def _kernel_facts(model: FittedEstimator) -> dict[str, Any]:
     """Return the kernel, the shares of views, and sizes."""
     fitted = model.model_
     learning = fitted.learning
@@ -276,7 +279,7 @@ def model_html(model: Any) -> str:
     return f'<div class="treelens-model">{"".join(parts)}</div>'
 
 
-def _fragments_html(model: Any) -> str:
+def _fragments_html(model: FittedEstimator) -> str:
     """Return the first fragments with their drawings; a sentence where finding them takes long."""
     graphs, classes = model._train_graphs, model.model_.classes
     several = classes is not None and len(classes) > _MOST_CLASSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binomtest, norm
@@ -26,6 +26,9 @@ from treelens.models.predictions import (
     smiles_of,
 )
 from treelens.targets import Targets, positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 # Nominal coverages of the intervals in a calibration chart.
@@ -206,7 +209,7 @@ class PredictedGraphs:
         return {name: values[index] for name, values in self.columns.items()}
 
 
-def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
+def predict_graphs(estimator: FittedEstimator, X: object, y: object) -> PredictedGraphs | None:
     """Return predictions of the graphs of a report, None without graphs."""
     if X is None:
         if y is not None:
@@ -303,7 +306,7 @@ def number_scores(
     mean: np.ndarray,
     std: np.ndarray,
     reference: float,
-    some: Any = slice(None),
+    some: slice | np.ndarray = slice(None),
     scale: TargetMap | None = None,
 ) -> dict[str, Any]:
     """Return scores of predicted numbers and intervals; ``reference`` is the training mean.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -58,6 +58,9 @@ from treelens.svm.solver import (
     fit_svm_path,
     margins_of,
 )
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
 AUTO_KERNELS = ("wwl", "tanimoto-rbf")
@@ -407,7 +410,7 @@ def fit_chosen(
     attributes: bool,
     scoring: str,
     class_weight: object,
-    cv: Any,
+    cv: int | BaseCrossValidator,
     seed: int,
     n_jobs: int,
     progress: bool | None,
