@@ -401,7 +401,8 @@ class Targets:
 
     def tolist(self) -> list[Any]:
         """Return the values as a list."""
-        return self.values.tolist()
+        listed: list[Any] = self.values.tolist()
+        return listed
 
     def __repr__(self) -> str:
         n = len(self)
@@ -433,7 +434,8 @@ class Targets:
     def measured(self) -> np.ndarray:
         """A mask of the cells that have a value, of the shape of the values."""
         if self.values.dtype.kind != "O":
-            return self.values == self.values  # not NaN
+            known: np.ndarray = self.values == self.values  # not NaN
+            return known
         has = [not is_nothing(value) for value in self.values.ravel().tolist()]
         return np.array(has, dtype=bool).reshape(self.values.shape)
 
@@ -503,7 +505,8 @@ class Targets:
         if weights.max() / weights.min() > _WIDE_RANGE_OF_WEIGHTS:
             message = "sample_weight spans more than six powers of ten."
             warnings.warn(message, UserWarning, stacklevel=4)
-        return weights / weights.mean()
+        scaled: np.ndarray = weights / weights.mean()
+        return scaled
 
     def values_alone(self, learner: str) -> np.ndarray:
         """Return the values for a learner that knows neither limits nor noise nor transforms."""
@@ -625,7 +628,9 @@ def _measured(given: list[Any], name: str) -> np.ndarray:
 def _one_dimensional(y: object) -> np.ndarray:
     """Return targets as a one-dimensional array; text stays apart from numbers."""
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
+        raise GraphDataError(
+            f"y is masked for {np.ma.getmaskarray(y).sum()} graphs: leave them out."
+        )
     if is_frame(y):
         if not len(y.columns):
             raise GraphDataError("y has no column: give one.")

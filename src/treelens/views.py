@@ -128,7 +128,7 @@ class AttributeCells(View):
     """
 
     counts_patterns = True
-    sees_attributes = True  # type: ignore[assignment]
+    sees_attributes = True
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         if graphs.node_attributes is None and graphs.edge_attributes is None:

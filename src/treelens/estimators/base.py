@@ -152,7 +152,8 @@ class FittedEstimator(GraphEstimator):
     @property
     def covariates_(self) -> list[str]:
         """Names of the covariates that the model was fitted with; an SVM has none."""
-        return self._fitted_model.covariate_names
+        names: list[str] = self._fitted_model.covariate_names
+        return names
 
     @property
     def _fitted_model(self) -> Any:
@@ -178,7 +179,8 @@ class FittedEstimator(GraphEstimator):
     @property
     def _scale(self) -> TargetMap | None:
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
-        return self._fitted_model.training.record.scale
+        scale: TargetMap | None = self._fitted_model.training.record.scale
+        return scale
 
     def _with_numbers(self, X: object, covariates: object = None, tables: object = None) -> Any:
         """Return new graphs that carry the covariates and the rows of tables given with them."""
@@ -451,7 +453,8 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         """
-        return self.classes_[self._collect("predicted_codes", X)]
+        predicted: np.ndarray = self.classes_[self._collect("predicted_codes", X)]
+        return predicted
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of graphs whose class is predicted."""

@@ -327,9 +327,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         check_choice("point", point, ("mean", "median"))
         if self._is_panel:
             _check_of_panel(covariates, learned_scale, intervals)
-            return self._predict_panel(
+            found: np.ndarray | tuple[np.ndarray, np.ndarray] = self._predict_panel(
                 X, return_std, return_cov, include_noise, measured, tables, point
             )
+            return found
         _check_of_one_endpoint(return_cov, measured)
         graphs = self._with_numbers(X, covariates, tables)
         scale = None if learned_scale else self._scale
@@ -680,7 +681,8 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         """
         if self._is_panel:
             _check_of_panel(covariates)
-            return self._predict_panel(X, False, False, True, measured, tables)
+            found: np.ndarray = self._predict_panel(X, False, False, True, measured, tables)
+            return found
         _check_of_one_endpoint(False, measured)
         return super().predict(self._with_numbers(X, covariates, tables))
 

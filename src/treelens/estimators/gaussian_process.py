@@ -519,7 +519,8 @@ class GaussianProcessEstimator(PanelEstimator):
         self._of_one_endpoint("kernel_matrix")
         graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
         kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
-        return self.model_.target_scale**2 * kernel
+        covariance: np.ndarray = self.model_.target_scale**2 * kernel
+        return covariance
 
     def distance_matrix(self, X: object, Y: object = None) -> np.ndarray:
         """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
@@ -531,7 +532,8 @@ class GaussianProcessEstimator(PanelEstimator):
         variance = self.model_.target_scale**2 * self.model_.kernel.variance
         squares = np.maximum(variance - kernel, 0.0)
         squares[squares < 1e-14 * variance] = 0.0  # rounding
-        return np.sqrt(2.0 * squares)
+        distances: np.ndarray = np.sqrt(2.0 * squares)
+        return distances
 
     def kneighbors(self, X: object, n_neighbors: int = 5) -> pd.DataFrame:
         """Return the most similar training graphs of each graph, with their measured values.

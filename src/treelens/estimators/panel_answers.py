@@ -191,7 +191,8 @@ def learned_deviations(found: PanelPredictions, include_noise: bool = True) -> n
     assert found.covariance is not None
     assert found.variance is not None
     variance = np.diagonal(found.covariance, axis1=1, axis2=2)
-    return np.sqrt(found.variance if include_noise else variance)
+    std: np.ndarray = np.sqrt(found.variance if include_noise else variance)
+    return std
 
 
 def intervals_of(model: FittedPanel, found: PanelPredictions, level: float) -> np.ndarray:

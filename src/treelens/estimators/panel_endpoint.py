@@ -77,7 +77,7 @@ class EndpointOfPanel(FittedEstimator):
 
         The parameters are those of :meth:`GraphPanel.predict`.
         """
-        values = self.panel.predict(X, measured=measured, tables=tables)
+        values: np.ndarray = self.panel.predict(X, measured=measured, tables=tables)
         found = values[:, self.panel.endpoints_.index(self.name)]
         return found.astype(float) if self.model_.classes is None else found
 

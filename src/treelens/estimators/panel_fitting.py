@@ -168,7 +168,8 @@ class PanelEstimator(FittedEstimator):
     @property
     def _panel(self) -> FittedPanel:
         check_is_fitted(self)
-        return self.model_
+        model: FittedPanel = self.model_
+        return model
 
     @property
     def _is_panel(self) -> bool:

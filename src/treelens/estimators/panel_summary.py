@@ -108,7 +108,8 @@ def scores_of_split(
 
 
 def _std(variance: Any, column: int) -> np.ndarray:
-    return np.sqrt(variance[:, column])
+    std: np.ndarray = np.sqrt(variance[:, column])
+    return std
 
 
 def single_model(

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice, zip_longest
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -404,9 +404,21 @@ def check_executor(executor: object) -> SerialExecutor | None:
     )
 
 
+class LearnsFromBlocks(Protocol):
+    """An estimator that takes blocks and an executor."""
+
+    def fit(self, X: object, /, *, executor: object) -> object: ...
+
+
+BlockModel = TypeVar("BlockModel", bound=LearnsFromBlocks)
+
+
 def fit_distributed(
-    model: Any, blocks: Iterable[Any], client: Client | str | None = None, n_workers: int = 2
-) -> Any:
+    model: BlockModel,
+    blocks: Iterable[Any],
+    client: Client | str | None = None,
+    n_workers: int = 2,
+) -> BlockModel:
     """Fit a model that takes blocks on a cluster.
 
     Parameters
@@ -432,7 +444,8 @@ def fit_distributed(
             " Others take graphs in memory: fit(graphs, y)."
         )
     if client is not None and not isinstance(client, str):
-        return model.fit(blocks, executor=DaskExecutor(client))
+        model.fit(blocks, executor=DaskExecutor(client))
+        return model
     try:
         from dask.distributed import Client, LocalCluster
     except ImportError as error:
@@ -442,5 +455,5 @@ def fit_distributed(
         address = client or stack.enter_context(
             LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
         )
-        executor = DaskExecutor(stack.enter_context(Client(address)))
-        return model.fit(blocks, executor=executor)
+        model.fit(blocks, executor=DaskExecutor(stack.enter_context(Client(address))))
+    return model

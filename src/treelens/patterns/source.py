@@ -117,7 +117,9 @@ class PatternSource(ABC):
     @property
     def level_shares(self) -> np.ndarray:
         """What each level has of the weight of its group: an equal part, shape (n_levels,)."""
-        return 1.0 / np.bincount(self.level_groups)[self.level_groups]
+        sizes = np.bincount(self.level_groups)
+        shares: np.ndarray = 1.0 / sizes[self.level_groups]
+        return shares
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -168,7 +170,8 @@ class PatternSource(ABC):
 
         ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
         """
-        return self.count(found).unseen @ level_weights
+        sums: np.ndarray = self.count(found).unseen @ level_weights
+        return sums
 
 
 def balls_of(graphs: GraphCollection, depth: int) -> list[sparse.csr_array]:

@@ -388,7 +388,9 @@ def class_scores(
     }
 
 
-def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
+def _roc_curves(
+    codes: np.ndarray, columns: np.ndarray, classes: np.ndarray
+) -> Iterator[dict[str, Any]]:
     """Yield one curve for two classes, of the positive one; else one for each class."""
     from sklearn.metrics import auc, roc_curve
 
