@@ -6,7 +6,7 @@ postpone their evaluation.
 
 import asyncio
 import ipaddress
-from collections.abc import Callable, Collection, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
-    from starlette.types import Receive, Send
 
 _THREADS = 8  # of each pool, that wait for the models; these answer one after the other
 _IDLE_SECONDS = 10
 _RETRY_AFTER = "10"  # seconds
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
+Message = MutableMapping[str, Any]  # these three as ASGI has them
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 # What OpenAPI says about a body that is a file.
 _FILE = {
     "requestBody": {
@@ -243,15 +245,13 @@ class Guard:
         self.limits, self.n_held = limits, 0
         self.too_large = f"The request is larger than {limits.bytes / 1e6:g} MB."
 
-    async def __call__(
-        self, scope: MutableMapping[str, Any], receive: "Receive", send: "Send"
-    ) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         from fastapi.responses import JSONResponse
 
         if scope["type"] != "http":  # there are no web sockets here
             return
 
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *own]}
@@ -294,7 +294,7 @@ class Guard:
 class _Body:
     """Counts what arrives of a request, which need not be what Content-Length promised."""
 
-    def __init__(self, guard: Guard, receive: "Receive") -> None:
+    def __init__(self, guard: Guard, receive: Receive) -> None:
         self._guard, self._receive = guard, receive
         self.n_bytes = self.n_held = 0
         self.is_lost = False
