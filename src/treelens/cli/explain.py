@@ -193,7 +193,7 @@ def patterns_cli(
     out: options.CsvOut = None,
 ) -> None:
     """Print the patterns of a MODEL with weights and classes."""
-    from treelens.estimators.fit_summary import pattern_summary
+    from treelens.estimators.fit_report import pattern_summary
 
     loaded = options.load_model(model, writes=[out])
     result = {
@@ -237,7 +237,7 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
 @command
 def info_cli(output: Output, model: options.ModelPath) -> None:
     """Show what a MODEL was fitted to, and how."""
-    from treelens.estimators.fit_summary import model_facts
+    from treelens.estimators.fit_report import model_facts
 
     facts = model_facts(options.load_model(model))
     output.finish({"model": str(model), "bytes": model.stat().st_size, **facts}, _show_info)

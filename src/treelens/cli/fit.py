@@ -169,7 +169,7 @@ def fit_model(
     fragments: int | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model, and return it with a summary as plain data."""
-    from treelens.estimators import fit_summary, panel_summary
+    from treelens.estimators import fit_report, panel_summary
 
     start = time.perf_counter()
     if data.targets is not None and data.targets.endpoints is not None:
@@ -191,9 +191,9 @@ def fit_model(
         "task": data.task,
         "data": data.summary(),
         "target": model.model_.training.record.to_plain(),
-        **fit_summary.fit_summary(model),
-        **fit_summary.pattern_summary(model, top),
-        **fit_summary.first_fragments(model, data.graphs, fragments),
+        **fit_report.fit_summary(model),
+        **fit_report.pattern_summary(model, top),
+        **fit_report.first_fragments(model, data.graphs, fragments),
     }
     return model, {**result, "seconds": time.perf_counter() - start}
 

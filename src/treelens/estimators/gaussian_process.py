@@ -441,7 +441,7 @@ class GaussianProcessEstimator(PanelEstimator):
         """Return the HTML that a notebook shows: facts and scores of a fitted model."""
         if not hasattr(self, "model_") or self._is_panel:
             return super()._html_repr()
-        from treelens.estimators.fit_summary import model_html
+        from treelens.estimators.fit_report import model_html
 
         return model_html(self)
 

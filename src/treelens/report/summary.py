@@ -11,6 +11,7 @@ import pandas as pd
 
 import treelens
 from treelens.chem.molecules import is_molecule
+from treelens.estimators.fit_report import FitReport
 from treelens.explain.contributions import usual_spread
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, noun_of
 from treelens.kernels.weighted import nearest_graphs
@@ -25,7 +26,6 @@ from treelens.report.predicted import (
     PredictedGraphs,
     predict_graphs,
     scores_of_test_set,
-    validation_scores,
 )
 from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
@@ -71,8 +71,8 @@ def summarize(estimator: FittedEstimator, X: object = None, y: object = None) ->
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
         noun = "molecule"
-    validation, scores = validation_scores(model), scores_of_test_set(model, given)
-    of_given, settings = dict[str, Any](), {model.method: _settings(model)}
+    fit, scores = FitReport(model), scores_of_test_set(model, given)
+    of_given, settings = dict[str, Any](), {model.method: fit.to_settings()}
     with one_blas_thread():
         if given is not None:
             of_given = {
@@ -89,10 +89,10 @@ def summarize(estimator: FittedEstimator, X: object = None, y: object = None) ->
             "svm": settings.get("svc"),
             "gp": settings.get("gp"),
             "learning": _learning(model),
-            "validation": validation,
+            "validation": fit.held_out,
             "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
-            "checks": checks_of(model, given, validation, scores, noun),
+            "checks": checks_of(model, given, fit.held_out, scores, noun),
             "fragments": fragment_section(estimator, given),
             "pairs": pair_section(estimator),
             "patterns": pattern_section(model, given),
@@ -160,14 +160,6 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
             if name.startswith(DESCRIPTOR_PREFIX)
         ],
     }
-
-
-def _settings(model: FittedModel) -> dict[str, Any]:
-    """Return the kernel, what it was chosen by, and how the search for weights ended."""
-    facts, search = {**model.settings(), "views": model.shares()}, model.search_end
-    if search is not None:
-        facts |= {"converged": bool(search.converged), "n_iterations": search.n_steps}
-    return facts
 
 
 def _learning(model: FittedModel) -> dict[str, Any]:
