@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,9 @@ from treelens.graphs.columns import id_columns
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, check_sheet, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
-from treelens.models.fitted import HasModel
+
+if TYPE_CHECKING:
+    from treelens.models.fitted import HasModel
 
 DESCRIPTORS = ("rdkit",)
 
