@@ -59,7 +59,8 @@ class TargetMap(ABC):
 
     def allows(self, values: np.ndarray) -> np.ndarray:
         """Return which values, in the units of the targets, have a place on the scale."""
-        return np.isfinite(values)
+        finite: np.ndarray = np.isfinite(values)
+        return finite
 
     @property
     def needs(self) -> str:
@@ -97,7 +98,8 @@ class TargetMap(ABC):
 
     def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
         """Return small standard deviations of values in the units of the targets, on the scale."""
-        return std * self.slope(values)
+        found: np.ndarray = std * self.slope(values)
+        return found
 
     def checked(self, values: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
         """Return numbers on the scale, or raise an error that names the first without a place."""
@@ -139,16 +141,19 @@ class Logarithm(TargetMap):
         return math.log(self.BASES[self.name])
 
     def forward(self, values: np.ndarray) -> np.ndarray:
-        return np.log10(values) if self.name == "log10" else np.log(values)
+        found: np.ndarray = np.log10(values) if self.name == "log10" else np.log(values)
+        return found
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        return np.power(self.BASES[self.name], values)
+        found: np.ndarray = np.power(self.BASES[self.name], values)
+        return found
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         return 1.0 / (values * self._unit)
 
     def allows(self, values: np.ndarray) -> np.ndarray:
-        return (values > 0) & np.isfinite(values)
+        positive: np.ndarray = (values > 0) & np.isfinite(values)
+        return positive
 
     @property
     def needs(self) -> str:
@@ -201,7 +206,8 @@ class Logit(TargetMap):
     def inverse(self, values: np.ndarray) -> np.ndarray:
         width = self.high - self.low + 2.0 * self._margin
         found = self.low - self._margin + width * scipy.special.expit(values)
-        return np.clip(found, self.low, self.high)
+        within: np.ndarray = np.clip(found, self.low, self.high)
+        return within
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         below, above = values - self.low + self._margin, self.high - values + self._margin
@@ -267,7 +273,9 @@ class SmoothScores(TargetMap):
         return _extended(values, self.values, self.scores)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        return np.clip(_extended(values, self.scores, self.values), self.low, self.high)
+        found = _extended(values, self.scores, self.values)
+        within: np.ndarray = np.clip(found, self.low, self.high)
+        return within
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         slopes = np.diff(self.scores) / np.diff(self.values)
@@ -304,7 +312,8 @@ def _extended(at: np.ndarray, knots: np.ndarray, heights: np.ndarray) -> np.ndar
     """Interpolate linearly, and go on beyond the outer knots with the slopes there."""
     slopes = np.diff(heights) / np.diff(knots)
     below, above = np.minimum(at - knots[0], 0.0), np.maximum(at - knots[-1], 0.0)
-    return np.interp(at, knots, heights) + slopes[0] * below + slopes[-1] * above
+    found: np.ndarray = np.interp(at, knots, heights) + slopes[0] * below + slopes[-1] * above
+    return found
 
 
 _MOST_KNOTS = 200
@@ -348,7 +357,8 @@ class NormalScores:
 
     def forward(self, numbers: np.ndarray) -> np.ndarray:
         """Return the scores of numbers; NaN of NaN."""
-        return np.interp(numbers, self.values, self.scores)
+        found: np.ndarray = np.interp(numbers, self.values, self.scores)
+        return found
 
     def slope(self, numbers: np.ndarray) -> np.ndarray:
         """Return how fast the scores rise at some numbers: 0 beyond the knots."""
@@ -361,4 +371,5 @@ class NormalScores:
 
     def inverse(self, scores: np.ndarray) -> np.ndarray:
         """Return numbers that have these scores."""
-        return np.interp(scores, self.scores, self.values)
+        found: np.ndarray = np.interp(scores, self.scores, self.values)
+        return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,9 @@ from treelens.chem.parsing import molecules_behind
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites, balls_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _FOLDED_SIZE = 2048
 
@@ -124,7 +127,7 @@ class FingerprintForest(PatternSource):
             nodes.append(around.indices)
         return Sites(offsets, np.concatenate(numbers), np.concatenate(nodes))
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return the radius and the hash of environments: RDKit gives them no other name."""
         names = [
             f"{k}:{bit}" for k, level in enumerate(self.environments) for bit in level.tolist()

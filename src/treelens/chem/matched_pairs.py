@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.chem.parsing import quiet, rdkit
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Atom, Mol
 
 HYDROGEN = "[H][*:1]"
 CONTEXT_BONDS = 2  # from the atom that carries a substituent, within which molecules must agree
@@ -51,7 +54,7 @@ class Change(NamedTuple):
         return f"{substituent_text(self.before)} >> {substituent_text(self.after)}"
 
 
-def cuts_of(molecule: Any, largest: int) -> set[Cut]:
+def cuts_of(molecule: Mol, largest: int) -> set[Cut]:
     """All single cuts of a molecule whose smaller part has at most ``largest`` heavy atoms."""
     from rdkit.Chem import rdMMPA
 
@@ -70,7 +73,7 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
     return cuts
 
 
-def hydrogen_cuts(molecule: Any) -> set[Cut]:
+def hydrogen_cuts(molecule: Mol) -> set[Cut]:
     chem, cuts = rdkit(), set()
     whole = chem.AddHs(molecule)
     for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):
@@ -102,7 +105,7 @@ def attachment(constant: str) -> tuple[str, str]:
         return context, chem.MolToSmiles(chem.RemoveHs(molecule))
 
 
-def context_of(molecule: Any, carrier: int, end: int = -1) -> str:
+def context_of(molecule: Mol, carrier: int, end: int = -1) -> str:
     """Return the atoms around one that carries a substituent ``*``, two bonds far, as SMARTS.
 
     ``[C;R]`` is an atom in a ring that is not aromatic, ``C`` one in an open chain. ``end`` is the
@@ -122,7 +125,7 @@ def context_of(molecule: Any, carrier: int, end: int = -1) -> str:
     return f"*{text}"
 
 
-def atom_symbol(atom: Any) -> str:
+def atom_symbol(atom: Atom) -> str:
     """Return an atom with its charge and whether it is in a ring, as SMARTS."""
     aromatic = atom.GetIsAromatic()
     symbol = atom.GetSymbol().lower() if aromatic else atom.GetSymbol()
@@ -155,7 +158,7 @@ def joined(constant: str, variable: str) -> str | None:
         return cleaned(whole)
 
 
-def cleaned(molecule: Any) -> str | None:
+def cleaned(molecule: Mol) -> str | None:
     """Return the canonical SMILES, without stereo marks of what is no stereocentre (any more).
 
     None where RDKit would not read it again.

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from treelens.chem.standardize import standardizer
 from treelens.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.kinds import Painted
+from treelens.targets import objects
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 
 def leave_out(
@@ -218,13 +222,13 @@ class Molecules:
                     self._add(position, molecule)
         return self
 
-    def _is_too_large(self, molecule: Any) -> bool:
+    def _is_too_large(self, molecule: Mol | None) -> bool:
         """Whether a molecule that was read from text has too many atoms."""
         if molecule is None or self.recipe.reader == "rdkit":
             return False
         return bool(molecule.GetNumAtoms() > self.recipe.max_atoms)
 
-    def _add(self, position: int, molecule: Any) -> None:
+    def _add(self, position: int, molecule: Mol) -> None:
         if self.recipe.reader == "rdkit" and molecule.NeedsUpdatePropertyCache():
             raise GraphDataError(
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
@@ -261,14 +265,17 @@ class Molecules:
         self.bond_orders.append(orders)
 
     def build(
-        self, data: Mapping[str, Sequence[Any]], names: Any = None, first_row: int = 0
+        self,
+        data: Mapping[str, Sequence[Any]],
+        names: Sequence[Any] | np.ndarray | None = None,
+        first_row: int = 0,
     ) -> GraphCollection:
         """Return the collection; ``data`` and ``names`` have a value for each molecule given."""
         if not self.sizes:
             raise GraphDataError("There is no molecule to read: expected at least one.")
         graph_data: dict[str, Any] = {key: [x[i] for i in self.kept] for key, x in data.items()}
         graph_data["row"] = [first_row + i for i in self.kept]
-        names = None if names is None else [names[i] for i in self.kept]
+        names = None if names is None else objects(names[i] for i in self.kept)
         sizes = np.array(self.sizes)
         n_arcs = [len(bonds) for bonds in self.bonds]
         start, end = np.divmod(np.concatenate(self.bonds), np.repeat(sizes, n_arcs))
@@ -332,7 +339,7 @@ def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     return table[half_orders], alphabet
 
 
-def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
+def _bonds_one_by_one(molecule: Mol, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return both directions of every bond, ascending positions in the matrix, and the orders."""
     n_atoms = molecule.GetNumAtoms()
     order_at = {}
@@ -352,7 +359,7 @@ _ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
 
 
 def draw_molecule(
-    molecule: Any, painted: Painted, size: tuple[int, int], format: str
+    molecule: Mol, painted: Painted, size: tuple[int, int], format: str
 ) -> str | bytes:
     """Return SVG text or PNG bytes of a molecule, some atoms and bonds in colour."""
     from rdkit.Chem.Draw import rdMolDraw2D

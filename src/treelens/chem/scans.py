@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from treelens.chem.matched_pairs import (
     attachment,
@@ -14,6 +14,9 @@ from treelens.chem.matched_pairs import (
     substituent_text,
 )
 from treelens.chem.parsing import quiet, rdkit
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 _METHYL = ("C[*:1]",)
 _ON_AROMATIC_CARBON = (*_METHYL, "F[*:1]", "Cl[*:1]", "CO[*:1]", "O[*:1]", "N#C[*:1]")
@@ -30,7 +33,7 @@ class Scan(NamedTuple):
     at: str  # as context_of
 
 
-def scans(molecule: Any) -> Iterator[Scan]:
+def scans(molecule: Mol) -> Iterator[Scan]:
     """Yield a molecule with methyl for each hydrogen of uncharged carbon and nitrogen, and more.
 
     An aromatic CH has F, Cl, OMe, OH and CN for its hydrogen as well, and becomes N.
@@ -55,7 +58,7 @@ def _put_on(constant: str) -> tuple[str, ...]:
     return _ON_AROMATIC_CARBON if aromatic else _METHYL
 
 
-def _nitrogen_for_carbon(molecule: Any) -> Iterator[Scan]:
+def _nitrogen_for_carbon(molecule: Mol) -> Iterator[Scan]:
     """Yield the molecule with a nitrogen atom in the place of each aromatic CH."""
     chem = rdkit()
     row = chem.MolFromSmarts(_THREE_IN_A_ROW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, shortened
@@ -14,6 +14,13 @@ from treelens.cli.endpoints import (
     show_endpoint_facts,
     with_value,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from treelens.models.fitted import HasModel
 
 _LOCAL = "127.0.0.1"
 _OF_EACH = 5  # fragments of each of several endpoints
@@ -480,7 +487,7 @@ def advise_cli(
 
 
 def _finish_advice(
-    output: Output, about: dict[str, Any], table: Any, out: Path | None, html: Path | None
+    output: Output, about: dict[str, Any], table: pd.DataFrame, out: Path | None, html: Path | None
 ) -> None:
     """Print the advice, and write the files that were asked for."""
     from treelens.decisions.advice_page import write_advice
@@ -492,7 +499,7 @@ def _finish_advice(
     output.finish(result, _show_advice, out, table=table)
 
 
-def _lead_of(output: Output, lead: str, model: Any, max_atoms: int) -> str:
+def _lead_of(output: Output, lead: str, model: HasModel, max_atoms: int) -> str:
     """Return the SMILES of LEAD, which may be a file."""
     from treelens.models.predictions import smiles_of
 
@@ -560,7 +567,11 @@ def _advised(row: dict[str, Any], lead: dict[str, Any], several: bool) -> dict[s
 
 
 def _show_first(
-    output: Output, result: dict[str, Any], rows: list[dict[str, Any]], title: str, cut: Any = ()
+    output: Output,
+    result: dict[str, Any],
+    rows: list[dict[str, Any]],
+    title: str,
+    cut: Sequence[str] = (),
 ) -> None:
     columns = list(rows[0]) if rows else []
     output.table(columns, [list(row.values()) for row in rows[:_SHOWN]], title, cut)

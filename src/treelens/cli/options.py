@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treelens.estimators.model_files import AnyModel
     from treelens.estimators.profile import Profile
     from treelens.graphs.tables import Table
+    from treelens.models.fitted import HasModel
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
 _DATA_HELP = (
@@ -363,7 +364,7 @@ def split_columns(text: str | None, option: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _numbers(text: str, option: str, kind: Any) -> Any:
+def _numbers(text: str, option: str, kind: type) -> Any:
     """Return ``"auto"``, or a list of numbers of at least 0."""
     if text == "auto":
         return text
@@ -438,7 +439,7 @@ def files_behind(source: str) -> Iterator[Path]:
 
 
 def read_data(
-    source: str, *, model: Any = None, target: str | None = None, **reading: Any
+    source: str, *, model: HasModel | None = None, target: str | None = None, **reading: Any
 ) -> MoleculeTable:
     """Return the graphs of any source, of a table without targets (``target``: for a note).
 
@@ -495,7 +496,9 @@ def source_table(source: str) -> Table:
     return table_of_bytes(Path(place), data)._replace(source="standard input")
 
 
-def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) -> MoleculeTable:
+def _read_graphs(
+    source: str, kind: str, model: HasModel | None, reading: dict[str, Any]
+) -> MoleculeTable:
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
@@ -536,7 +539,7 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
 def read_for_model(
     output: Output,
     source: str,
-    model: Any,
+    model: HasModel,
     target: str | None = None,
     learn: bool = False,
     **reading: Any,

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -41,6 +41,9 @@ from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
 from treelens.storage.parquet import parquet_file
 from treelens.storage.partial import PartialOutput
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
@@ -261,7 +264,10 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
 
 
 def _predict_chunk(
-    job: Job, table: Table, molecules: Any, models: list[NamedModel] | None = None
+    job: Job,
+    table: Table,
+    molecules: Sequence[Mol | None] | None,
+    models: list[NamedModel] | None = None,
 ) -> PredictedRows:
     models = models or _loaded(job)
     given = job.smiles, job.ids, job.max_atoms, job.ignore_measured

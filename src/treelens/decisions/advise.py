@@ -25,6 +25,7 @@ from treelens.decisions.changes import (
 )
 from treelens.decisions.suggest import direction
 from treelens.errors import check_truth, check_whole
+from treelens.estimators.base import FittedEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.profile import IN_PROFILE, Profile
@@ -35,13 +36,13 @@ BETTER, HIGHER, GAIN = "probability_better", "probability_higher", "profile_gain
 
 
 def advise(
-    model: Any,
+    model: FittedEstimator,
     lead: str,
     n: int | None = 50,
     maximize: bool = True,
     *,
-    training: Any = None,
-    wanted: Any = None,
+    training: object = None,
+    wanted: object = None,
     min_pairs: int = 1,
     largest_change: int = 10,
     profile: Profile | Mapping[str, Any] | None = None,
@@ -148,8 +149,9 @@ def advise(
     order, kept = _ranked(table, answers, only_better)
     table = table.iloc[order[kept]].reset_index(drop=True)
     table = table if n is None else table.head(n)
+    classes = model.model_.classes
     table.attrs = {
-        "wanted": None if aim.code is None else str(model.classes_[aim.code]),
+        "wanted": None if aim.code is None or classes is None else str(classes[aim.code]),
         "lead": _about_lead(answers, known),
         "n_tried": len(ideas),
         "only_better": only_better and answers.ranked_by is not None,
@@ -158,7 +160,7 @@ def advise(
     return table
 
 
-def _lead_of(lead: Any, recipe: object) -> Any:
+def _lead_of(lead: object, recipe: object) -> Any:
     """Return the lead as a molecule, read as the model reads molecules."""
     with quiet():
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
@@ -186,7 +188,12 @@ class _Aim(NamedTuple):
 
     @classmethod
     def of(
-        cls, model: Any, maximize: bool, wanted: Any, profile: Any, endpoint: str | None
+        cls,
+        model: FittedEstimator,
+        maximize: bool,
+        wanted: object,
+        profile: Profile | Mapping[str, Any] | None,
+        endpoint: str | None,
     ) -> _Aim:
         chosen = None if profile is None else Profile.of(profile)
         if chosen is not None and (wanted is not None or endpoint is not None or not maximize):

@@ -9,7 +9,7 @@ substituent like any other. A change is made where the atoms around it are those
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.scans import scans
 from treelens.models.fitted import FittedModel
 from treelens.targets import TargetRecord
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 _MOST_SHOWN = 5  # pairs that a row names
 
@@ -139,7 +142,7 @@ def _values_of(
     return np.array([str(y) == wanted for y in known.tolist()], float), known.limits
 
 
-def without_marks(molecule: Any) -> Any:
+def without_marks(molecule: Mol) -> Any:
     """Return a copy without hydrogen atoms and atom map numbers, which mark cuts here."""
     with quiet():
         copy = rdkit().RemoveHs(molecule)
@@ -149,7 +152,7 @@ def without_marks(molecule: Any) -> Any:
 
 
 def ideas_for(
-    lead: Any, known: Known, recipe: object, largest: int, min_pairs: int, with_scans: bool
+    lead: Mol, known: Known, recipe: object, largest: int, min_pairs: int, with_scans: bool
 ) -> list[Idea]:
     """Return new molecules, each with the change that most pairs show, the smallest of several.
 
@@ -168,7 +171,7 @@ def ideas_for(
     return list(found.values())
 
 
-def _from_pairs(lead: Any, known: Known, largest: int, min_pairs: int) -> list[Idea]:
+def _from_pairs(lead: Mol, known: Known, largest: int, min_pairs: int) -> list[Idea]:
     cuts = cuts_of(lead, largest) | hydrogen_cuts(lead)
     at_cuts: dict[tuple[str, str], list[str]] = {}
     for constant, variable in sorted(cuts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from treelens.graphs.kinds import noun_of
 from treelens.models.fitted import FittedModel
 from treelens.models.scores import held_out_scores
 from treelens.targets import positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
 
 _NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel
 _N_FRAGMENTS = 5  # that a fit shows
@@ -280,7 +283,7 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _kernel_facts(model: Any) -> dict[str, Any]:
+def _kernel_facts(model: FittedEstimator) -> dict[str, Any]:
     """Return the kernel, the shares of views, and sizes."""
     fitted = model.model_
     found = FitReport(fitted, model._n_jobs())
@@ -321,7 +324,7 @@ def model_html(model: Any) -> str:
     return f'<div class="treelens-model">{"".join(parts)}</div>'
 
 
-def _fragments_html(model: Any) -> str:
+def _fragments_html(model: FittedEstimator) -> str:
     """Return the first fragments with their drawings; a sentence where finding them takes long."""
     graphs, classes = model._train_graphs, model.model_.classes
     several = classes is not None and len(classes) > _MOST_CLASSES

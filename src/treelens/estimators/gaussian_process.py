@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,7 +20,12 @@ from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
 from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
-from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
+from treelens.gp.executors import (
+    SerialExecutor,
+    check_executor,
+    posterior_of_blocks,
+    sample_of_blocks,
+)
 from treelens.gp.fitting import (
     FittedEvidence,
     LearningGain,
@@ -192,7 +197,7 @@ class GaussianProcessEstimator(PanelEstimator):
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
-            return self._fit_blocks(X, executor)
+            return self._fit_blocks(X, check_executor(executor))
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
@@ -235,9 +240,8 @@ class GaussianProcessEstimator(PanelEstimator):
                 f"Several endpoints are not supported with device={self.device!r}: use 'cpu'."
             )
 
-    def _fit_blocks(self, blocks: object, executor: object) -> Self:
+    def _fit_blocks(self, blocks: Iterable[Any], executor: SerialExecutor | None) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
-        check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         own = self._on_scale(sample.graphs, sample.y)
@@ -515,7 +519,8 @@ class GaussianProcessEstimator(PanelEstimator):
         self._of_one_endpoint("kernel_matrix")
         graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
         kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
-        return self.model_.target_scale**2 * kernel
+        covariance: np.ndarray = self.model_.target_scale**2 * kernel
+        return covariance
 
     def distance_matrix(self, X: object, Y: object = None) -> np.ndarray:
         """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
@@ -527,7 +532,8 @@ class GaussianProcessEstimator(PanelEstimator):
         variance = self.model_.target_scale**2 * self.model_.kernel.variance
         squares = np.maximum(variance - kernel, 0.0)
         squares[squares < 1e-14 * variance] = 0.0  # rounding
-        return np.sqrt(2.0 * squares)
+        distances: np.ndarray = np.sqrt(2.0 * squares)
+        return distances
 
     def kneighbors(self, X: object, n_neighbors: int = 5) -> pd.DataFrame:
         """Return the most similar training graphs of each graph, with their measured values.

@@ -283,7 +283,7 @@ def choose_landmarks(
 
 
 def posterior_through_landmarks(
-    fit: LandmarkFit, first: np.ndarray, n_landmarks: int
+    fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int
 ) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
     """Choose landmarks; return their positions, ascending, the posterior, and each left out."""
     if len(fit.targets) <= _most_looked_at(n_landmarks):

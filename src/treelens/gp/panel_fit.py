@@ -6,7 +6,7 @@ posterior is that of all cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -305,7 +305,7 @@ def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
 
 
 def _with_probabilities(
-    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: object
+    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: float | str
 ) -> PanelEndpoint:
     """Return the endpoint with what makes classes of decision values left out."""
     if endpoint.classes is None:
@@ -599,7 +599,9 @@ def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> flo
     return 1.0 if share > 1.0 - _SMALL_SHARE else share
 
 
-def _tabled(table: np.ndarray, cells: Cells, parts: Any) -> np.ndarray:
+def _tabled(
+    table: np.ndarray, cells: Cells, parts: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
     """Return values of cells as a table, NaN in gaps; ``parts`` are pairs of cells and values."""
     found = np.full(table.shape, np.nan)
     for members, values in parts:

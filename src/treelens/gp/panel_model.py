@@ -531,16 +531,18 @@ class FittedPanel(FittedModel):
     def expansion(self) -> KernelExpansion:
         raise not_of_panels("Dividing predictions among patterns", self.endpoint_names)
 
-    def endpoint(self, which: Any = None) -> EndpointModel:
+    def endpoint(self, which: object = None) -> EndpointModel:
         names = self.endpoint_names
         if which is None:
             raise ValueError(
                 f"The model has {len(names)} endpoints ({first_few(names)}): name one of them, "
                 f"such as endpoint={names[0]!r}."
             )
-        if which not in names and which not in range(len(names)):
+        if which in names:
+            return EndpointModel(self, names.index(which))
+        if not isinstance(which, (int, np.integer)) or which not in range(len(names)):
             raise ValueError(f"endpoint must be one of {', '.join(names)}; got {which!r}.")
-        return EndpointModel(self, which if which not in names else names.index(which))
+        return EndpointModel(self, int(which))
 
     @property
     def view_names(self) -> list[str]:

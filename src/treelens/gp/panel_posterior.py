@@ -314,7 +314,7 @@ def with_lone(block: LeftOutBlock, cells: Cells, lone: Mapping[int, LoneEndpoint
     return LeftOutBlock(block.members, mean, quiet + np.diag(added), added)
 
 
-def blended_variance(joint: Any, single: Any, share: float) -> Any:
+def blended_variance(joint: np.ndarray, single: np.ndarray, share: float) -> Any:
     """Return the square of the weighted mean of two standard deviations."""
     return ((1.0 - share) * np.sqrt(joint) + share * np.sqrt(single)) ** 2
 

@@ -543,7 +543,7 @@ def left_out_classes(
     codes: np.ndarray,
     classes: np.ndarray,
     slope: float,
-    asked: object = "auto",
+    asked: float | str = "auto",
 ) -> LeftOutClasses:
     """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
     probabilities = calibrated(decisions, slope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def _one_column_of(table: Any) -> str:
     return f"df[{[*named, *text, *columns][0]!r}]"
 
 
-def holds_blocks(given: object) -> bool:
+def holds_blocks(given: object) -> TypeGuard[Iterable[Any]]:
     """Whether this is an iterable of blocks, not of graphs."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
         return False

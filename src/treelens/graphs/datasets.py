@@ -230,7 +230,7 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
     if not allowed:
         raise _not_here(info, folder, "It was not downloaded, since download=False.")
 
-    def download(url: str, part: Any, source: Any) -> None:
+    def download(url: str, part: str, source: object) -> None:
         """Download to a file that pooch removes after an error, and keeps otherwise."""
         pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT_S)(url, part, source)
         try:

@@ -22,7 +22,7 @@ _NEVER_COLUMNS = ("edge_index", "y", "label", "batch", "ptr", "num_nodes")
 # --- batches, loaders and data sets as lists ------------------------------------------------------
 
 
-def is_dataset(graphs: Any) -> bool:
+def is_dataset(graphs: object) -> bool:
     """Whether this is a data set, or a part of one, with items by number, or a loader of one."""
     if hasattr(graphs, "dataset") and hasattr(graphs, "batch_sampler"):
         return True

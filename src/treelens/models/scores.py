@@ -53,7 +53,7 @@ def scores_of_numbers(
     mean: np.ndarray,
     std: np.ndarray,
     reference: float,
-    some: Any = slice(None),
+    some: slice | np.ndarray = slice(None),
     scale: TargetMap | None = None,
 ) -> dict[str, Any]:
     """Return scores of predicted numbers and intervals; ``reference`` is the training mean.
@@ -135,7 +135,9 @@ def scores_of_classes(
     }
 
 
-def _roc_curves(codes: np.ndarray, columns: np.ndarray, classes: np.ndarray) -> Iterator[dict]:
+def _roc_curves(
+    codes: np.ndarray, columns: np.ndarray, classes: np.ndarray
+) -> Iterator[dict[str, Any]]:
     """Yield one curve for two classes, of the positive one; else one for each class."""
     from sklearn.metrics import auc, roc_curve
 
@@ -191,7 +193,8 @@ def threshold_counts(
     steps = np.arange(_N_THRESHOLDS + 1) / _N_THRESHOLDS
 
     def at_least(values: np.ndarray) -> list[int]:
-        return (len(values) - np.searchsorted(np.sort(values), steps, side="left")).tolist()
+        counts: list[int] = (len(values) - np.searchsorted(np.sort(values), steps)).tolist()
+        return counts
 
     return {
         "positive": str(classes[code]),

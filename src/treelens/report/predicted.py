@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from treelens.models.predictions import (
 )
 from treelens.models.scores import scores_of_classes, scores_of_numbers
 from treelens.targets import Targets
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
 
 _FEWEST_NEW = 0.1  # of the graphs must be new for a test set; below, they are the training table
 
@@ -197,7 +200,7 @@ class PredictedGraphs:
         return {name: values[index] for name, values in self.columns.items()}
 
 
-def predict_graphs(estimator: Any, X: Any, y: Any) -> PredictedGraphs | None:
+def predict_graphs(estimator: FittedEstimator, X: object, y: object) -> PredictedGraphs | None:
     """Return predictions of the graphs of a report, None without graphs."""
     if X is None:
         if y is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,9 @@ from treelens.report.sections import (
 from treelens.storage.files import checked_target, whole_file
 from treelens.targets import positive_code
 
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
+
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_FURTHEST = 6
 _MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
@@ -48,7 +51,7 @@ _UNUSUAL = 0.05  # of the training graphs
 _NOMINAL, _MARGIN = 0.9, 0.02
 
 
-def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
+def summarize(estimator: FittedEstimator, X: object = None, y: object = None) -> dict[str, Any]:
     """Return everything that the report shows, as data that ``json.dumps`` takes.
 
     See :meth:`treelens.GraphRegressor.summary`. The keys are ``treelens`` (version), ``kind``
@@ -99,7 +102,9 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     return plain_summary(found)
 
 
-def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None) -> Path:
+def write_report(
+    estimator: FittedEstimator, path: str | Path, X: object = None, y: object = None
+) -> Path:
     """Write the report on a fitted model as one HTML file that needs nothing else."""
     target = checked_target(path)  # before the work begins
     if target.suffix.lower() not in ("", ".html", ".htm"):
@@ -212,7 +217,7 @@ def _data(given: PredictedGraphs) -> dict[str, Any]:
     }
 
 
-def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
+def _domain(model: FittedModel, given: PredictedGraphs) -> dict[str, Any] | None:
     """Return how many graphs are in the domain of applicability, and those furthest outside."""
     if given.domain is None or given.in_domain is None:
         return None
@@ -243,7 +248,7 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
 
 
 def checks_of(
-    model: Any,
+    model: FittedModel,
     given: PredictedGraphs | None,
     validation: dict[str, Any] | None,
     scores: dict[str, Any] | None,
