@@ -143,3 +143,11 @@ def test_known_noise_counts_on_the_scale_that_is_tried(data):
     model = tl.GraphRegressor(depth=1, weights="uniform", n_jobs=1).fit(graphs, noisy)
     assert model.model_.training.record.scale is not None
     assert 0.75 <= model.loo_.coverage <= 1.0
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e-200, 1e-308])
+def test_numbers_whose_squares_vanish_have_no_scale_and_no_raw_warning(factor):
+    values = np.exp(2.0 * np.random.default_rng(0).normal(size=N))
+    assert candidate_scales(values)
+    with np.errstate(all="raise", under="ignore"):
+        assert candidate_scales(factor * values) == []
