@@ -205,6 +205,27 @@ def test_new_molecules_are_as_the_model_reads_them(tmp_path):
     assert found.loc[found["smiles"] == "CCC(=O)O", "measured"].all()
 
 
+def test_molecules_are_known_by_their_canonical_tautomers(tmp_path):
+    """A 2-hydroxypyridine is the pyridone that a model with standard forms keeps."""
+    drawn = ["Oc1ccc({})cn1", "COc1ccc({})cc1"]
+    smiles = [text.format(x) for text in drawn for x in ("F", "Cl", "Br", "C")]
+    path = tmp_path / "known.csv"
+    path.write_text("\n".join(["smiles,value", *(f"{s},{k}" for k, s in enumerate(smiles))]))
+    graphs, y = tl.read_table(path, target="value", standardize=True)
+    model = tl.GraphRegressor(depth=1, descriptors=False).fit(graphs, y)
+    settings = {"n": None, "only_better": False}
+    found = tl.advise(model, smiles[0], **settings)
+    assert found.attrs["lead"]["endpoints"][0]["measured"] is not None
+    row = found[found["change"] == "F >> Cl"].iloc[0]
+    assert (row["source"], row["measured"]) == ("pairs", True)
+    for lead in ("O=c1ccc(F)c[nH]1", "Oc1ccc(F)cn1"):
+        for training in (None, tl.read_table(path, target="value")):
+            same = tl.advise(model, lead, training=training, **settings)
+            assert same["smiles"].tolist() == found["smiles"].tolist()
+            assert same["measured"].tolist() == found["measured"].tolist()
+            assert same["n_pairs"].tolist() == found["n_pairs"].tolist()
+
+
 # --- scans --------------------------------------------------------------------------------------
 
 
