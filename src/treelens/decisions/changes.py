@@ -26,6 +26,8 @@ from treelens.chem.molecules import smiles_by_recipe
 from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit
 from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.scans import scans
+from treelens.chem.units import factors_between, is_same_quantity
+from treelens.errors import GraphDataError
 from treelens.models.fitted import FittedModel
 from treelens.targets import TargetRecord
 
@@ -139,8 +141,18 @@ def _values_of(
             "training must be a table with the target of a model of one endpoint: "
             "tl.read_table(path, target=)."
         )
+    record, name = model.training.record, table.target
+    if name and record.name and not is_same_quantity(name, record.name):
+        raise GraphDataError(
+            f"{table.source} was read with the target {name!r}, and the model learned "
+            f"{record.name!r}: give a table of that, with its name."
+        )
     if code is None:
-        return known.numbers_on(model.training.record.scale), known.limits
+        if known.unit is not None and record.unit is not None:
+            molecules, known = molecules_behind(table.graphs), known[:]
+            factors = factors_between(known.unit, record.unit, name or "y", molecules)
+            known.values = known.numbers() * factors
+        return known.numbers_on(record.scale), known.limits
     assert model.classes is not None
     wanted = str(model.classes[code])
     return np.array([str(y) == wanted for y in known.tolist()], float), known.limits
