@@ -37,7 +37,11 @@ def test_a_parquet_file_holds_what_a_csv_does(models, tmp_path, monkeypatch, chu
     expected, found = pd.read_csv(tmp_path / "p.csv"), pd.read_parquet(tmp_path / "p.parquet")
     assert found.columns.tolist() == expected.columns.tolist()
     for name in expected:
-        if found[name].dtype.kind in "if":
+        if name.endswith("in_domain"):
+            truths = [None if pd.isna(x) else x for x in found[name]]
+            assert {type(x) for x in truths} == {bool, type(None)}
+            assert truths == [None if pd.isna(x) else x for x in expected[name]]
+        elif found[name].dtype.kind in "if":
             np.testing.assert_allclose(found[name], expected[name].astype(float), rtol=1e-5)
         else:
             texts = [None if pd.isna(x) else str(x) for x in expected[name]]

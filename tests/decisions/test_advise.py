@@ -116,6 +116,30 @@ def test_a_training_table_takes_the_place_of_kept_molecules(
     np.testing.assert_allclose(found["pair_mean"], advice["pair_mean"])
 
 
+@pytest.mark.parametrize("unit", ["uM", "ug/mL"])
+def test_values_of_a_training_table_are_converted_to_the_unit_of_the_model(tmp_path, unit):
+    smiles = [text.format(x) for text in ("c1ccc({})cc1", "Oc1ccc({})cc1") for x in "FIO"]
+    values = 10.0 ** np.arange(1.0, 7.0)  # nM
+    masses = np.array([Descriptors.MolWt(MolFromSmiles(s)) for s in smiles])
+    y = tl.Targets(values, name="IC50 (nM)", unit="nM", transform="log10")
+    known = tl.GraphRegressor(depth=1, descriptors=False).fit(smiles, y)
+    expected = tl.advise(known, smiles[0], None, only_better=False)
+
+    def advice_from(header, numbers):
+        rows = [f"{s},{x!r}" for s, x in zip(smiles, numbers.tolist(), strict=True)]
+        (tmp_path / "x.csv").write_text("\n".join([f"smiles,{header}", *rows]) + "\n")
+        table = tl.read_table(tmp_path / "x.csv", target=header)
+        return tl.advise(known, smiles[0], None, training=table, only_better=False)
+
+    converted = values * (1e-3 if unit == "uM" else 1e-6 * masses)
+    for header, numbers in ((f"IC50 ({unit})", converted), ("IC50", values)):
+        found = advice_from(header, numbers)
+        np.testing.assert_allclose(found["pair_mean"], expected["pair_mean"], rtol=1e-9)
+    for header in ("IC50 (%)", "pIC50", "solubility (nM)"):
+        with pytest.raises(tl.errors.GraphDataError, match="the model learned"):
+            advice_from(header, values)
+
+
 def test_measured_molecules_are_named_so(model, molecules, halves):
     lead = molecules[0][halves[0][0]]
     measured = tl.advise(model, lead, None, only_better=False)["measured"]
@@ -203,6 +227,27 @@ def test_new_molecules_are_as_the_model_reads_them(tmp_path):
     assert found.attrs["lead"]["smiles"] == "CC(=O)O"
     assert not found["smiles"].str.contains(r"Na|\.|-\]").any()
     assert found.loc[found["smiles"] == "CCC(=O)O", "measured"].all()
+
+
+def test_molecules_are_known_by_their_canonical_tautomers(tmp_path):
+    """A 2-hydroxypyridine is the pyridone that a model with standard forms keeps."""
+    drawn = ["Oc1ccc({})cn1", "COc1ccc({})cc1"]
+    smiles = [text.format(x) for text in drawn for x in ("F", "Cl", "Br", "C")]
+    path = tmp_path / "known.csv"
+    path.write_text("\n".join(["smiles,value", *(f"{s},{k}" for k, s in enumerate(smiles))]))
+    graphs, y = tl.read_table(path, target="value", standardize=True)
+    model = tl.GraphRegressor(depth=1, descriptors=False).fit(graphs, y)
+    settings = {"n": None, "only_better": False}
+    found = tl.advise(model, smiles[0], **settings)
+    assert found.attrs["lead"]["endpoints"][0]["measured"] is not None
+    row = found[found["change"] == "F >> Cl"].iloc[0]
+    assert (row["source"], row["measured"]) == ("pairs", True)
+    for lead in ("O=c1ccc(F)c[nH]1", "Oc1ccc(F)cn1"):
+        for training in (None, tl.read_table(path, target="value")):
+            same = tl.advise(model, lead, training=training, **settings)
+            assert same["smiles"].tolist() == found["smiles"].tolist()
+            assert same["measured"].tolist() == found["measured"].tolist()
+            assert same["n_pairs"].tolist() == found["n_pairs"].tolist()
 
 
 # --- scans --------------------------------------------------------------------------------------

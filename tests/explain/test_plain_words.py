@@ -126,6 +126,40 @@ def test_neighbours_of_directed_graphs_are_named_by_the_way_of_the_edge():
             assert (sign in pattern) == bool(found), (name, pattern)
 
 
+def test_labels_of_edges_stand_before_neighbours_that_are_named_by_degrees():
+    growing = [nx.gn_graph(20, seed=seed) for seed in range(20)]
+    redirected = [nx.gnr_graph(20, 0.3, seed=seed) for seed in range(20)]
+    for seed, graph in enumerate([*growing, *redirected]):
+        rng = np.random.default_rng(seed)
+        labels = {edge: ("wire", "pipe")[rng.integers(2)] for edge in graph.edges}
+        nx.set_edge_attributes(graph, labels, "label")
+    graphs = _collection([*growing, *redirected])
+    for some in (graphs, _collection([x.to_undirected() for x in [*growing, *redirected]])):
+        model = tl.GraphClassifier(depth=1).fit(some, np.repeat([0, 1], 20))
+        table = model.fragments(some, np.repeat([0, 1], 20), min_support=2)
+        named = table[table["pattern"].str.contains("wire|pipe") & (table["name"] != "")]
+        assert len(named)
+        for name, pattern in zip(named["name"], named["pattern"], strict=True):
+            assert not re.search(r"[<>:]|to to|(wire|pipe)-", name)
+            for label in ("wire", "pipe"):
+                stands = re.search(rf"by {label} (to|from) (a|\d+) (node|hub)", name)
+                assert (label in pattern) == bool(stands), (name, pattern)
+
+
+def test_degrees_little_above_the_usual_one_make_no_hub():
+    """Most nodes have 3 edges, some 4, and so few have 5 to 9 that the last range begins at 4."""
+    graphs = [nx.random_regular_graph(3, 24, seed=seed) for seed in range(60)]
+    for graph in graphs[:30]:
+        graph.add_edges_from(sorted(nx.maximal_matching(nx.complement(graph)))[:3])
+    rare = nx.havel_hakimi_graph([9, 8, 7, 6, 5, 1, *[2] * 10])
+    graphs = _collection([*graphs, rare])
+    assert with_degree_ranges(graphs).node_alphabet[-1] == "4+"
+    y = np.repeat(["more", "fewer"], [30, 31])
+    names = tl.GraphClassifier(depth=1).fit(graphs, y).fragments_["name"]
+    assert names.str.contains("node with 4+ edges", regex=False).any()
+    assert not names.str.contains("hub").any()
+
+
 def test_at_depth_0_fragments_are_labels(teams):
     graphs = teams[0]
     y = np.array([graph.node_labels.count("professor") for graph in graphs], float)

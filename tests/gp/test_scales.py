@@ -152,3 +152,11 @@ def test_no_scale_whose_means_are_beyond_all_values(data):
     model = tl.GraphRegressor(depth=1, weights="uniform", n_jobs=1).fit(graphs, values)
     assert not isinstance(model.model_.training.record.scale, Logarithm)
     assert model.predict(graphs).max() < 10.0 * values.max()
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e-200, 1e-308])
+def test_numbers_whose_squares_vanish_have_no_scale_and_no_raw_warning(factor):
+    values = np.exp(2.0 * np.random.default_rng(0).normal(size=N))
+    assert candidate_scales(values)
+    with np.errstate(all="raise", under="ignore"):
+        assert candidate_scales(factor * values) == []

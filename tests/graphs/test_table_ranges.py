@@ -16,6 +16,7 @@ TEXTS = {
     "quoted.csv": 'smiles,"a\nname"\nCCO,"two\nlines"\nCN,"a ""b"", c"\nCC,x\nO,"\n\n"\n',
     "crlf.tsv": "smiles\tlabel\r\nCCO\t1\r\nCN\t0\r\n",
     "signed.csv": "\ufeffsmiles,name\nCCO,Äthanol\nCN,Ωmega\nO,水\n",
+    "signed.smi": "\ufeffCCO Äthanol\nCN\nO water\n",
     "x.smi": "CCO ethanol\n\nCN\nCC  ethane\n",
     "header.csv": "smiles,label\n",
 }

@@ -374,8 +374,12 @@ def without_names(models: Sequence[NamedModel], rows: Columns) -> Columns:
 def numeric_columns(models: Sequence[NamedModel]) -> set[str]:
     """Return the columns of files that hold numbers."""
     texts = {each.prefix + name for each in models for name in text_columns(each.model)}
-    found = set(_columns_without_names(models)) - texts - {"problem"}
-    return {name for name in found if not name.endswith("in_domain")}
+    return set(_columns_without_names(models)) - texts - {"problem"} - truth_columns(models)
+
+
+def truth_columns(models: Sequence[NamedModel]) -> set[str]:
+    """Return the columns of files that hold True and False."""
+    return {name for name in _columns_without_names(models) if name.endswith("in_domain")}
 
 
 def read_predictions(models: Sequence[NamedModel], path: Path) -> Columns:

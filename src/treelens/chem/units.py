@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treelens.chem.parsing import molar_mass
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.cells import is_missing, read_cell
 from treelens.graphs.columns import unit_in
@@ -96,6 +97,40 @@ class Unit(NamedTuple):
             return np.nan
         factor = self.size / other.size * (molar_mass**moles if moles else 1.0)
         return float(f"{factor:.12g}")  # 1000, not 1000.0000000000001
+
+
+def is_same_quantity(one: str, other: str) -> bool:
+    """Whether two names of targets may mean the same: one only says more, but not of logarithms.
+
+    Examples
+    --------
+    >>> is_same_quantity("IC50 (nM)", "IC50_uM (uM)"), is_same_quantity("solubility", "value")
+    (True, True)
+    >>> is_same_quantity("IC50", "pIC50"), is_same_quantity("solubility", "log solubility")
+    (False, False)
+    """
+    found, others = set(_stem(one, _OF_VALUES)), set(_stem(other, _OF_VALUES))
+    logarithms = any(word.startswith("log") for word in found ^ others)
+    return (found <= others or others <= found) and not logarithms
+
+
+def factors_between(unit: str, goal: str, target: str, molecules: Sequence[object]) -> np.ndarray:
+    """Return what values of molecules (n_molecules,) are multiplied by to be in another unit.
+
+    ``target`` names the values. Units that nothing converts are an error.
+    """
+    one, other = Unit.of(unit), Unit.of(goal)
+    if one == other:
+        return np.ones(len(molecules))
+    if not np.isfinite(one.factor_to(other, 1.0)) or _LOGARITHM.match(target):
+        raise GraphDataError(
+            f"The values of {target!r} are in {unit}, and cannot be converted into {goal}, which "
+            f"the model learned in: give them in {goal}."
+        )
+    factor = one.factor_to(other)
+    if np.isfinite(factor):
+        return np.full(len(molecules), factor)
+    return np.array([one.factor_to(other, molar_mass(molecule)) for molecule in molecules])
 
 
 # --- columns ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from treelens.chem.predicted_rows import (
     numeric_columns,
     read_predictions,
     read_truth,
+    truth_columns,
     with_profile,
     without_names,
 )
@@ -97,7 +98,7 @@ def predict(
     """Return what to say of the predictions, and the rows that are still to write."""
     if out is None or out.suffix.lower() not in tables.PARQUET_ENDINGS:
         return _predicted(output, models, job, target, out, jobs)
-    with parquet_file(out, numeric_columns(models)) as append:
+    with parquet_file(out, numeric_columns(models), truth_columns(models)) as append:
         counts, whole = _predicted(output, models, job, target, append, jobs)
         if whole is not None and job.kind in ("tu", "name"):
             append(whole)

@@ -135,7 +135,7 @@ def advise(
     molecule = _lead_of(lead, model.recipe_)
     if training is not None and not isinstance(training, MoleculeTable):
         raise TypeError("training must be a table with a target: tl.read_table(path, target=).")
-    known = known_molecules(model.model_, training, aim.code)
+    known = known_molecules(model.model_, training, aim.code, model.recipe_)
     ideas = ideas_for(molecule, known, model.recipe_, largest_change, min_pairs, scans)
     if not ideas:
         raise ValueError(
@@ -161,7 +161,7 @@ def advise(
 
 
 def _lead_of(lead: object, recipe: object) -> Any:
-    """Return the lead as a molecule, read as the model reads molecules."""
+    """Return the lead as a molecule, in the standard form that training molecules have."""
     with quiet():
         molecule = smiles_parser()(lead) if isinstance(lead, str) else None
     if molecule is None:
@@ -344,7 +344,7 @@ def _rows(answers: _Answers, ideas: list[Idea], known: Known) -> pd.DataFrame:
         "in_domain": answers.in_domain,
         "weight_change": changes[:, 0],
         "logp_change": changes[:, 1],
-        "measured": [idea.smiles in measured for idea in ideas],
+        "measured": [idea.standard in measured for idea in ideas],
     }
     prefixes = [end.prefix for end in answers.ends]
     rows = pd.DataFrame([support(idea, known, prefixes) for idea in ideas])

@@ -26,6 +26,8 @@ from treelens.chem.molecules import smiles_by_recipe
 from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit
 from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.scans import scans
+from treelens.chem.units import factors_between, is_same_quantity
+from treelens.errors import GraphDataError
 from treelens.models.fitted import FittedModel
 from treelens.targets import TargetRecord
 
@@ -76,12 +78,16 @@ class Idea(NamedTuple):
     change: str
     at: str
     pairs: list[tuple[int, int]]  # measured molecules that show the change; none of a scan
+    standard: str = ""  # SMILES of the standard form, by which molecules are the same
 
 
-def known_molecules(model: FittedModel, table: MoleculeTable | None, code: int | None) -> Known:
+def known_molecules(
+    model: FittedModel, table: MoleculeTable | None, code: int | None, recipe: object
+) -> Known:
     """Return the training molecules that a model keeps, or those of a table in their place.
 
-    ``code`` is the class that is looked for, in a model of one endpoint.
+    ``code`` is the class that is looked for, in a model of one endpoint. Molecules are in the
+    standard form of ``recipe``, as the model keeps them.
     """
     kept = model.training
     names: Sequence[str] | np.ndarray | None
@@ -107,6 +113,9 @@ def known_molecules(model: FittedModel, table: MoleculeTable | None, code: int |
     some = [k for k, each in enumerate(molecules) if each is not None]
     plain = [without_marks(molecules[k]) for k in some]
     smiles = [rdkit().MolToSmiles(molecule) for molecule in plain]
+    if table is not None and _steps(table.graphs.recipe) != _steps(recipe):
+        smiles = standard_smiles(smiles, recipe)
+        plain = [without_marks(molecule) for molecule in parsed_smiles(smiles)]
     labels = [_labels(own, code) for own in _classes_of(model)]
     return Known(plain, smiles, [texts[k] for k in some], values[some], limits[some], labels)
 
@@ -135,8 +144,18 @@ def _values_of(
             "training must be a table with the target of a model of one endpoint: "
             "tl.read_table(path, target=)."
         )
+    record, name = model.training.record, table.target
+    if name and record.name and not is_same_quantity(name, record.name):
+        raise GraphDataError(
+            f"{table.source} was read with the target {name!r}, and the model learned "
+            f"{record.name!r}: give a table of that, with its name."
+        )
     if code is None:
-        return known.numbers_on(model.training.record.scale), known.limits
+        if known.unit is not None and record.unit is not None:
+            molecules, known = molecules_behind(table.graphs), known[:]
+            factors = factors_between(known.unit, record.unit, name or "y", molecules)
+            known.values = known.numbers() * factors
+        return known.numbers_on(record.scale), known.limits
     assert model.classes is not None
     wanted = str(model.classes[code])
     return np.array([str(y) == wanted for y in known.tolist()], float), known.limits
@@ -156,17 +175,21 @@ def ideas_for(
 ) -> list[Idea]:
     """Return new molecules, each with the change that most pairs show, the smallest of several.
 
-    Molecules are as the model reads them, by ``recipe``.
+    The lead and the known molecules are in the standard form of ``recipe``; new ones are written
+    as the tautomers that the change makes, and are compared in that form.
     """
     own = rdkit().MolToSmiles(lead)
     ideas = _from_pairs(lead, known, largest, min_pairs)
     ideas += [Idea(scan.smiles, scan.text, scan.at, []) for scan in scans(lead) if with_scans]
-    made = standard_smiles([idea.smiles for idea in ideas], recipe)
-    ideas = [idea._replace(smiles=smiles) for smiles, idea in zip(made, ideas, strict=True)]
+    made = standard_smiles([idea.smiles for idea in ideas], recipe, tautomers=False)
+    standard = _comparable(made, [lead, *known.molecules], recipe)
+    ideas = [
+        idea._replace(smiles=x, standard=standard[x]) for x, idea in zip(made, ideas, strict=True)
+    ]
     ideas.sort(key=lambda x: (-len(x.pairs), len(x.change), x.change, x.at, x.smiles))
     found: dict[str, Idea] = {}
     for idea in ideas:
-        if idea.smiles != own:
+        if idea.standard != own:
             found.setdefault(idea.smiles, idea)
     return list(found.values())
 
@@ -193,10 +216,30 @@ def _from_pairs(lead: Mol, known: Known, largest: int, min_pairs: int) -> list[I
     ]
 
 
-def standard_smiles(smiles: list[str], recipe: object) -> list[str]:
-    """Return canonical SMILES as the model reads molecules, tautomers as they are drawn."""
-    steps = recipe.standardize if isinstance(recipe, MoleculeRecipe) else ()
-    steps = tuple(step for step in steps if step != "tautomer")
+def _comparable(smiles: list[str], others: Sequence[Any], recipe: object) -> dict[str, str]:
+    """Return the standard form of each molecule, where its formula is that of another.
+
+    Tautomers have the same formula, so that the search for those of all others is saved.
+    """
+    if "tautomer" not in _steps(recipe):
+        return dict(zip(smiles, smiles, strict=True))
+    from rdkit.Chem.rdMolDescriptors import CalcMolFormula
+
+    formulas = set(map(CalcMolFormula, others))
+    different = list(dict.fromkeys(smiles))
+    molecules = zip(different, parsed_smiles(different), strict=True)
+    some = [text for text, molecule in molecules if CalcMolFormula(molecule) in formulas]
+    own = dict(zip(some, standard_smiles(some, recipe), strict=True))
+    return {text: own.get(text, text) for text in different}
+
+
+def _steps(recipe: object) -> tuple[str, ...]:
+    return recipe.standardize if isinstance(recipe, MoleculeRecipe) else ()
+
+
+def standard_smiles(smiles: list[str], recipe: object, tautomers: bool = True) -> list[str]:
+    """Return canonical SMILES as the model reads molecules; ``tautomers``: the canonical ones."""
+    steps = tuple(step for step in _steps(recipe) if tautomers or step != "tautomer")
     if not steps or not smiles:
         return smiles
     read = smiles_by_recipe(smiles, MoleculeRecipe.of("smiles", standardize=steps))

@@ -1,8 +1,13 @@
 """Fragments of graphs that are no molecules: the labels they are searched by, and their names.
 
+Fragments are named by the labels of their nodes: "professor with the neighbours student and
+technician". A single node with its neighbours (a star) has a name, anything deeper none, and stars
+that differ in the label of one neighbour are named together.
+
 Where degrees serve as labels, graphs with hubs have so many different ones that hardly any
 neighbourhood occurs twice. Fragments of such graphs are searched among ranges of degrees, and named
-"node with 2 edges, to a node with 3 edges and a hub with 17+ edges". The model stays as it is.
+"node with 2 edges, to a node with 3 edges and a hub with 17+ edges". The last range is that of hubs
+where it begins clearly above the usual degree. The model stays as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from treelens.patterns.vocabulary import edge_text
 _MOST_DEGREES = 8  # different ones up to which each is searched by itself
 _SINGLE_DEGREES = range(5)  # larger ones fall into ranges: 5-8, 9-16, ...
 _LEAST_SHARE = 0.005  # of the nodes in the last range
-_WAYS = {"->": "to ", "<-": "from "}  # edges of directed graphs, to nodes that are named by degrees
+_LEAST_OF_HUBS = 2.0  # times the median degree
 _MOST_CHOICES = 4  # labels of one neighbour that a name lists
 
 
@@ -95,8 +100,7 @@ class PlainWriter(FragmentWriter):
     def __init__(self, explained: ExplainedGraphs, degrees: bool) -> None:
         super().__init__(explained)
         self.degrees = degrees
-        alphabet = explained.forest.vocabularies[0].node_alphabet
-        self.hubs = {label for label in alphabet if str(label).endswith("+")} if degrees else set()
+        self.hubs = _hubs(explained) if degrees else set()
 
     def name(self, fragment: Fragment) -> str:
         star = _star_of(self.explained.forest, fragment)
@@ -112,8 +116,7 @@ class PlainWriter(FragmentWriter):
         if not around:
             return "node without edges" if self.degrees else f"{root} without neighbours"
         if self.degrees:
-            neighbors = [*star.around, *star.choices]
-            lead = "" if any(node.edge in _WAYS for node in neighbors) else "to "
+            lead = "" if any(node.edge for node in [*star.around, *star.choices]) else "to "
             return f"{root}, {lead}{_listed(around)}"
         if len(star.around) + bool(star.choices) == 1:
             return f"{root} with one neighbour, {around[0]}"
@@ -131,19 +134,51 @@ class PlainWriter(FragmentWriter):
 
     def _neighbor(self, node: _Neighbor, n: int) -> str:
         if self.degrees:
-            way = _WAYS.get(node.edge, node.edge)
-            return f"{way}{'a' if n == 1 else n} {self._node(node.label, n)}"
+            return f"{_way(node.edge)}{'a' if n == 1 else n} {self._node(node.label, n)}"
         times = "" if n == 1 else f"{n} × "
         return f"{times}{node.edge}{_label_words(node.label)}"
 
     def _choice(self, choices: Sequence[_Neighbor]) -> str:
-        write, ways = _range_words if self.degrees else _label_words, {x.edge for x in choices}
-        way = _WAYS.get(min(ways), "") if self.degrees and len(ways) == 1 else ""
-        words = [f"{'' if way else x.edge}{write(x.label)}" for x in choices]
+        one_way = len({x.edge for x in choices}) == 1
+        if not self.degrees:
+            words = [f"{x.edge}{_label_words(x.label)}" for x in choices]
+        elif one_way:
+            words = [_range_words(x.label) for x in choices]
+        else:
+            words = [self._neighbor(x, 1) for x in choices]
         if len(words) > _MOST_CHOICES:
-            words = [*words[: _MOST_CHOICES - 1], f"{len(words) - _MOST_CHOICES + 1} other labels"]
+            n_others = len(words) - _MOST_CHOICES + 1
+            others = "others" if self.degrees and not one_way else "other labels"
+            words = [*words[: _MOST_CHOICES - 1], f"{n_others} {others}"]
         listed = _listed(words, "or")
-        return f"{way}a node with {listed} edges" if self.degrees else listed
+        if self.degrees and one_way:
+            return f"{_way(choices[0].edge)}a node with {listed} edges"
+        return listed
+
+
+def _hubs(explained: ExplainedGraphs) -> set[Any]:
+    """Return the last range of degrees, where it begins clearly above the usual degree."""
+    graphs = explained.graphs
+    degrees = np.array(graphs.node_alphabet, dtype=np.int64)[graphs.node_codes]
+    least = _LEAST_OF_HUBS * float(np.median(degrees)) if len(degrees) else np.inf
+    labels = map(str, explained.forest.vocabularies[0].node_alphabet)
+    return {x for x in labels if x.endswith("+") and int(x.removesuffix("+")) >= least}
+
+
+def _way(edge: str) -> str:
+    """Return the words for an edge to a node that is named by its degree; none without a label.
+
+    Examples
+    --------
+    >>> [_way(edge) for edge in ("", "->", "<-", "-wire->", "<-wire-", "wire:", "=")]
+    ['', 'to ', 'from ', 'by wire to ', 'by wire from ', 'by wire to ', 'by = to ']
+    """
+    back, forth = edge.startswith("<-"), edge.startswith("-") and edge.endswith(">")
+    label = edge.removesuffix(":")
+    if back or forth:  # as patterns write edges of directed graphs
+        label = (edge[2:] if back else edge[1:-1]).removesuffix("-")
+    end = "from " if back else "to " if edge else ""
+    return f"by {label} {end}" if label else end
 
 
 def _range_words(label: object) -> str:

@@ -69,6 +69,8 @@ def candidate_scales(values: np.ndarray) -> list[TargetMap]:
     """Return maps that bring the distribution of the values clearly nearer to a normal one."""
     if len(values) < 2 or np.ptp(values) <= _CONSTANT * np.abs(values).max():
         return []
+    if np.var(values) < np.finfo(float).tiny:  # squares vanish: the values are taken as equal
+        return []
     low, high = natural_bounds(values)
     found: list[TargetMap | None] = [SmoothScores.fit(values, low, high)]
     if high < LARGEST:

@@ -32,7 +32,7 @@ class TableRange(NamedTuple):
             state = _state(self.path)
             with self.path.open("rb") as file:
                 file.seek(self.start)
-                text = self.head + file.read(self.stop - self.start).decode("utf-8")
+                part = file.read(self.stop - self.start)
         except FileNotFoundError as error:
             raise GraphDataError(
                 f"{self.path} does not exist here: workers read their parts of a file themselves. "
@@ -41,6 +41,9 @@ class TableRange(NamedTuple):
             ) from error
         if state != self.state:
             raise GraphDataError(f"{self.path} was changed while it was read: call fit again.")
+        if not self.start:  # of a file without column names
+            part = part.removeprefix(codecs.BOM_UTF8)
+        text = self.head + part.decode("utf-8")
         columns, rows, separator = rows_of_lines(self.path, io.StringIO(text, newline=""))
         shift = self.n_lines - self.head.count("\n")
         placed = [(line + shift, fields) for line, fields in rows]

@@ -13,11 +13,13 @@ from treelens.storage.files import whole_file
 
 
 @contextmanager
-def parquet_file(path: Path, numbers: Collection[str]) -> Iterator[Callable[[Columns], None]]:
+def parquet_file(
+    path: Path, numbers: Collection[str], truths: Collection[str] = ()
+) -> Iterator[Callable[[Columns], None]]:
     """Yield what appends a part, as a row group; the file appears once it is complete.
 
-    Columns of ``numbers`` are floats and ``row`` is whole, whatever a part holds; all others are
-    texts, null where nothing is known.
+    Columns of ``numbers`` are floats, those of ``truths`` booleans and ``row`` is whole, whatever
+    a part holds; all others are texts. Where nothing is known they are null.
     """
     try:
         import pyarrow
@@ -30,8 +32,9 @@ def parquet_file(path: Path, numbers: Collection[str]) -> Iterator[Callable[[Col
             return pyarrow.array(values.astype(np.int64))
         if name in numbers:
             return pyarrow.array(values.astype(np.float64), from_pandas=True)
-        texts = [None if x is None or x != x or x == "" else str(x) for x in values.tolist()]
-        return pyarrow.array(texts, pyarrow.string())
+        write, kind = (bool, pyarrow.bool_()) if name in truths else (str, pyarrow.string())
+        cells = [None if x is None or x != x or x == "" else write(x) for x in values.tolist()]
+        return pyarrow.array(cells, kind)
 
     writer = None
 
