@@ -11,9 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 import scipy
 
 from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
@@ -23,8 +24,6 @@ from treelens.kernels.rbf import Rbf
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features, PairFeatures
 
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 # Of the prior on the deviations of patterns: their variance is one over it.
 PRIOR_STRENGTH = 30.0
