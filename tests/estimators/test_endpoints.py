@@ -262,3 +262,12 @@ def test_predictions_refuse_what_they_do_not_have(data, numbers):
 def test_measured_classes_must_be_known(data, both):
     with pytest.raises(GraphDataError, match=r"'kind': .* none of the classes"):
         both.predict(data[0][60:62], measured=pd.DataFrame({"kind": ["large", "huge"]}))
+
+
+def test_an_endpoint_of_one_value_is_named():
+    graphs = [
+        ([(i, i + 1) for i in range(n)], dict.fromkeys(range(n + 1), "C")) for n in range(1, 21)
+    ]
+    y = pd.DataFrame({"size": np.arange(20.0), "same": np.ones(20)})
+    with pytest.warns(UserWarning, match="All 20 values of the endpoint 'same' are 1"):
+        tl.GraphRegressor(depth=1, n_jobs=1).fit(graphs, y)

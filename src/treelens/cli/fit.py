@@ -253,6 +253,12 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     output.table(["", *heads.values()], rows, title)
     if scores.get("positive"):
         output.line(f"Recall and precision are those of {scores['positive']}.")
+    if (on_scale := scores.get("r2_on_scale")) is not None:
+        name = result["target"]["scale"]
+        output.line(
+            f"On the scale that is learned ({name}), R2 is {on_scale:.2f}. RMSE and R2 above are "
+            "of values as they are, whose squared errors are mostly those of the largest."
+        )
     if limits := scores.get("limits"):
         output.line(
             f"The scores are those of the {limits['exact']} measured values. {limits['held']} of "

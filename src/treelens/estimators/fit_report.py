@@ -67,8 +67,12 @@ class FitReport:
         names = CLASS_SCORES if "majority_share" in found else NUMBER_SCORES
         scores: dict[str, Any] = {"model": {name: found.get(name) for name in names}}
         if names is NUMBER_SCORES:
-            mean = {"rmse": found.get("reference_rmse"), "r2": 0.0}
-            return {**scores, "mean": mean, "limits": _kept_limits(self.model)}
+            return {
+                **scores,
+                "mean": {"rmse": found.get("reference_rmse"), "r2": 0.0},
+                "limits": _kept_limits(self.model),
+                "r2_on_scale": self._r2_on_scale(),
+            }
         scores["model"]["names_one_class"] = found["names_one_class"]
         classes, code = self.model.classes, positive_code(self.model.classes)
         return {
@@ -78,6 +82,15 @@ class FitReport:
             "sure": found["sure"],
             "threshold": _threshold_scores(self.model),
         }
+
+    def _r2_on_scale(self) -> float | None:
+        """Return R2 on a scale that was chosen, as squared errors in units are of large values."""
+        found, training = self.model.held_out, self.model.training
+        if training.record.hidden is None or found is None:
+            return None
+        values, exact = training.targets, training.exact
+        error = np.mean((values[exact] - found.predicted[exact]) ** 2)
+        return float(1.0 - error / np.var(values[exact]))
 
     def to_settings(self) -> dict[str, Any]:
         """Return the kernel, what it was chosen by, and how the search for weights ended."""

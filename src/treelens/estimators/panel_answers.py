@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -61,6 +62,13 @@ def endpoints_to_learn(
             classes = _two_classes(given, each.name)
         else:
             numbers = y.endpoint(k)
+            if np.ptp(numbers.values) == 0.0:
+                warnings.warn(
+                    f"All {n} values of the endpoint {each.name!r} are {given[0]:g}: there is "
+                    "nothing to learn from them. Leave it out.",
+                    UserWarning,
+                    stacklevel=4,
+                )
             scale = choose(numbers, np.flatnonzero(has[:, k])) if each.transform is None else None
             record = (numbers if scale is None else numbers.on_scale(scale)).record
         endpoint = PanelEndpoint(record, 0.0, 1.0, classes)
