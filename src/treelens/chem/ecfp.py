@@ -18,7 +18,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites, balls_of
 
-
 _FOLDED_SIZE = 2048
 
 

@@ -22,7 +22,6 @@ from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.gram import tanimoto_matrix
 
-
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time
 

@@ -39,7 +39,6 @@ from treelens.patterns.forest import PatternForest
 from treelens.patterns.source import PatternSource, balls_of
 from treelens.patterns.vocabulary import NodeColors
 
-
 SlicedT = TypeVar("SlicedT", np.ndarray, range, Sequence[Any])
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out

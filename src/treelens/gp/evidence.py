@@ -32,7 +32,6 @@ from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 
-
 NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
 USUAL_NOISE = 0.1
 # Of the variance of the process: with less noise, rounding to float32 would change what is found.

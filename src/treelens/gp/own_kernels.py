@@ -17,7 +17,6 @@ from treelens.gp.terms import (
 )
 from treelens.kernels.base import Kernel, Term
 
-
 _STEP = 1e-4  # in a coordinate, of the differences that slopes are taken from
 
 

@@ -32,7 +32,6 @@ from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
 
-
 RANK = 2  # columns of L
 _LOGIT_SPREAD = 2.0  # that of one endpoint is narrower: siblings say more about weights
 # Standard deviations of the priors, on the entries of L relative to the size that is usual for the

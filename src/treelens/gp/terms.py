@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 import scipy
+from numpy.typing import DTypeLike
 
 from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.kernels.base import Kernel, Parameter, Term
@@ -23,7 +23,6 @@ from treelens.kernels.mixture import MixtureBlock, TanimotoL1, row_blocks
 from treelens.kernels.rbf import Rbf
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features, PairFeatures
-
 
 # Of the prior on the deviations of patterns: their variance is one over it.
 PRIOR_STRENGTH = 30.0

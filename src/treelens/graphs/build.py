@@ -14,7 +14,6 @@ from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.kinds import GraphRecipe
 
 
-
 def build_collection(
     sizes: Sequence[int] | np.ndarray,
     edges: np.ndarray,

@@ -18,7 +18,6 @@ from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import offsets_of
 
 
-
 @dataclass(frozen=True)
 class Device:
     """A GPU."""

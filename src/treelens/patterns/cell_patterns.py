@@ -15,7 +15,6 @@ from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors
 
 
-
 @dataclass(frozen=True, eq=False)
 class CellPatterns(PatternSource):
     """How often nodes fall into each cell of the attributes of nodes and edges."""

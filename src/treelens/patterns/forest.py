@@ -27,7 +27,6 @@ from treelens.patterns.histograms import (
 from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
 
-
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
     "structure": ("none", False),

@@ -16,7 +16,6 @@ from treelens.array_checks import check_array, check_offsets
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
 
 
-
 @dataclass(frozen=True)
 class SparseRows:
     """A compressed sparse matrix as three arrays, for compiled loops."""

@@ -20,7 +20,6 @@ from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import offsets_of
 
 
-
 class PatternFinder(ABC):
     """What finds patterns in a graph: the part of :class:`treelens.PatternView` that is stored."""
 

@@ -21,7 +21,6 @@ from treelens.patterns.paths import LabelCodes, distinct, places_among, read_lab
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
 
-
 MAX_DISTANCE = 8
 _LENGTH = 4  # nodes of the longer paths
 _MOST_LABELS = 55_108  # four codes below it fit into 64 bits

@@ -15,7 +15,6 @@ from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import arc_targets, offsets_of
 
 
-
 class Sites(NamedTuple):
     """Which patterns are found at which nodes, once for each time."""
 
