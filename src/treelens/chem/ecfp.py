@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treelens.array_checks import check_array
@@ -16,9 +17,6 @@ from treelens.chem.parsing import molecules_behind
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites, balls_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 _FOLDED_SIZE = 2048
 

@@ -8,9 +8,10 @@ molecule are never on both sides of a split.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
@@ -20,9 +21,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.gram import tanimoto_matrix
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time

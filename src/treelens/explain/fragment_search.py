@@ -27,9 +27,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treelens.errors import check_whole
@@ -37,9 +38,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.source import PatternSource, balls_of
 from treelens.patterns.vocabulary import NodeColors
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 SlicedT = TypeVar("SlicedT", np.ndarray, range, Sequence[Any])
 

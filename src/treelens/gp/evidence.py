@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from treelens.gp.posterior import (
     JITTER,
@@ -30,9 +31,6 @@ from treelens.kernels.base import Parameter, SumKernel
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
 USUAL_NOISE = 0.1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from treelens.gp.terms import (
     NumbersTerm,
@@ -15,9 +16,6 @@ from treelens.gp.terms import (
     TermSlopes,
 )
 from treelens.kernels.base import Kernel, Term
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 _STEP = 1e-4  # in a coordinate, of the differences that slopes are taken from
 

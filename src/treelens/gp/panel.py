@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from treelens.gp.censoring import Limits, Sites, fit_sites, given_exact
 from treelens.gp.evidence import FEWEST_ROUNDED, LEAST_ROUNDED, NOISE, pull_of
@@ -30,9 +31,6 @@ from treelens.gp.terms import SearchedTerm, TermParameters
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 RANK = 2  # columns of L
 _LOGIT_SPREAD = 2.0  # that of one endpoint is narrower: siblings say more about weights

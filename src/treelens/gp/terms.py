@@ -11,10 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import DTypeLike
 
 from treelens.gp.levels import LevelSums, PatternHierarchy, SplitSums
 from treelens.kernels.base import Kernel, Parameter, Term
@@ -22,9 +23,6 @@ from treelens.kernels.mixture import MixtureBlock, TanimotoL1, row_blocks
 from treelens.kernels.rbf import Rbf
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features, PairFeatures
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 # Of the prior on the deviations of patterns: their variance is one over it.
 PRIOR_STRENGTH = 30.0

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from treelens.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.collection import GraphCollection, encode_labels
 from treelens.graphs.kinds import GraphRecipe
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 def build_collection(

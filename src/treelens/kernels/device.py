@@ -7,17 +7,15 @@ Numba compiles the kernels, CuPy holds the arrays (extra ``gpu``). Under Numba's
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from treelens.kernels.base import Term
 from treelens.kernels.mixture import TanimotoL1
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import offsets_of
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True)

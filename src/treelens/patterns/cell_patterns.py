@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.cells import ATTRIBUTES, AttributeCells
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)

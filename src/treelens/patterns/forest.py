@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from treelens.array_checks import check_array
 from treelens.errors import GraphDataError
@@ -25,9 +26,6 @@ from treelens.patterns.histograms import (
 )
 from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {

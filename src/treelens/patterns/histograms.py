@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treelens.errors import GraphDataError
@@ -17,9 +18,6 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import offsets_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 class PatternFinder(ABC):

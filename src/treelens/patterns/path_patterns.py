@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from treelens.array_checks import check_array
@@ -19,9 +20,6 @@ from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.paths import LabelCodes, distinct, places_among, read_labels
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 MAX_DISTANCE = 8
 _LENGTH = 4  # nodes of the longer paths
