@@ -78,7 +78,8 @@ def fragments_cli(
     target: options.Truth = None,
     endpoint: options.Endpoint = None,
     out: Annotated[
-        Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
+        Path | None,
+        options.option("Write the table: .csv, or .xlsx with drawings.", "--out", "--csv", "-o"),
     ] = None,
     smiles: options.Smiles = None,
     sheet: options.Sheet = None,
@@ -97,7 +98,8 @@ def fragments_cli(
     graphs, y, endpoint = _read(output, data, loaded, (target, endpoint), reading)
     several = bool(loaded.model_.endpoint_names) and endpoint is None
     n = top or (_OF_EACH if several else N_FRAGMENTS)
-    table = loaded.fragments(graphs, y, endpoint=endpoint, n_fragments=n).drop(columns="drawing")
+    found = loaded.fragments(graphs, y, endpoint=endpoint, n_fragments=n)
+    table = found.drop(columns="drawing")
     result: dict[str, Any] = {
         "model": str(model),
         "noun": noun_of(graphs.recipe),
@@ -106,7 +108,7 @@ def fragments_cli(
         **{str(name): value for name, value in table.attrs.items()},
     }
     show = _show_of_each if several else _show_fragments
-    output.finish(result, show, out, table=table, index=True)
+    output.finish(result, show, out, table=found, index=True)
 
 
 def _show_of_each(output: Output, result: dict[str, Any]) -> None:

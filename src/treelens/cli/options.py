@@ -104,7 +104,9 @@ Minimize = Annotated[
 POSITIVE = "the second of two, or the first if the second negates it"
 Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", default=POSITIVE)]
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
-CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
+CsvOut = Annotated[
+    Path | None, option("Write the table: .csv, .xlsx with drawings, .sdf.", "--out", "-o")
+]
 Seed = Annotated[int, option("Of random splits.", min=0)]
 MaxAtoms = Annotated[
     int, option("Molecules with more atoms count as unreadable.", metavar="N", min=1)

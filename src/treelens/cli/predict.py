@@ -40,7 +40,7 @@ def predict_cli(
     out: Annotated[
         Path | None,
         options.option(
-            "The CSV file to write.",
+            "The file to write: CSV, or what it ends in: .xlsx with drawings, .sdf, .parquet.",
             "--out",
             "-o",
             default="print it",
@@ -92,8 +92,9 @@ def predict_cli(
     last column. What comes through standard input is printed in parts, as these are done. A MODEL
     of several targets takes those that DATA has columns of to fill in the others; of a measured
     cell it shows the value and the prediction made without it. Text that a spreadsheet would run as
-    a formula gets a quote in front. The same command continues one that was stopped. To a file that
-    ends in .parquet, rows go in groups, with all digits, and it appears when all are done.
+    a formula gets a quote in front. The same command continues one that was stopped, unless it
+    writes .parquet (all digits), .sdf (predictions as data fields) or .xlsx (with a drawing of each
+    molecule), which appear when all rows are done.
     """
     from treelens.cli.predicting import Job, predict
     from treelens.storage.files import checked_target, csv_text

@@ -20,6 +20,7 @@ import typer
 from treelens import __version__
 from treelens.array_checks import Columns
 from treelens.chem import predicted_rows
+from treelens.chem.exports import ENDINGS, table_file
 from treelens.chem.predicted_rows import (
     NamedModel,
     PredictedRows,
@@ -39,7 +40,6 @@ from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
-from treelens.storage.parquet import parquet_file
 from treelens.storage.partial import PartialOutput
 
 CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
@@ -100,9 +100,9 @@ def predict(
     jobs: int,
 ) -> tuple[Counts, Columns | None]:
     """Return what to say of the predictions, and the rows that are still to write."""
-    if out is None or out.suffix.lower() not in tables.PARQUET_ENDINGS:
+    if out is None or out.suffix.lower() not in ENDINGS:
         return _predicted(output, models, job, target, out, jobs)
-    with parquet_file(out, numeric_columns(models)) as append:
+    with table_file(out, numeric_columns(models)) as append:
         counts, whole = _predicted(output, models, job, target, append, jobs)
         if whole is not None and job.kind in ("tu", "name"):
             append(whole)
