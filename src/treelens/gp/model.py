@@ -39,6 +39,7 @@ from treelens.models.predictions import (
     TrainingGraphs,
     calibrated,
 )
+from treelens.parallel import working_on
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews, ViewData
 
@@ -362,7 +363,11 @@ class FittedGP(FittedModel):
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
+        n_done = 0
         for block in seen.features.blocks():
+            if n_done:
+                working_on(f"{n_done:,} of {len(graphs):,} graphs predicted")
+            n_done += block.patterns.pairs.n_graphs
             if device != "cpu" and len(self.views) == 1:
                 found.append(self._on_device(device).decide(block, variance))
                 continue

@@ -17,7 +17,7 @@ from treelens.graphs.recipe import noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel
-from treelens.parallel import one_blas_thread
+from treelens.parallel import one_blas_thread, progress_ticks, working_on
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import graph_keys
 from treelens.report.panel import summarize_panel
@@ -64,6 +64,8 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     model = estimator.model_
     if model.endpoint_names:
         return summarize_panel(estimator, X, y)
+    if X is not None:
+        working_on("predictions")
     given = predict_graphs(estimator, X, y)
     noun = noun_of(model.recipe).removesuffix("s")
     graphs = given.graphs if given is not None else estimator._train_graphs
@@ -100,6 +102,7 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     return plain_summary(found)
 
 
+@progress_ticks(None, "Writing the report")
 def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None) -> Path:
     """Write the report on a fitted model as one HTML file that needs nothing else."""
     target = checked_target(path)  # before the work begins
