@@ -479,6 +479,15 @@ class FittedGP(FittedModel):
         np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), 0.0))
         return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
 
+    @property
+    def kernel_scale(self) -> float:
+        """What kernel values are multiplied by to be in squared units of the targets."""
+        return self.target_scale**2
+
+    def kernel_of_each(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        """Kernel values of graphs with themselves, shape (n_graphs,)."""
+        return np.full(len(graphs), self.kernel.variance)
+
     def kernel_among(
         self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
     ) -> np.ndarray:
