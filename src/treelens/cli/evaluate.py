@@ -96,7 +96,7 @@ def evaluate_cli(
     All settings and thresholds are chosen within the training part of each outer fold, and copies
     of a molecule are never on both sides. Models with learned weights are tested against uniform
     weights, models with covariates against the same without them, the others against the first.
-    Several --target: scores of each when they are learned together, and by itself.
+    Several --target (endpoints): scores of each when they are learned together, and by itself.
     """
     from treelens.chem.table_splits import check_split, table_splits
 

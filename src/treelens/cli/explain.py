@@ -73,7 +73,7 @@ def fragments_cli(
     data: options.Data,
     top: Annotated[
         int | None,
-        options.option("At most so many, of each target.", min=1, default="40; of several 5"),
+        options.option("At most so many, of each endpoint.", min=1, default="40; of several 5"),
     ] = None,
     target: options.Truth = None,
     endpoint: options.Endpoint = None,
@@ -329,7 +329,7 @@ def suggest_cli(
     One line a choice, the first choice first: position in DATA (from 0), name, prediction with its
     90 % interval, the probability of a measurement better than all so far, whether it is in the
     domain of applicability, and the nearest measured compound with its value. Candidates that the
-    MODEL was fitted to are left out. With --profile, which a MODEL of several targets needs: the
+    MODEL was fitted to are left out. With --profile, which a MODEL of several endpoints needs: the
     probability that all its conditions hold, and that of each.
     """
     from treelens.decisions.suggest import suggest

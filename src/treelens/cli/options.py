@@ -53,7 +53,7 @@ Truth = Annotated[Text, column("Column with the true class or number.", "--targe
 Endpoint = Annotated[
     Text,
     option(
-        "One target of a MODEL of several.", "--endpoint", metavar="NAME", default="all of them"
+        "One endpoint of a MODEL of several.", "--endpoint", metavar="NAME", default="all of them"
     ),
 ]
 Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
@@ -88,7 +88,7 @@ ViewFiles = Annotated[
 ProfileFile = Annotated[
     Path | None,
     option(
-        'What is wanted, a line for each target in TOML: LogD = "1 to 3"; HLM = "< 30".',
+        'What is wanted, a line for each endpoint in TOML: LogD = "1 to 3"; HLM = "< 30".',
         "--profile",
         metavar="FILE",
         default="none",

@@ -73,7 +73,7 @@ class Job(NamedTuple):
             for each in models:
                 if each.model.model_.endpoint_names:
                     raise ValueError(
-                        f"--intervals {self.intervals} is for models of one target, and "
+                        f"--intervals {self.intervals} is for models of one endpoint, and "
                         f"{each.path} has several."
                     )
                 each.model._intervals = self.intervals
@@ -83,8 +83,8 @@ class Job(NamedTuple):
     def _with_profile(self, models: list[NamedModel], path: Path) -> list[NamedModel]:
         if len(models) > 1 or self.intervals != "posterior":
             raise ValueError(
-                f"--profile {path} is for one MODEL, of one or several targets, without "
-                "--intervals: fit the targets together for the probability of all conditions."
+                f"--profile {path} is for one MODEL, of one or several endpoints, without "
+                "--intervals: fit the endpoints together for the probability of all conditions."
             )
         profile = Profile.read(path)
         profile.check(models[0].model.model_)
@@ -251,7 +251,7 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
     several = [each for each in models if each.model.model_.endpoint_names]
     if target is not None and several:
         raise ValueError(
-            f"--target: {several[0].path} has several targets, and is scored on the columns of "
+            f"--target: {several[0].path} has several endpoints, and is scored on the columns of "
             "their names. Leave it out."
         )
     if target is None or len(models) == 1:
