@@ -46,8 +46,7 @@ from treelens.chem.baselines import (
     EcfpForestClassifier,
     EcfpForestRegressor,
 )
-from treelens.chem.ecfp import molecules_behind
-from treelens.chem.parsing import quiet
+from treelens.chem.parsing import molecules_behind, quiet
 from treelens.chem.views import Ecfp
 from treelens.evaluation.metrics import class_scores, number_scores
 from treelens.evaluation.splits import ScaffoldKFold

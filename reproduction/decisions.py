@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,12 +17,12 @@ import treelens as tl
 from reproduction.data import Assay, Molecules, StudyOptions, load_assay, load_molecules
 from treelens.chem.baselines import BASELINES
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS
-from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts
 from treelens.chem.identity import same_molecules
 from treelens.chem.matched_pairs import Change, matched_pairs, substituent_text
-from treelens.chem.parsing import parsed_smiles
+from treelens.chem.parsing import molecules_behind, parsed_smiles
 from treelens.evaluation.metrics import NINETY
-from treelens.gp.covariates import columns_of
+from treelens.gp.views import columns_of
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX
 
 SETS = ("ESOL", "FreeSolv", "Lipophilicity", "CHEMBL204_Ki")
@@ -43,6 +45,8 @@ LARGEST = 2000  # molecules of a set, drawn at random from a larger one
 N_START, N_BATCH, N_ROUNDS, N_REPEATS = 50, 20, 10, 10
 N_CHOICES = 3  # repetitions of what was only tried
 TOP = 0.02
+# The element that carries a substituent, at the beginning of a context such as "*[C;R](N)C".
+_CARRIER = re.compile(r"\*(?:\[([A-Za-z][a-z]?)|([A-Za-z]))")
 
 
 def run_campaigns(options: StudyOptions) -> None:
@@ -143,7 +147,7 @@ def held_out_pairs(
     # shows the change.
     molecules = molecules_behind(graphs)
     smallest: dict[tuple[int, int], Change] = {}
-    for change, one, other in matched_pairs([molecules[k] for k in test]):
+    for change, one, other in _pairs_by_carrier([molecules[k] for k in test]):
         size = len(substituent_text(change.before) + substituent_text(change.after))
         known = smallest.get((one, other))
         if one < other and (known is None or size < len(known.text) - 4):
@@ -151,12 +155,23 @@ def held_out_pairs(
     shown: dict[Change, list[float]] = {}
     wanted = set(smallest.values())
     known_values = values[train]
-    for change, one, other in matched_pairs([molecules[k] for k in train]):
+    for change, one, other in _pairs_by_carrier([molecules[k] for k in train]):
         if change in wanted:
             shown.setdefault(change, []).append(known_values[other] - known_values[one])
     one, other = np.array(list(smallest), dtype=int).reshape(-1, 2).T
     expected = [np.mean(shown[c]) if c in shown else np.nan for c in smallest.values()]
     return {"one": one, "other": other, "expected": np.array(expected)}
+
+
+def _pairs_by_carrier(molecules: Sequence[Any]) -> Iterator[tuple[Change, int, int]]:
+    """Yield matched pairs whose changes differ by the atom that carries them, not its neighbours.
+
+    ``advise`` asks for more: equal atoms within two bonds.
+    """
+    for change, one, other in matched_pairs(molecules):
+        found = _CARRIER.match(change.at)
+        assert found is not None
+        yield change._replace(at=found[1] or found[2]), one, other
 
 
 def _advice_scores(

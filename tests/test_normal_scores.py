@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, rankdata
 
-from treelens.normal_scores import NormalScores
+from treelens.maps import NormalScores
 from treelens.storage.state import from_state, to_state
 
 

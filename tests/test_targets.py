@@ -575,3 +575,14 @@ def test_a_fit_says_where_limits_are_likely(known):
         warnings.simplefilter("error", UserWarning)
         model = tl.GraphRegressor(**SETTINGS).fit(graphs, values, limits="auto")
     assert (model.train_limits_ == -1).sum() == len(graphs) // 4
+
+
+def test_noise_as_wide_as_the_values_stays_finite_on_a_logarithm():
+    """Its slope has no bound near 0: replicates of large values say little of small ones."""
+    values = np.array([0.01, 0.02, 1.0, 20.0, 300.0])
+    found = tl.Targets(values, noise=np.full(5, 50.0), transform="ln").learned_noise()
+    assert found is not None
+    assert found.max() == pytest.approx(np.log(values).std())
+    np.testing.assert_allclose(found[-1], 50.0 / 300.0)
+    little = tl.Targets(values, noise=0.01 * values, transform="ln").learned_noise()
+    np.testing.assert_allclose(little, 0.01)

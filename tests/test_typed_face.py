@@ -26,6 +26,7 @@ import pandas as pd
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from typing_extensions import assert_type
 
 import treelens as tl
 
@@ -63,6 +64,18 @@ matrix: np.ndarray = kernel.fit(graphs, y).transform(few)
 walks: np.ndarray = tl.RandomWalk(max_length=3).fit_transform(graphs)
 cross_val_score(make_pipeline(kernel, SVC(kernel="precomputed")), few, y)
 chances: np.ndarray = tl.GraphClassifier().fit([(graphs, y)]).predict_proba(few)
+
+table_read = tl.read_table("molecules.csv", target="active", model=loaded)
+assert_type(table_read, tl.MoleculeTable)  # an error of Any, too
+assert_type(table_read.graphs, tl.GraphCollection)
+assert_type(
+    tl.load("model.treelens"),
+    tl.GraphSVC | tl.GraphClassifier | tl.GraphPanel | tl.GraphRegressor,
+)
+assert_type(tl.suggest(numbers, table_read), pd.DataFrame)
+assert_type(tl.advise(numbers, "CCO"), pd.DataFrame)
+assert_type(tl.fit_distributed(tl.GraphRegressor(), [(graphs, y)]), tl.GraphRegressor)
+assert_type(tl.Targets(y)[:3], tl.Targets)
 """
 
 MISTAKES = """
@@ -80,6 +93,8 @@ tl.GraphSVC(kernle="auto")  # call-arg
 tl.GraphTransformer  # attr-defined
 graphs[0].node_label  # attr-defined
 tl.load("model.treelens").fti  # union-attr
+tl.fit_distributed(tl.GraphSVC(), graphs)  # type-var
+graphs[0.5]  # call-overload
 """
 
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     import pandas as pd
+    from numpy.typing import DTypeLike
 
 LARGEST = 1e100  # no number of a model comes near; products of a few of them do not overflow
 
@@ -17,7 +20,7 @@ LARGEST = 1e100  # no number of a model comes near; products of a few of them do
 def check_array(
     array: np.ndarray,
     name: str,
-    dtype: Any,
+    dtype: DTypeLike,
     shape: tuple[int | None, ...],
     low: float | None = None,
     below: float = np.inf,
@@ -35,6 +38,11 @@ def check_array(
     # as Python's numbers, which bounds of another type do not overflow
     if not (array.min().item() >= low and array.max().item() < below):
         raise ValueError(f"{name} must be at least {low:g} and below {below:g}")
+
+
+def is_frame(value: object) -> TypeGuard[pd.DataFrame]:
+    """Return whether a value has the columns of a DataFrame; pandas need not be imported."""
+    return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
 def check_offsets(offsets: np.ndarray, name: str, n_runs: int, n_entries: int) -> None:

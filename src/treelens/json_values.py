@@ -15,7 +15,7 @@ def _refused(value: object) -> Any:
 
 
 def plain(
-    value: Any, *, text: Callable[[str], str] = str, other: Callable[[Any], str] = _refused
+    value: object, *, text: Callable[[str], str] = str, other: Callable[[Any], str] = _refused
 ) -> Any:
     """Return JSON data with string keys, in which numbers that are not finite are None.
 

@@ -59,7 +59,8 @@ class TargetMap(ABC):
 
     def allows(self, values: np.ndarray) -> np.ndarray:
         """Return which values, in the units of the targets, have a place on the scale."""
-        return np.isfinite(values)
+        finite: np.ndarray = np.isfinite(values)
+        return finite
 
     @property
     def needs(self) -> str:
@@ -97,7 +98,8 @@ class TargetMap(ABC):
 
     def forward_std(self, values: np.ndarray, std: np.ndarray) -> np.ndarray:
         """Return small standard deviations of values in the units of the targets, on the scale."""
-        return std * self.slope(values)
+        found: np.ndarray = std * self.slope(values)
+        return found
 
     def checked(self, values: np.ndarray, place: Callable[[int], str]) -> np.ndarray:
         """Return numbers on the scale, or raise an error that names the first without a place."""
@@ -139,16 +141,19 @@ class Logarithm(TargetMap):
         return math.log(self.BASES[self.name])
 
     def forward(self, values: np.ndarray) -> np.ndarray:
-        return np.log10(values) if self.name == "log10" else np.log(values)
+        found: np.ndarray = np.log10(values) if self.name == "log10" else np.log(values)
+        return found
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        return np.power(self.BASES[self.name], values)
+        found: np.ndarray = np.power(self.BASES[self.name], values)
+        return found
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         return 1.0 / (values * self._unit)
 
     def allows(self, values: np.ndarray) -> np.ndarray:
-        return (values > 0) & np.isfinite(values)
+        positive: np.ndarray = (values > 0) & np.isfinite(values)
+        return positive
 
     @property
     def needs(self) -> str:
@@ -201,7 +206,8 @@ class Logit(TargetMap):
     def inverse(self, values: np.ndarray) -> np.ndarray:
         width = self.high - self.low + 2.0 * self._margin
         found = self.low - self._margin + width * scipy.special.expit(values)
-        return np.clip(found, self.low, self.high)
+        within: np.ndarray = np.clip(found, self.low, self.high)
+        return within
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         below, above = values - self.low + self._margin, self.high - values + self._margin
@@ -267,7 +273,9 @@ class SmoothScores(TargetMap):
         return _extended(values, self.values, self.scores)
 
     def inverse(self, values: np.ndarray) -> np.ndarray:
-        return np.clip(_extended(values, self.scores, self.values), self.low, self.high)
+        found = _extended(values, self.scores, self.values)
+        within: np.ndarray = np.clip(found, self.low, self.high)
+        return within
 
     def slope(self, values: np.ndarray) -> np.ndarray:
         slopes = np.diff(self.scores) / np.diff(self.values)
@@ -304,4 +312,64 @@ def _extended(at: np.ndarray, knots: np.ndarray, heights: np.ndarray) -> np.ndar
     """Interpolate linearly, and go on beyond the outer knots with the slopes there."""
     slopes = np.diff(heights) / np.diff(knots)
     below, above = np.minimum(at - knots[0], 0.0), np.maximum(at - knots[-1], 0.0)
-    return np.interp(at, knots, heights) + slopes[0] * below + slopes[-1] * above
+    found: np.ndarray = np.interp(at, knots, heights) + slopes[0] * below + slopes[-1] * above
+    return found
+
+
+_MOST_KNOTS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class NormalScores:
+    """A piecewise linear map from numbers to normal scores: of rank k among n, ``k - 1/2 over n``.
+
+    Half of the normal distribution lies below the score of the median, and so on. The map is flat
+    beyond the smallest and the largest knot: a value far outside is no stranger than the extreme.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = NormalScores.fit(np.array([1.0, 2.0, 3.0, 1000.0]))
+    >>> scores.forward(np.array([1.0, 2.5, 1e6])).round(2).tolist()
+    [-1.15, 0.0, 1.15]
+    """
+
+    values: np.ndarray  # (n_knots,) ascending
+    scores: np.ndarray  # (n_knots,) ascending
+
+    def validate(self) -> None:
+        n = len(self.values)
+        check_array(self.values, "values", np.float64, (n,), -LARGEST, LARGEST)
+        check_array(self.scores, "scores", np.float64, (n,), -LARGEST, LARGEST)
+        if not n or (np.diff(self.values) <= 0).any() or (np.diff(self.scores) <= 0).any():
+            raise ValueError("values and scores must ascend")
+
+    @classmethod
+    def fit(cls, numbers: np.ndarray) -> NormalScores:
+        """Learn the map from numbers, of which equal ones share the mean of their ranks."""
+        values, counts = np.unique(numbers, return_counts=True)
+        ranks = (np.cumsum(counts) - 0.5 * counts) / len(numbers)
+        if len(values) > _MOST_KNOTS:
+            kept = np.linspace(ranks[0], ranks[-1], _MOST_KNOTS)
+            values, kept_at = np.unique(np.interp(kept, ranks, values), return_index=True)
+            ranks = kept[kept_at]
+        return cls(values.astype(np.float64), scipy.special.ndtri(ranks))
+
+    def forward(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the scores of numbers; NaN of NaN."""
+        found: np.ndarray = np.interp(numbers, self.values, self.scores)
+        return found
+
+    def slope(self, numbers: np.ndarray) -> np.ndarray:
+        """Return how fast the scores rise at some numbers: 0 beyond the knots."""
+        if len(self.values) < 2:
+            return np.zeros(np.shape(numbers))
+        rises = np.diff(self.scores) / np.diff(self.values)
+        place = np.searchsorted(self.values, numbers, side="right") - 1
+        inside = (numbers >= self.values[0]) & (numbers <= self.values[-1])
+        return np.where(inside, rises[np.clip(place, 0, len(rises) - 1)], 0.0)
+
+    def inverse(self, scores: np.ndarray) -> np.ndarray:
+        """Return numbers that have these scores."""
+        found: np.ndarray = np.interp(scores, self.scores, self.values)
+        return found

@@ -118,7 +118,7 @@ def in_processes(work: Callable[..., Any], calls: Iterable[Any], n_jobs: int) ->
     yield from parallel(delayed(_worked)(os.getpid(), work, given) for given in calls)
 
 
-def _worked(parent: int, work: Callable[..., Any], given: Any) -> Any:
+def _worked(parent: int, work: Callable[..., Any], given: Iterable[Any]) -> Any:
     end_with_parent(parent)
     return work(*given)
 

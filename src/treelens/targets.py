@@ -7,13 +7,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from treelens.array_checks import LARGEST
+from treelens.array_checks import LARGEST, is_frame
 from treelens.errors import GraphDataError
 from treelens.maps import Logarithm, Logit, SmoothScores, TargetMap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, DTypeLike
 
 _SIGNS: dict[Any, int] = {"<": -1, "=": 0, ">": 1, -1: -1, 0: 0, 1: 1}
 _WIDE_RANGE_OF_WEIGHTS = 1e6
@@ -27,7 +31,7 @@ _NEARLY_ALL = 90.0  # percent: the largest value of percentages is most often ab
 TRANSFORMS = ("auto", "none", "log10", "ln", "logit", "normal_scores")
 
 
-def transform_named(name: str | None) -> str | None:
+def transform_named(name: object) -> str | None:
     """Return the name of a transform, None for ``"auto"``; an error names those that there are."""
     if name is None or (isinstance(name, str) and name == "auto"):
         return None
@@ -191,11 +195,11 @@ class Targets:
 
     def __init__(
         self,
-        y: Any,
+        y: object,
         *,
-        limits: Any = None,
-        noise: Any = None,
-        sample_weight: Any = None,
+        limits: object = None,
+        noise: object = None,
+        sample_weight: object = None,
         transform: str | None = None,
         name: str | None = None,
         unit: str | None = None,
@@ -231,7 +235,7 @@ class Targets:
         return signs
 
     def _beside(
-        self, name: str, given: Any, read: Callable[[Any, int], np.ndarray | None]
+        self, name: str, given: object, read: Callable[[Any, int], np.ndarray | None]
     ) -> np.ndarray | None:
         """Return what is known of the values besides, read column by column."""
         n = len(self.values)
@@ -275,7 +279,7 @@ class Targets:
         return Targets(values, **parts, transform=each.transform, name=each.name, unit=each.unit)
 
     @classmethod
-    def of(cls, y: Any, n_graphs: int, *, several: bool = False, **known: Any) -> Targets:
+    def of(cls, y: object, n_graphs: int, *, several: bool = False, **known: Any) -> Targets:
         """Return what ``fit(graphs, y, **known)`` was given as targets, one for each graph.
 
         ``known`` are ``limits``, ``noise`` and ``sample_weight`` of an array; targets have their
@@ -348,7 +352,13 @@ class Targets:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int | np.integer) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[Any] | np.ndarray | pd.Series) -> Targets: ...
+    def __getitem__(
+        self, key: int | np.integer | slice | Sequence[Any] | np.ndarray | pd.Series
+    ) -> Any:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn selects rows
         values = self.values[key]
@@ -374,7 +384,7 @@ class Targets:
         targets.values, targets.columns = values, columns
         return targets
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
     @property
@@ -391,7 +401,8 @@ class Targets:
 
     def tolist(self) -> list[Any]:
         """Return the values as a list."""
-        return self.values.tolist()
+        listed: list[Any] = self.values.tolist()
+        return listed
 
     def __repr__(self) -> str:
         n = len(self)
@@ -423,7 +434,8 @@ class Targets:
     def measured(self) -> np.ndarray:
         """A mask of the cells that have a value, of the shape of the values."""
         if self.values.dtype.kind != "O":
-            return self.values == self.values  # not NaN
+            known: np.ndarray = self.values == self.values  # not NaN
+            return known
         has = [not is_nothing(value) for value in self.values.ravel().tolist()]
         return np.array(has, dtype=bool).reshape(self.values.shape)
 
@@ -469,15 +481,20 @@ class Targets:
         return numbers
 
     def learned_noise(self) -> np.ndarray | None:
-        """Return standard deviations on the scale that is learned; of unknown ones the median."""
+        """Return standard deviations on the scale that is learned; of unknown ones the median.
+
+        They go to the scale by its slope, which says nothing of noise as wide as the values: of a
+        logarithm the slope has no bound near 0. A value that is known less well than all of them
+        are spread says little, so that none has more noise than that.
+        """
         if self.noise is None:
             return None
         if np.isnan(self.noise).all():
             raise GraphDataError("noise: no standard deviation is known. Leave noise out.")
         std, scale = self.noise, self.record.scale
         if scale is not None:
-            self.learned()  # raises where a value is not on the scale
-            std = scale.forward_std(self.numbers(), std)
+            spread = float(np.std(self.learned()))  # raises where a value is not on the scale
+            std = np.minimum(scale.forward_std(self.numbers(), std), spread or np.inf)
         return np.where(np.isnan(std), np.nanmedian(std), std)
 
     def weights(self) -> np.ndarray:
@@ -488,7 +505,8 @@ class Targets:
         if weights.max() / weights.min() > _WIDE_RANGE_OF_WEIGHTS:
             message = "sample_weight spans more than six powers of ten."
             warnings.warn(message, UserWarning, stacklevel=4)
-        return weights / weights.mean()
+        scaled: np.ndarray = weights / weights.mean()
+        return scaled
 
     def values_alone(self, learner: str) -> np.ndarray:
         """Return the values for a learner that knows neither limits nor noise nor transforms."""
@@ -536,21 +554,23 @@ class Targets:
 # --- checks of what is given ---------------------------------------------------------------------
 
 
-def _columns(y: Any) -> tuple[np.ndarray, tuple[Endpoint, ...] | None]:
+def _columns(y: object) -> tuple[np.ndarray, tuple[Endpoint, ...] | None]:
     """Return targets as an array and, where there are several columns, what is known of each."""
-    has_columns = hasattr(y, "columns") and hasattr(y, "iloc")
-    shape: tuple[int, ...] = np.shape(y) if has_columns or isinstance(y, np.ndarray) else ()
-    n_columns = shape[1] if len(shape) == 2 else 1
-    if n_columns < 2:
+    parts: Sequence[Any] = ()
+    called: list[str] = []
+    if is_frame(y):
+        called = [str(name) for name in y.columns]
+        parts = [y.iloc[:, k] for k in range(len(called))]
+    elif isinstance(y, np.ndarray) and y.ndim == 2:
+        called = [f"endpoint {k + 1}" for k in range(y.shape[1])]
+        parts = list(y.T)
+    if len(called) < 2:
         return _one_dimensional(y), None
-    names = y.columns if has_columns else range(1, n_columns + 1)
-    called = [str(name) if has_columns else f"endpoint {name}" for name in names]
-    if len(set(called)) < n_columns:
+    if len(set(called)) < len(called):
         raise GraphDataError(f"y has two columns of one name ({', '.join(called)}): rename one.")
     read: list[np.ndarray] = []
     endpoints: list[Endpoint] = []
-    for k, name in enumerate(called):
-        column = y.iloc[:, k] if has_columns else y[:, k]
+    for name, column in zip(called, parts, strict=True):
         kind = getattr(column.dtype, "kind", "O")
         cells = [np.nan if is_nothing(x) else x for x in column.tolist()]
         classes = kind == "b" or hasattr(column.dtype, "categories") or _all_words(cells)
@@ -559,7 +579,9 @@ def _columns(y: Any) -> tuple[np.ndarray, tuple[Endpoint, ...] | None]:
     return np.stack(read, axis=1), tuple(endpoints)
 
 
-def _with_transforms(columns: tuple[Endpoint, ...], transform: Any) -> tuple[Endpoint, ...]:
+def _with_transforms(
+    columns: tuple[Endpoint, ...], transform: str | dict[str, str | None] | None
+) -> tuple[Endpoint, ...]:
     """Return columns of numbers with the transform that is asked for, of all or by name."""
     by_name = (
         transform
@@ -603,11 +625,13 @@ def _measured(given: list[Any], name: str) -> np.ndarray:
     return numbers
 
 
-def _one_dimensional(y: Any) -> np.ndarray:
+def _one_dimensional(y: object) -> np.ndarray:
     """Return targets as a one-dimensional array; text stays apart from numbers."""
     if np.ma.isMaskedArray(y) and np.ma.getmaskarray(y).any():
-        raise GraphDataError(f"y is masked for {np.ma.count_masked(y)} graphs: leave them out.")
-    if hasattr(y, "columns") and hasattr(y, "iloc"):
+        raise GraphDataError(
+            f"y is masked for {np.ma.getmaskarray(y).sum()} graphs: leave them out."
+        )
+    if is_frame(y):
         if not len(y.columns):
             raise GraphDataError("y has no column: give one.")
         y = y.iloc[:, 0]
@@ -641,15 +665,13 @@ def objects(values: Iterable[Any]) -> np.ndarray:
     return np.fromiter(listed, dtype=object, count=len(listed))
 
 
-def _name_in(y: Any) -> str | None:
+def _name_in(y: object) -> str | None:
     """Return the name of a Series or of the only column of a DataFrame."""
-    name = (
-        y.columns[0] if hasattr(y, "columns") and hasattr(y, "iloc") else getattr(y, "name", None)
-    )
+    name = y.columns[0] if is_frame(y) else getattr(y, "name", None)
     return name if isinstance(name, str) else None
 
 
-def limit_signs(limits: Any, n_graphs: int) -> np.ndarray | None:
+def limit_signs(limits: object, n_graphs: int) -> np.ndarray | None:
     """Return 1 for lower limits, -1 for upper ones, 0 for exact values; None if all are exact."""
     if limits is None:
         return None
@@ -696,7 +718,7 @@ def likely_limits_in_words(values: np.ndarray, signs: np.ndarray) -> str:
 
 
 def standard_deviations(
-    noise: Any, n_graphs: int, place: Callable[[int], str] = "graph {}".format
+    noise: object, n_graphs: int, place: Callable[[int], str] = "graph {}".format
 ) -> np.ndarray:
     """Return standard deviations (n_graphs,) as floats; NaN where one is not known."""
     if isinstance(noise, str) or not np.iterable(noise):
@@ -715,7 +737,7 @@ def standard_deviations(
     return values.astype(np.float64)
 
 
-def _positive_weights(sample_weight: Any, n_graphs: int) -> np.ndarray:
+def _positive_weights(sample_weight: ArrayLike, n_graphs: int) -> np.ndarray:
     """Return sample weights (n_graphs,) as floats above 0."""
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
@@ -750,7 +772,7 @@ def as_number(value: Any) -> float:
         return math.nan
 
 
-def is_nothing(value: Any) -> bool:
+def is_nothing(value: object) -> bool:
     """Return whether a value stands for none: None, NaN, NaT or pandas' NA."""
     if value is None or isinstance(value, (bool, np.bool_)):
         return value is None

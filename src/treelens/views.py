@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from treelens.errors import GraphDataError, check_choice, check_whole
-from treelens.gp.covariates import columns_of
 from treelens.gp.data import CountedView, NumbersView, TrainingView
 from treelens.gp.keyed_rows import KeyedRows
 from treelens.gp.terms import PRIOR_STRENGTH
+from treelens.gp.views import columns_of
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.base import Kernel
@@ -97,7 +97,7 @@ class WLPatterns(View):
         return CountedView(forest, counts, settings.prior_strength, settings.n_jobs)
 
 
-def _check_trees(trees: Any) -> tuple[str, ...]:
+def _check_trees(trees: object) -> tuple[str, ...]:
     given = trees if isinstance(trees, (list, tuple)) else [trees]
     known = [tree for tree in TREES if tree not in EDGE_CELLS]
     if not given or any(tree not in known or given.count(tree) > 1 for tree in given):
@@ -128,7 +128,7 @@ class AttributeCells(View):
     """
 
     counts_patterns = True
-    sees_attributes = True  # type: ignore[assignment]
+    sees_attributes = True
 
     def fit(self, graphs: GraphCollection, settings: ViewSettings) -> CountedView:
         if graphs.node_attributes is None and graphs.edge_attributes is None:
@@ -328,7 +328,7 @@ def usual_views(graphs: GraphCollection) -> list[View]:
     return [AttributeCells(), *counted] if unlabelled else [*counted, AttributeCells()]
 
 
-def checked_kernel(kernel: Any) -> type[Kernel]:
+def checked_kernel(kernel: object) -> type[Kernel]:
     """Return the class of a kernel; an error says what it should be."""
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         return kernel
@@ -347,15 +347,16 @@ def descriptors_of(graphs: GraphCollection, chosen: str, kernel: type[Kernel] = 
     return NumbersView.of_columns("descriptors", graphs, names, kernel=kernel)
 
 
-def check_views(views: Any) -> list[View]:
+def check_views(views: object) -> list[View]:
     """Return the views that an estimator was given, Weisfeiler-Lehman patterns first."""
-    given = list(views) if isinstance(views, (list, tuple)) else [views]
-    for each in given:
+    given: list[View] = []
+    for each in views if isinstance(views, (list, tuple)) else [views]:
         if not isinstance(each, View):
             raise TypeError(
                 "views must be 'auto' or a list of views such as [tl.WLPatterns(), tl.Paths()]; "
                 f"got {each!r:.80}."
             )
+        given.append(each)
     for k, each in enumerate(given):
         if each in given[:k]:
             raise ValueError(f"views names {each} twice: once is enough.")

@@ -11,8 +11,8 @@ from treelens import as_graph_collection
 from treelens.chem import atom_terms as module
 from treelens.chem.atom_terms import atom_terms, terms_table
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS, descriptor_names, rdkit_descriptors
-from treelens.chem.ecfp import molecules_behind
 from treelens.chem.molecules import smiles_to_collection
+from treelens.chem.parsing import molecules_behind
 from treelens.graphs.kinds import kind_of_facts, summed_numbers
 
 pytest.importorskip("rdkit")

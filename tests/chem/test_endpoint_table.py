@@ -5,6 +5,7 @@ import pytest
 
 import treelens as tl
 from treelens.errors import GraphDataError
+from treelens.graphs.columns import several_columns
 
 pytest.importorskip("rdkit")
 
@@ -133,3 +134,17 @@ def test_a_list_of_one_column_is_one_target(path):
     table = _read(path, ["LogD"])
     assert table.targets.endpoints is None
     assert table.target == "LogD"
+
+
+def test_decimal_commas_and_names_with_commas(tmp_path):
+    file = tmp_path / "comma.csv"
+    rows = [f"{'C' * n}O;{n},5;{n},1;{2 * n}" for n in range(1, 9)]
+    file.write_text("\n".join(["smiles;IC50 (uM);LogD 7,4;k", *rows]) + "\n")
+    every = tl.read_table(file, target="all", task="regression").targets
+    assert every.endpoints == ("IC50 (uM)", "LogD 7,4", "k")
+    np.testing.assert_allclose(every.values[0].astype(float), [1.5, 1.1, 2.0])
+    columns = ["smiles", "IC50 (uM)", "LogD 7,4", "k"]
+    found = several_columns(columns, "IC50 (uM),LogD 7,4, k", "target", "the table")
+    assert found == columns[1:]
+    with pytest.raises(GraphDataError, match="no column 'LogD 8'"):
+        several_columns(columns, "LogD 7,4,LogD 8", "target", "the table")

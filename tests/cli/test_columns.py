@@ -14,7 +14,7 @@ from rdkit import Chem
 import treelens as tl
 from cli.conftest import ALCOHOLS, AMINES, FAST, QUICK, SMALL, ok, refused, run, write_csv
 from treelens.cli import predicting
-from treelens.estimators.fit_summary import covariate_facts
+from treelens.estimators.fit_report import FitReport
 
 SMILES = ALCOHOLS + AMINES
 VALUES = [round(0.37 * s.count("C") + 2.0 * s.count("N"), 3) for s in SMILES]
@@ -143,7 +143,7 @@ def test_every_command_uses_covariates(measured: Path, model: Path):
     ok("explain", model, measured, "--out", measured.with_name("report.html"))
     ok("fragments", model, measured)
     # the parts of covariates and of structure add up to what the model says
-    facts = covariate_facts(tl.load(model))
+    facts = FitReport(tl.load(model).model_).covariates
     structure = table["prediction"] - table["from_covariates"]
     assert facts["spread"] == pytest.approx(table["from_covariates"].std(ddof=0), rel=1e-5)
     assert facts["spread_of_structure"] == pytest.approx(structure.std(ddof=0), rel=1e-5)

@@ -320,18 +320,53 @@ def test_advice_fits_80_columns_and_marks_pairs_that_differ_the_other_way(
     files, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 80)
-    args = ["advise", files / "m.treelens", LEAD, "--n", 6]
+    known = pd.read_csv(files / "known.csv")  # in half of which pairs differ the other way
+    half = known["smiles"].str.contains("Br|Cl")
+    known.assign(value=known["value"].where(half, -9.0)).to_csv(tmp_path / "k.csv", index=False)
+    training = ["--training", tmp_path / "k.csv"]
+    args = ["advise", files / "m.treelens", LEAD, "--all", *training]
     rows, page = run(*args, "--json").data["advice"], tmp_path / "page.html"
     done = ok(*args, "--html", page)
     lines = [line for line in done.out.splitlines() if " ± " in line]
-    opposite = [row["pair_mean"] * row["difference"] < 0 for row in rows]
-    assert len(lines) == len(rows) == 6  # no cell is folded
-    assert 0 < sum(opposite) < 6
-    for row, line, against in zip(rows, lines, opposite, strict=True):
+    mined = [row for row in rows if row["source"] == "pairs"]
+    opposite = [row["pair_mean"] * row["difference"] < 0 for row in mined]
+    assert len(lines) == len(rows) > len(mined)  # no cell is folded
+    assert 0 < sum(opposite) < len(mined)
+    against = dict(zip((row["smiles"] for row in mined), opposite, strict=True))
+    for row, line in zip(rows, lines, strict=True):
         assert len(line) <= 80
         assert "…" in line or row["smiles"] in line  # cut where it is long
-        assert f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}  " in line
+        assert f" {100 * row['probability_better']:.1f} % " in line
+        if row["source"] == "scan":
+            assert " scan " in line
+        else:
+            sign = " (!)" * against[row["smiles"]]
+            assert f"{row['pair_mean']:+.3g} of {row['n_pairs']}{sign}  " in line
     assert page.read_text().count("the other way") == sum(opposite)
+
+
+def test_advice_of_several_targets_says_what_a_change_does_to_each(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(console, "_WIDTH_OF_A_FILE", 140)
+    known = pd.read_csv(files / "known.csv")
+    table = pd.DataFrame({"one": known["value"], "other": 2.0 - known["value"] ** 2})
+    model, page = tmp_path / "panel.treelens", tmp_path / "page.html"
+    panel = tl.GraphPanel(depth=1, descriptors=False).fit(known["smiles"].tolist(), table)
+    panel.save(model)
+    profile = tmp_path / "profile.toml"
+    profile.write_text('one = "> 2"\nother = "< 0"\n')
+    args = ["advise", model, known["smiles"][0], "--profile", profile, "--n", 3]
+    done = ok(*args, "--html", page)
+    rows = run(*args, "--json").data["advice"]
+    expected = tl.advise(panel, known["smiles"][0], 3, profile={"one": "> 2", "other": "< 0"})
+    assert [row["smiles"] for row in rows] == expected["smiles"].tolist()
+    for row in rows:
+        (line,) = [line for line in done.out.splitlines() if f" {row['smiles']} " in line]
+        for name in ("one", "other"):
+            assert f"({100 * row[f'{name}_probability_better']:.0f} % better)" in line
+    assert f"one: predicted {expected.attrs['lead']['endpoints'][0]['prediction']:.3g}" in done.out
+    assert page.read_text().count('data-label="whole profile"') == 3
+    assert "one" in ok("advise", model, LEAD, "--endpoint", "one").out
+    refused(run("advise", model, LEAD, "--endpoint", "none"), "endpoint must be one of")
 
 
 def test_a_model_without_its_molecules_asks_for_them(files):

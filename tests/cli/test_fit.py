@@ -20,7 +20,7 @@ from cli.conftest import (
     tiny_tu,
     write_csv,
 )
-from treelens.estimators import fit_summary
+from treelens.estimators import fit_report
 
 # A number that atoms decide: 0.37 for each carbon, two more for each nitrogen.
 NUMBERS = [(s, round(0.37 * s.count("C") + 2.0 * s.count("N"), 3)) for s in ALCOHOLS + AMINES]
@@ -217,7 +217,7 @@ def test_as_many_fragments_as_asked_for(molecules, tmp_path, monkeypatch):
     args = ["fit", molecules, "-o", tmp_path / "m", *SMALL]
     assert len(run(*args, "--fragments", 1, "--json").data["fragments"]) == 1
     assert "effect" not in run(*args, "--fragments", 0).out
-    monkeypatch.setattr(fit_summary, "_MOST_SEARCHED", 39)
+    monkeypatch.setattr(fit_report, "_MOST_SEARCHED", 39)
     assert "a while with 40 molecules" in run(*args).out
     three = [
         (f"{'C' * n}{atom}", name)
@@ -278,7 +278,6 @@ def test_all_columns_of_numbers(tmp_path):
         (["--target", "kind,k", "--covariates", "logP (x)"], "--covariates is for one --target"),
         (["--target", "kind,k", "--fragments", "3"], "for one --target"),
         (["--target", "logP (x),k", "--threshold", "0.3"], "--threshold is for classes"),
-        (["--target", "kind,k", "--variances"], "is for models of one endpoint"),
     ],
 )
 def test_what_several_targets_do_not_take(options, words, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import treelens as tl
 from strategies import random_collection
 from treelens.errors import GraphDataError
-from treelens.gp import choice, panel_fit, panel_posterior, terms
+from treelens.gp import choice, panel_fit, panel_model, panel_posterior, terms
 from treelens.storage.files import ModelFileError
 
 ENDPOINTS = ["size", "copy", "noise"]
@@ -338,13 +338,35 @@ def test_of_many_cells_the_covariance_is_rounded(data, panel, monkeypatch, tmp_p
     train.loc[::3, "size"] = np.nan
     train.loc[1::4, "copy"] = np.nan
     rounded = tl.GraphPanel(depth=1, n_jobs=1).fit(graphs[:70], tl.Targets(train, transform="none"))
-    assert rounded.model_.joint.factor is None
-    mean, std = rounded.predict(graphs[70:], return_std=True)
+    again = rounded.model_.joint.completed(
+        rounded.model_.cells(rounded.model_.joint), rounded.model_.training_graphs, 1
+    )
+    kept = np.triu(rounded.model_.joint.factor)  # which leaving cells out has overwritten
+    np.testing.assert_allclose(kept, np.triu(again.factor), atol=1e-4)
+    with monkeypatch.context() as patched:
+        patched.setattr(panel_model, "cholesky_in_place", None)
+        mean, std = rounded.predict(graphs[70:], return_std=True)
     expected = panel.predict(graphs[70:], return_std=True)
     size = table.std().to_numpy()
     np.testing.assert_allclose(mean / size, expected[0] / size, atol=1e-3)
     np.testing.assert_allclose(std, expected[1], rtol=1e-3)
     np.testing.assert_allclose(rounded.loo_["rmse"], panel.loo_["rmse"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("sizes", [{}, {"exact_size": 60, "n_landmarks": 50}])
+def test_variances_come_from_the_file_where_it_keeps_them(data, sizes, tmp_path, monkeypatch):
+    graphs, table = data
+    some = tl.GraphPanel(depth=1, n_jobs=1, max_steps=3, **sizes).fit(graphs[:50], table[:50])
+    expected = some.predict(graphs[70:], return_std=True)
+    some.save(tmp_path / "plain")
+    some.save(tmp_path / "more", variances=True)
+    assert (tmp_path / "more").stat().st_size > (tmp_path / "plain").stat().st_size
+    loaded = tl.load(tmp_path / "more")
+    monkeypatch.setattr(panel_model, "cholesky_in_place", None)
+    monkeypatch.setattr(panel_model, "CellsThroughLandmarks", None)
+    mean, std = loaded.predict(graphs[70:], return_std=True)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(std, expected[1], rtol=1e-3)
 
 
 def test_intervals_are_wider_where_similar_graphs_were_predicted_worse(tmp_path):

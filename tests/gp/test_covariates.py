@@ -6,7 +6,7 @@ import pytest
 
 from treelens import as_graph_collection
 from treelens.errors import GraphDataError
-from treelens.gp.covariates import CovariateColumn, CovariateTable, with_covariates
+from treelens.gp.views import CovariateColumn, CovariateTable, with_covariates
 from treelens.views import descriptors_of
 
 ONE = ([(0, 1)], {0: "C", 1: "O"})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from treelens.gp.descent import InverseHessian, minimise
+from treelens.gp.search import InverseHessian, minimise
 
 BOUNDS = np.array([[-5.0, 5.0], [-9.0, 9.0], [0.3, 8.0]])
 

@@ -107,6 +107,28 @@ def test_hard_landmarks_are_added_in_rounds_where_the_mean_is_wrong_and_nothing_
     assert choose_landmarks(fit, first, len(first)).landmarks.tolist() == first.tolist()
 
 
+def test_each_group_has_its_share_of_the_landmarks_those_in_doubt():
+    kernel, graphs = _graphs()
+    rng = np.random.default_rng(2)
+    groups = np.repeat([0, 1, 2], [10, 60, 80])
+    sizes = np.array([0.01, 1.0, 30.0])[groups]  # of which the last would have all landmarks
+    targets = sizes[:, None] * rng.normal(size=(150, 1))
+    fit = LandmarkFit(kernel, graphs, np.full(150, 0.1), targets)
+    first = np.arange(0, 150, 15)
+    without = np.bincount(groups[choose_landmarks(fit, first, 20).landmarks], minlength=3)
+    added = choose_landmarks(fit, first, 70, groups).landmarks[len(first) :]
+    counts = np.bincount(groups[added], minlength=3)
+    assert without.tolist() == [1, 4, 15]
+    np.testing.assert_allclose(counts / [10, 60, 80], 60 / 150, atol=0.05)
+    doubt = _doubt(kernel.matrix(graphs, graphs), first, 0.1, targets)
+    doubt[first] = -1.0
+    largest = [np.flatnonzero(groups == k)[doubt[groups == k].argmax()] for k in range(3)]
+    found = choose_landmarks(fit, first, len(first) + 8 * 3, groups).landmarks
+    assert set(largest[1:]) <= set(found.tolist())
+    every = choose_landmarks(fit, first, 150, groups).landmarks
+    assert np.sort(every).tolist() == list(range(150))
+
+
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_landmarks_added_in_rounds_give_the_posterior_of_all_at_once(n_columns, monkeypatch):
     kernel, graphs = _graphs()

@@ -143,3 +143,12 @@ def test_known_noise_counts_on_the_scale_that_is_tried(data):
     model = tl.GraphRegressor(depth=1, weights="uniform", n_jobs=1).fit(graphs, noisy)
     assert model.model_.training.record.scale is not None
     assert 0.75 <= model.loo_.coverage <= 1.0
+
+
+def test_no_scale_whose_means_are_beyond_all_values(data):
+    """Over twelve powers of ten, log-normal means have nothing to do with the values."""
+    graphs, y = data
+    values = np.where(y < np.quantile(y, 0.1), 1e-12, np.exp(3.0 * y))
+    model = tl.GraphRegressor(depth=1, weights="uniform", n_jobs=1).fit(graphs, values)
+    assert not isinstance(model.model_.training.record.scale, Logarithm)
+    assert model.predict(graphs).max() < 10.0 * values.max()

@@ -15,7 +15,7 @@ from treelens.chem.blocks import SmilesBlocks
 from treelens.chem.recipe import MoleculeRecipe
 from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.convert import as_single_graph
-from treelens.graphs.recipe import GraphRecipe, check_agreement, common_recipe
+from treelens.graphs.kinds import GraphRecipe, check_agreement, common_recipe
 
 pytest.importorskip("rdkit")
 

@@ -9,14 +9,13 @@ from sklearn import metrics
 import treelens as tl
 from report.conftest import QUICK
 from treelens.models.predictions import Predictions, Threshold
-from treelens.report.predicted import (
-    PredictedGraphs,
-    class_scores,
-    number_scores,
+from treelens.models.scores import (
     reliability,
-    similarity_in_words,
+    scores_of_classes,
+    scores_of_numbers,
     threshold_counts,
 )
+from treelens.report.predicted import PredictedGraphs, similarity_in_words
 from treelens.report.render import render
 
 
@@ -247,17 +246,17 @@ def test_many_classes_of_an_svm(synthetic):
 
 
 def test_one_graph_and_the_likelier_class_beside_a_threshold():
-    found = number_scores(np.array([1.0]), np.array([2.0]), np.array([1.0]), 0.0)
+    found = scores_of_numbers(np.array([1.0]), np.array([2.0]), np.array([1.0]), 0.0)
     assert (found["r2"], found["rmse"]) == (None, 1.0)
     one = np.array([[0.3, 0.7]])
-    found = class_scores(np.array([1]), np.array([1]), one, np.array(["a", "b"]))
+    found = scores_of_classes(np.array([1]), np.array([1]), one, np.array(["a", "b"]))
     assert found["balanced_accuracy"] is None
     assert (found["accuracy"], found["roc"]) == (1.0, [])
     assert np.isnan(found["per_class"][0]["recall"])  # None in a summary
     chances = np.array([[0.9, 0.1], [0.7, 0.3], [0.6, 0.4], [0.2, 0.8]])
     codes, threshold = np.array([0, 0, 1, 1]), Threshold(0.25, 1)
     named = threshold.name(chances)
-    found = class_scores(codes, named, chances, np.array(["a", "b"]), threshold)
+    found = scores_of_classes(codes, named, chances, np.array(["a", "b"]), threshold)
     assert (found["accuracy"], found["accuracy_likeliest"]) == (0.75, 0.75)
     assert found["thresholds"]["at"] == 25
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from treelens.chem.descriptors import (
     usual_molecules,
 )
 from treelens.graphs.collection import GraphCollection
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Atom, Bond, Mol
 
 Terms = Callable[["MoleculeTerms"], np.ndarray]
 _DONOR = "[$([N;!H0;v3]),$([N;!H0;v4;+]),$([O,S;H1;+0]),$([n;H1;+0])]"
@@ -67,7 +70,7 @@ def atom_terms(
 class MoleculeTerms:
     """Numbers of the atoms of one molecule, each computed when it is first needed."""
 
-    def __init__(self, molecule: Any) -> None:
+    def __init__(self, molecule: Mol) -> None:
         self.molecule, self.n_atoms = molecule, molecule.GetNumAtoms()
 
     def of_atoms(self, function: Callable[[Any], float]) -> np.ndarray:
@@ -82,7 +85,7 @@ class MoleculeTerms:
             found[list(atoms)] += 1.0 / len(atoms)
         return found
 
-    def matches(self, query: Any) -> np.ndarray:
+    def matches(self, query: Mol) -> np.ndarray:
         """Return one for each match of a query, in equal parts."""
         return self.shared(self.molecule.GetSubstructMatches(query))
 
@@ -143,8 +146,8 @@ class MoleculeTerms:
         return found
 
     @property
-    def bonds(self) -> Sequence[Any]:
-        return self.molecule.GetBonds()  # type: ignore[no-any-return]
+    def bonds(self) -> Iterable[Bond]:
+        return self.molecule.GetBonds()
 
     def rings(self, *kinds: str) -> np.ndarray:
         """Return one for each ring of all of some kinds, shared by its atoms."""
@@ -196,7 +199,7 @@ def _sums() -> dict[str, Terms]:
     }
 
 
-def _exact_mass(atom: Any) -> float:
+def _exact_mass(atom: Atom) -> float:
     from rdkit.Chem import GetPeriodicTable
 
     number, isotope = atom.GetAtomicNum(), atom.GetIsotope()
@@ -205,7 +208,7 @@ def _exact_mass(atom: Any) -> float:
     return float(GetPeriodicTable().GetMostCommonIsotopeMass(number))
 
 
-def _valence(atom: Any) -> float:
+def _valence(atom: Atom) -> float:
     from rdkit.Chem import GetPeriodicTable
 
     outer = GetPeriodicTable().GetNOuterElecs(atom.GetAtomicNum())
@@ -233,7 +236,7 @@ def _bonds_by_degree(x: MoleculeTerms) -> np.ndarray:
     return found
 
 
-def _rotatable(molecule: Any) -> list[tuple[int, int]]:
+def _rotatable(molecule: Mol) -> list[tuple[int, int]]:
     """Return the ends of bonds that turn: outside rings, not to a tert-butyl, not in an amide."""
     end, amide, bond = _rotatable_queries()
     free, stiff = ({x for x, *_ in molecule.GetSubstructMatches(q)} for q in (end, amide))
@@ -280,7 +283,7 @@ def _groups() -> dict[str, Terms]:
     return {name: partial(_matched, query) for name, query in queries.items() if query is not None}
 
 
-def _matched(query: Any, x: MoleculeTerms) -> np.ndarray:
+def _matched(query: Mol, x: MoleculeTerms) -> np.ndarray:
     return x.matches(query)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treelens.errors import GraphDataError, check_names
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Atom, Mol
 
 # Labels have any of the parts below, written as names such as ``"CH2@"``. All parts of an atom are
 # packed into one integer, its *key*. Names are made for the few hundred different keys only.
@@ -45,7 +48,7 @@ def atom_parts(atom_label: str) -> frozenset[str]:
     return frozenset(parts)
 
 
-def fine_key(atom: Any) -> int:
+def fine_key(atom: Atom) -> int:
     """Element, charge, hydrogens, aromaticity and ring membership of an atom in one integer."""
     return (
         atom.GetAtomicNum() << 16
@@ -56,7 +59,7 @@ def fine_key(atom: Any) -> int:
     )
 
 
-def full_key(atom: Any) -> int:
+def full_key(atom: Atom) -> int:
     """The fine key, with the number of neighbours, isotope and chirality (R or S) above it."""
     cip = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
     return (
@@ -107,7 +110,7 @@ AtomAttributes = str | Iterable[str] | Callable[[Any], Mapping[str, Any]]
 ATOM_ATTRIBUTES = ("gasteiger", "crippen", "tpsa", "labute", "estate")
 
 
-def _atom_numbers(molecule: Any, name: str) -> dict[str, Any]:
+def _atom_numbers(molecule: Mol, name: str) -> dict[str, Any]:
     from rdkit.Chem import rdMolDescriptors, rdPartialCharges
     from rdkit.Chem.EState import EStateIndices
 
@@ -150,7 +153,7 @@ class AtomTable:
         self.names: tuple[str, ...] | None = None
         self.parts: list[np.ndarray] = []  # (n_atoms, n_names) for each molecule
 
-    def add(self, molecule: Any, position: int) -> None:
+    def add(self, molecule: Mol, position: int) -> None:
         """Add the attributes of a molecule; an error names its position."""
         n_atoms = molecule.GetNumAtoms()
         columns = dict(chain.from_iterable(dict(f(molecule)).items() for f in self.functions))

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin, RegressorMixin
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts
+from treelens.chem.parsing import molecules_behind
 from treelens.chem.views import Ecfp
 from treelens.estimators.base import GraphEstimator
 from treelens.estimators.evidence import GraphClassifier, GraphRegressor
@@ -23,6 +24,7 @@ from treelens.evaluation.splits import DistinctKFold
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
 from treelens.models.predictions import choose_threshold
+from treelens.pairwise.learn import PairwiseWeights
 from treelens.parallel import openmp_threads
 from treelens.svm.search import radii_for
 from treelens.targets import Targets
@@ -111,7 +113,7 @@ class _TunedTrees(GraphEstimator):
     def _score(self, predicted: np.ndarray, y: np.ndarray) -> float:
         return -float(np.mean((predicted - y) ** 2))
 
-    def _predict(self, X: Any) -> np.ndarray:
+    def _predict(self, X: object) -> np.ndarray:
         table = self._table(check_graphs(X), self.best_params_["columns"])
         return self._predicted(self._fitted, table)
 
@@ -150,7 +152,7 @@ class _SplittableColumns(SelectorMixin, BaseEstimator):
     def __init__(self, least: int) -> None:
         self.least = least
 
-    def fit(self, X: np.ndarray, y: Any = None) -> _SplittableColumns:
+    def fit(self, X: np.ndarray, y: object = None) -> _SplittableColumns:
         kept = (np.median(X, axis=0) != X).sum(axis=0) >= self.least
         self.kept_ = kept if kept.any() else ~kept
         return self
@@ -160,14 +162,14 @@ class _SplittableColumns(SelectorMixin, BaseEstimator):
 
 
 class _TreeRegressor(RegressorMixin, _TunedTrees):
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: object, y: object) -> Any:
         """Choose settings and fit."""
         graphs = check_graphs(X)
         alone = Targets.of(y, len(graphs)).values_alone(type(self).__name__)
         self._fit_tuned(graphs, Targets(alone).numbers())
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Values, shape (n_graphs,)."""
         return self._predict(X)
 
@@ -178,7 +180,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
     def __init__(
         self,
         *,
-        threshold: Any = "auto",
+        threshold: float | str = "auto",
         settings: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -186,7 +188,7 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         super().__init__(settings=settings, n_jobs=n_jobs, random_state=random_state)
         self.threshold = threshold
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: object, y: object) -> Any:
         """Choose settings and the threshold by held-out predictions, and fit."""
         graphs = check_graphs(X)
         self.classes_, codes = Targets.of(y, len(graphs)).classes()
@@ -194,12 +196,12 @@ class _TreeClassifier(ClassifierMixin, _TunedTrees):
         self._threshold = choose_threshold(self.threshold, held_out, codes)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
         found, threshold = self.predict_proba(X), self._threshold
         return self.classes_[found.argmax(axis=1) if threshold is None else threshold.name(found)]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes)."""
         return self._predict(X)
 
@@ -276,11 +278,11 @@ BASELINES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
     """A published kernel with learned weights, at the kernel and depth chosen with uniform ones."""
 
-    def __init__(self, model: GraphSVC, learner: Any) -> None:
+    def __init__(self, model: GraphSVC, learner: PairwiseWeights) -> None:
         self.model = model
         self.learner = learner
 
-    def fit(self, graphs: Any, y: Any) -> LearnedKernelSVC:
+    def fit(self, graphs: GraphCollection, y: object) -> LearnedKernelSVC:
         """Choose kernel and depth with uniform weights, then learn."""
         uniform = clone(self.model).fit(graphs, y)
         self.fitted_ = (
@@ -296,10 +298,10 @@ class LearnedKernelSVC(ClassifierMixin, BaseEstimator):
         self.classes_ = self.fitted_.classes_
         return self
 
-    def predict(self, graphs: Any) -> np.ndarray:
+    def predict(self, graphs: object) -> np.ndarray:
         """Classes, shape (n_graphs,)."""
         return self.fitted_.predict(graphs)
 
-    def predict_proba(self, graphs: Any) -> np.ndarray:
+    def predict_proba(self, graphs: object) -> np.ndarray:
         """Class probabilities, shape (n_graphs, n_classes)."""
         return self.fitted_.predict_proba(graphs)

@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treelens.chem.molecules import MOST_ATOMS_IN_A_MATRIX
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.content import hashed, mixed, run_sums
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 # Cheap descriptors of what a graph kernel represents least well: size, polarity and flexibility of
 # the whole molecule. Names are RDKit's, but for the formal charge, which it does not list.
@@ -124,23 +127,24 @@ class _Remembered:
     """A list of descriptors that RDKit computes together, of the last molecule."""
 
     def __init__(self, compute: Callable[[Any], Sequence[float]]) -> None:
-        self._compute, self._molecule = compute, None
+        self._compute = compute
+        self._molecule: Mol | None = None
         self._found: Sequence[float] = ()
 
-    def item(self, place: int, molecule: Any) -> float:
+    def item(self, place: int, molecule: Mol) -> float:
         if molecule is not self._molecule:
             self._molecule, self._found = molecule, self._compute(molecule)
         return self._found[place]
 
 
-def _by_states(function: Callable[[Any], float], molecule: Any) -> float:
+def _by_states(function: Callable[[Any], float], molecule: Mol) -> float:
     """Return a descriptor by electrotopological states, which RDKit keeps with the molecule."""
     if not hasattr(molecule, "_eStateIndices"):
         molecule._eStateIndices = _electrotopological_states(molecule)
     return function(molecule)
 
 
-def _electrotopological_states(molecule: Any) -> np.ndarray:
+def _electrotopological_states(molecule: Mol) -> np.ndarray:
     """Return RDKit's EStateIndices, shape (n_atoms,), whose loop over pairs of atoms is slow."""
     from rdkit import Chem
     from rdkit.Chem.EState.EState import GetPrincipleQuantumNumber
@@ -163,7 +167,7 @@ def descriptor_names() -> list[str]:
     return list(dict.fromkeys(name for name, _ in Descriptors._descList))  # one stood twice
 
 
-def _number(function: Any, molecule: Any) -> float:
+def _number(function: Callable[[Mol], float], molecule: Mol) -> float:
     with suppress(ValueError, ZeroDivisionError, RuntimeError):
         return float(function(molecule))
     return float("nan")
@@ -395,7 +399,7 @@ def _environments(graphs: GraphCollection, atoms: _Atoms) -> np.ndarray:
     return mixed(own + mixed(near + beyond))
 
 
-def atom_contributions(molecule: Any) -> list[list[float]]:
+def atom_contributions(molecule: Mol) -> list[list[float]]:
     """The contributions of every heavy atom together with its hydrogens, shape (n_atoms, 4)."""
     from rdkit import Chem
     from rdkit.Chem import rdMolDescriptors

@@ -6,32 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import check_array
-from treelens.chem.parsing import parsed_smiles
-from treelens.errors import GraphDataError
+from treelens.chem.parsing import molecules_behind
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites, balls_of
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 _FOLDED_SIZE = 2048
-
-
-def molecules_behind(graphs: GraphCollection, stereo: bool = True) -> list[Any]:
-    """The RDKit molecules that graphs were read from; ``stereo``: with stereochemistry."""
-    data = graphs.graph_data
-    if "mol" in data:
-        return list(data["mol"])
-    if "smiles" in data:
-        return parsed_smiles(data["smiles"], stereo)
-    raise GraphDataError(
-        "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
-        "read them with read_smiles, or use random folds and graph kernels."
-    )
 
 
 def fingerprint_counts(molecules: Sequence[Any], radius: int = 2) -> sparse.csr_array:
@@ -138,7 +127,7 @@ class FingerprintForest(PatternSource):
             nodes.append(around.indices)
         return Sites(offsets, np.concatenate(numbers), np.concatenate(nodes))
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return the radius and the hash of environments: RDKit gives them no other name."""
         names = [
             f"{k}:{bit}" for k, level in enumerate(self.environments) for bit in level.tolist()

@@ -11,10 +11,11 @@ import numpy as np
 from treelens.chem.identity import same_molecules
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.errors import GraphDataError, first_few
-from treelens.graphs.cells import is_missing, is_number, read_cell
+from treelens.graphs.cells import is_missing, read_cell
 from treelens.graphs.columns import several_columns
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.graphs.tables import find_column
+from treelens.graphs.target_columns import looks_numeric
 from treelens.targets import Endpoint, Targets
 
 ALL, CELLS = "all", "cells"
@@ -37,7 +38,7 @@ def endpoint_columns(base: MoleculeTable, wanted: str | Sequence[str] | None) ->
         if name in (base.smiles, *base.ids) or table.columns.count(name) > 1:
             continue
         cells = [text for text in base.column(name) if not is_missing(text)]
-        numbers = [text for text in cells if is_number(read_cell(text).number)]
+        numbers = [text for text in cells if looks_numeric(read_cell(text).number)]
         if len(set(numbers)) > 1 and len(numbers) >= _MOSTLY * len(cells):
             found.append(name)
     if len(found) < 2:

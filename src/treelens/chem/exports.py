@@ -226,7 +226,7 @@ def _drawer(columns: Columns) -> Callable[[int], bytes | None] | None:
         return lambda k: pictures[k].draw(width=width, height=height, format="png")
     if (name := _molecule_column(columns)) is None:
         return None
-    from treelens.chem.draw import draw_molecule
+    from treelens.chem.molecules import draw_molecule
     from treelens.graphs.kinds import Painted
 
     texts, parse = columns[name].tolist(), smiles_parser()

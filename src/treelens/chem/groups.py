@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.explain.fragment_search import (
     ExplainedGraphs,
     Fragment,
     some_of,
 )
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 # Of groups with the same atoms, :func:`groups_of` names the first.
 GROUPS = MappingProxyType(
@@ -228,7 +231,7 @@ class _Fit(NamedTuple):
     size: int  # atoms
 
     @classmethod
-    def of(cls, places: Sequence[tuple[Any, set[int], set[int]]], query: Any) -> _Fit:
+    def of(cls, places: Sequence[tuple[Any, set[int], set[int]]], query: Mol) -> _Fit:
         fits, quality, matches = 0, 0.0, []
         for molecule, atoms, others in places:
             inside, covered = 0.0, 0.0  # shares of the atoms and of the best match that they have
@@ -250,7 +253,7 @@ class _Fit(NamedTuple):
         return sum(own >= its for own, its in pairs) >= _LEAST_SHARE * len(self.matches)
 
 
-def groups_of(molecule: Any) -> list[tuple[str, list[tuple[int, ...]]]]:
+def groups_of(molecule: Mol) -> list[tuple[str, list[tuple[int, ...]]]]:
     """Return the well-known groups of a molecule with the atoms of each occurrence.
 
     A group whose atoms all belong to a larger group is left out: the carbonyl of an acid.

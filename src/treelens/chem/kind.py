@@ -16,10 +16,10 @@ from treelens.chem.descriptors import (
     descriptors_in,
     rdkit_descriptors,
 )
-from treelens.chem.ecfp import fingerprint_counts, molecules_behind
+from treelens.chem.ecfp import fingerprint_counts
 from treelens.chem.identity import stereo_matters
 from treelens.chem.molecules import molecule_of, molecules_by_recipe, smiles_by_recipe
-from treelens.chem.parsing import parsed_smiles, quiet, rdkit
+from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit
 from treelens.chem.recipe import READERS, MoleculeRecipe, recipe_for_molecules
 from treelens.chem.sdf import read_sdf
 from treelens.errors import GraphDataError
@@ -36,7 +36,7 @@ from treelens.graphs.tables import Table, is_sdf
 if TYPE_CHECKING:
     from treelens.explain.fragment_search import ExplainedGraphs
     from treelens.graphs.collection import Graph, GraphCollection
-    from treelens.graphs.recipe import GraphRecipe
+    from treelens.graphs.kinds import GraphRecipe
 
 
 def _from_smiles(items: Sequence[str], recipe: GraphRecipe | None) -> GraphCollection:
@@ -162,7 +162,7 @@ class Molecules(GraphKind):
     def draw(
         self, graph: Graph, painted: Painted, size: tuple[int, int], format: str
     ) -> str | bytes | None:
-        from treelens.chem.draw import draw_molecule
+        from treelens.chem.molecules import draw_molecule
 
         return draw_molecule(molecule_of(graph), painted, size, format)
 

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treelens.chem.parsing import quiet, rdkit
 
+if TYPE_CHECKING:
+    from rdkit.Chem import Atom, Mol
+
 HYDROGEN = "[H][*:1]"
+CONTEXT_BONDS = 2  # from the atom that carries a substituent, within which molecules must agree
 _MOST_BONDS, _MOST_ATOMS = 40, 100  # of a molecule that is cut; larger ones take minutes
+_WITHOUT_BRACKETS = {
+    "B",
+    "C",
+    "N",
+    "O",
+    "S",
+    "P",
+    "F",
+    "Cl",
+    "Br",
+    "I",
+    "b",
+    "c",
+    "n",
+    "o",
+    "s",
+    "p",
+}
 _SECONDS = 1  # for the largest common substructure of two molecules
 
 
@@ -21,7 +43,7 @@ class Cut(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One substituent for another at a kind of atom, such as ``"c"`` or ``"C"``."""
+    """One substituent for another at an atom and what is around it, as :func:`context_of`."""
 
     before: str
     after: str
@@ -32,7 +54,7 @@ class Change(NamedTuple):
         return f"{substituent_text(self.before)} >> {substituent_text(self.after)}"
 
 
-def cuts_of(molecule: Any, largest: int) -> set[Cut]:
+def cuts_of(molecule: Mol, largest: int) -> set[Cut]:
     """All single cuts of a molecule whose smaller part has at most ``largest`` heavy atoms."""
     from rdkit.Chem import rdMMPA
 
@@ -51,7 +73,7 @@ def cuts_of(molecule: Any, largest: int) -> set[Cut]:
     return cuts
 
 
-def hydrogen_cuts(molecule: Any) -> set[Cut]:
+def hydrogen_cuts(molecule: Mol) -> set[Cut]:
     chem, cuts = rdkit(), set()
     whole = chem.AddHs(molecule)
     for hydrogen in range(molecule.GetNumAtoms(), whole.GetNumAtoms()):
@@ -71,16 +93,46 @@ def _heavy_atoms(smiles: str) -> int:
 
 @lru_cache(maxsize=200_000)
 def attachment(constant: str) -> tuple[str, str]:
-    """The atom that a constant part is joined at, and its SMILES with a hydrogen there."""
+    """Where a constant part is joined, as :func:`context_of`, and its SMILES with a hydrogen."""
     chem = rdkit()
     with quiet():
         molecule = chem.MolFromSmiles(constant)
         end = next(a for a in molecule.GetAtoms() if a.GetAtomMapNum() == 1)
         (atom,) = end.GetNeighbors()
-        symbol = atom.GetSymbol().lower() if atom.GetIsAromatic() else atom.GetSymbol()
+        context = context_of(molecule, atom.GetIdx(), end.GetIdx())
         end.SetAtomMapNum(0)
         end.SetAtomicNum(1)
-        return symbol, chem.MolToSmiles(chem.RemoveHs(molecule))
+        return context, chem.MolToSmiles(chem.RemoveHs(molecule))
+
+
+def context_of(molecule: Mol, carrier: int, end: int = -1) -> str:
+    """Return the atoms around one that carries a substituent ``*``, two bonds far, as SMARTS.
+
+    ``[C;R]`` is an atom in a ring that is not aromatic, ``C`` one in an open chain. ``end`` is the
+    place of the substituent where it has been cut off.
+    """
+    inside = {carrier}
+    for _ in range(CONTEXT_BONDS):
+        atoms = [molecule.GetAtomWithIdx(known) for known in inside]
+        inside |= {near.GetIdx() for atom in atoms for near in atom.GetNeighbors()} - {end}
+    text = rdkit().MolFragmentToSmiles(
+        molecule,
+        sorted(inside),
+        atomSymbols=[atom_symbol(each) for each in molecule.GetAtoms()],
+        isomericSmiles=False,
+        rootedAtAtom=carrier,
+    )
+    return f"*{text}"
+
+
+def atom_symbol(atom: Atom) -> str:
+    """Return an atom with its charge and whether it is in a ring, as SMARTS."""
+    aromatic = atom.GetIsAromatic()
+    symbol = atom.GetSymbol().lower() if aromatic else atom.GetSymbol()
+    charge = atom.GetFormalCharge()
+    symbol += f"{charge:+d}" if charge else ""
+    symbol += ";R" if atom.IsInRing() and not aromatic else ""
+    return symbol if symbol in _WITHOUT_BRACKETS else f"[{symbol}]"
 
 
 @lru_cache(maxsize=10_000)
@@ -103,7 +155,17 @@ def joined(constant: str, variable: str) -> str | None:
         whole = chem.molzip(chem.MolFromSmiles(constant), chem.MolFromSmiles(variable))
         if whole is None or chem.SanitizeMol(whole, catchErrors=True) != chem.SANITIZE_NONE:
             return None
-        return chem.MolToSmiles(whole)
+        return cleaned(whole)
+
+
+def cleaned(molecule: Mol) -> str | None:
+    """Return the canonical SMILES, without stereo marks of what is no stereocentre (any more).
+
+    None where RDKit would not read it again.
+    """
+    chem = rdkit()
+    again = chem.MolFromSmiles(chem.MolToSmiles(molecule))
+    return None if again is None else chem.MolToSmiles(again)
 
 
 def matched_pairs(

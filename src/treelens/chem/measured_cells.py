@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,12 @@ from treelens.estimators.profile import Profile
 from treelens.gp.panel_model import FittedPanel, PanelEndpoint
 from treelens.graphs.target_columns import read_target
 
+if TYPE_CHECKING:
+    from treelens.estimators.panel_fitting import PanelEstimator
+
 
 def panel_file_columns(
-    model: Any,
+    model: PanelEstimator,
     table: MoleculeTable,
     ignore_measured: bool,
     notes: list[str],

@@ -28,7 +28,7 @@ from treelens.graphs import target_columns as target_cells
 from treelens.graphs.cells import is_missing
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import default_target
-from treelens.graphs.recipe import GraphRecipe, TableRecord, noun_of
+from treelens.graphs.kinds import GraphRecipe, TableRecord, noun_of
 from treelens.graphs.tables import Table, find_column
 from treelens.maps import Logarithm
 from treelens.targets import (

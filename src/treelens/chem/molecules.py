@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.standardize import standardizer
 from treelens.errors import GraphDataError, InvalidMoleculesWarning, check_choice
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
+from treelens.graphs.kinds import Painted
+from treelens.targets import objects
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 
 def leave_out(
@@ -217,13 +222,13 @@ class Molecules:
                     self._add(position, molecule)
         return self
 
-    def _is_too_large(self, molecule: Any) -> bool:
+    def _is_too_large(self, molecule: Mol | None) -> bool:
         """Whether a molecule that was read from text has too many atoms."""
         if molecule is None or self.recipe.reader == "rdkit":
             return False
         return bool(molecule.GetNumAtoms() > self.recipe.max_atoms)
 
-    def _add(self, position: int, molecule: Any) -> None:
+    def _add(self, position: int, molecule: Mol) -> None:
         if self.recipe.reader == "rdkit" and molecule.NeedsUpdatePropertyCache():
             raise GraphDataError(
                 f"Graph {position} is an RDKit molecule that was never sanitised, so its hydrogens "
@@ -260,14 +265,17 @@ class Molecules:
         self.bond_orders.append(orders)
 
     def build(
-        self, data: Mapping[str, Sequence[Any]], names: Any = None, first_row: int = 0
+        self,
+        data: Mapping[str, Sequence[Any]],
+        names: Sequence[Any] | np.ndarray | None = None,
+        first_row: int = 0,
     ) -> GraphCollection:
         """Return the collection; ``data`` and ``names`` have a value for each molecule given."""
         if not self.sizes:
             raise GraphDataError("There is no molecule to read: expected at least one.")
         graph_data: dict[str, Any] = {key: [x[i] for i in self.kept] for key, x in data.items()}
         graph_data["row"] = [first_row + i for i in self.kept]
-        names = None if names is None else [names[i] for i in self.kept]
+        names = None if names is None else objects(names[i] for i in self.kept)
         sizes = np.array(self.sizes)
         n_arcs = [len(bonds) for bonds in self.bonds]
         start, end = np.divmod(np.concatenate(self.bonds), np.repeat(sizes, n_arcs))
@@ -331,7 +339,7 @@ def _bond_labels(half_orders: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     return table[half_orders], alphabet
 
 
-def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
+def _bonds_one_by_one(molecule: Mol, with_sides: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return both directions of every bond, ascending positions in the matrix, and the orders."""
     n_atoms = molecule.GetNumAtoms()
     order_at = {}
@@ -345,3 +353,42 @@ def _bonds_one_by_one(molecule: Any, with_sides: bool) -> tuple[np.ndarray, np.n
         order_at[u * n_atoms + v] = order_at[v * n_atoms + u] = order
     positions = sorted(order_at)
     return np.array(positions, dtype=np.int64), np.array([order_at[p] for p in positions])
+
+
+_ATOM_RADIUS = 0.4  # in RDKit's units: a bond is about 1.5 long
+
+
+def draw_molecule(
+    molecule: Mol, painted: Painted, size: tuple[int, int], format: str
+) -> str | bytes:
+    """Return SVG text or PNG bytes of a molecule, some atoms and bonds in colour."""
+    from rdkit.Chem.Draw import rdMolDraw2D
+
+    bonds = {molecule.GetBondBetweenAtoms(*e).GetIdx(): c for e, c in painted.edges.items()}
+    kind: Any = rdMolDraw2D.MolDraw2DCairo if format == "png" else rdMolDraw2D.MolDraw2DSVG
+    drawer = kind(*size)
+    options = drawer.drawOptions()
+    options.useBWAtomPalette()  # coloured elements would be mistaken for contributions
+    options.padding = 0.08
+    rdMolDraw2D.PrepareAndDrawMolecule(
+        drawer,
+        molecule,
+        highlightAtoms=list(painted.nodes),
+        highlightBonds=list(bonds),
+        highlightAtomColors=dict(painted.nodes),
+        highlightBondColors=bonds,
+        highlightAtomRadii=dict.fromkeys(painted.nodes, _ATOM_RADIUS),
+    )
+    drawer.FinishDrawing()
+    drawing: str | bytes = drawer.GetDrawingText()
+    return drawing
+
+
+def mol_block(molecule: object) -> str:
+    """Return a molecule with its coordinates as text, from which it can be drawn."""
+    return str(rdkit().MolToMolBlock(molecule))
+
+
+def of_mol_block(text: str) -> Any:
+    """Return the molecule of such a text."""
+    return rdkit().MolFromMolBlock(text, removeHs=False)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from treelens.errors import first_few
+from treelens.errors import GraphDataError, first_few
+from treelens.graphs.collection import GraphCollection
 
 
 def quiet() -> Any:
@@ -163,3 +164,16 @@ def unreadable_rows(
         if row in known:
             shown[k] += f" ({known[row]})"
     return first_few(shown, _ROWS_SHOWN)
+
+
+def molecules_behind(graphs: GraphCollection, stereo: bool = True) -> list[Any]:
+    """The RDKit molecules that graphs were read from; ``stereo``: with stereochemistry."""
+    data = graphs.graph_data
+    if "mol" in data:
+        return list(data["mol"])
+    if "smiles" in data:
+        return parsed_smiles(data["smiles"], stereo)
+    raise GraphDataError(
+        "These graphs were not read from molecules, so they have no scaffolds and no fingerprints: "
+        "read them with read_smiles, or use random folds and graph kernels."
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,11 +43,18 @@ from treelens.estimators.profile import IN_PROFILE, Profile
 from treelens.evaluation.metrics import class_scores, codes_among, number_scores
 from treelens.gp.keyed_rows import with_rows
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.graphs.tables import Table
 from treelens.graphs.target_columns import as_numbers, read_target
 from treelens.storage.files import harmless
 from treelens.targets import objects, positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.predictor import TablePredictor
+
+
+Truth: TypeAlias = tuple[np.ndarray, np.ndarray]  # rows that are known, and their values
+Scored: TypeAlias = tuple[Columns, np.ndarray, np.ndarray]  # predicted, measured, and their rows
 
 
 class NamedModel(NamedTuple):
@@ -88,6 +95,18 @@ def name_models(paths: Sequence[Path], models: Sequence[Any]) -> list[NamedModel
             "one after the other."
         )
     return list(named.values())
+
+
+def with_profile(models: Sequence[NamedModel], path: Path) -> list[NamedModel]:
+    """Return the only model with the profile in a file, or raise where it does not fit."""
+    if len(models) > 1:
+        raise ValueError(
+            f"--profile {path} is for one MODEL, of one or several targets: fit the targets "
+            "together for the probability of all conditions."
+        )
+    profile = Profile.read(path)
+    profile.check(models[0].model.model_)
+    return [models[0]._replace(profile=profile)]
 
 
 def named_predictors(paths: Sequence[Path], n_jobs: int) -> list[NamedModel]:
@@ -225,7 +244,7 @@ def _by_row(columns: dict[str, Any], table: MoleculeTable) -> Columns:
     return found
 
 
-def summarize_rows(each: NamedModel, rows: Columns, truth: Any = None) -> dict[str, Any]:
+def summarize_rows(each: NamedModel, rows: Columns, truth: Truth | None = None) -> dict[str, Any]:
     """Return what was predicted, and scores where the truth (rows, values) is known."""
     found = _summary(each.model, rows, truth)
     if each.profile is not None:
@@ -233,7 +252,7 @@ def summarize_rows(each: NamedModel, rows: Columns, truth: Any = None) -> dict[s
     return found
 
 
-def _summary(model: Any, rows: Columns, truth: Any) -> dict[str, Any]:
+def _summary(model: TablePredictor, rows: Columns, truth: Truth | None) -> dict[str, Any]:
     if model.model_.endpoint_names:
         from treelens.estimators.panel_table import predicted_summary
 
@@ -253,7 +272,7 @@ def _summary(model: Any, rows: Columns, truth: Any) -> dict[str, Any]:
     return summary | of(model, found, scored)
 
 
-def _class_summary(model: Any, found: Columns, truth: Any) -> dict[str, Any]:
+def _class_summary(model: Any, found: Columns, truth: Scored | None) -> dict[str, Any]:
     known = model.model_.classes
     plain = {harmless(str(c)): str(c) for c in known.tolist()}  # as files have them
 
@@ -279,7 +298,7 @@ def _class_summary(model: Any, found: Columns, truth: Any) -> dict[str, Any]:
     }
 
 
-def _number_summary(model: Any, found: Columns, truth: Any) -> dict[str, Any]:
+def _number_summary(model: TablePredictor, found: Columns, truth: Scored | None) -> dict[str, Any]:
     values = found["prediction"].astype(float)
     ends = [float(values.min()), float(values.max())] if len(values) else [None, None]
     summary: dict[str, Any] = {"predicted": {"smallest": ends[0], "largest": ends[1]}}

@@ -16,7 +16,7 @@ from treelens.chem.atoms import (
 from treelens.chem.parsing import MAX_ATOMS
 from treelens.chem.standardize import checked_steps
 from treelens.errors import GraphDataError, check_choice, check_truth, check_whole
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 
 BOND_LABELS = ("order", "order+stereo")
 READERS = {"smiles": "SMILES", "sdf": "an SDF", "rdkit": "RDKit molecules"}

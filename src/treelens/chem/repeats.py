@@ -49,6 +49,7 @@ class Replicates(NamedTuple):
     std: float  # of a single measurement, pooled over molecules, on the learned scale
     n_degrees: int  # of freedom: values beyond the first of each molecule
     usual: int  # values of a molecule, the median
+    relative: bool = False  # whether ``std`` is a share of the value
 
     @property
     def is_known(self) -> bool:
@@ -57,7 +58,8 @@ class Replicates(NamedTuple):
 
     def in_words(self, scale: str | None) -> str:
         """Return what is done with it; ``scale`` is what it is on, where that is not the units."""
-        found = f"repeated measurements have a standard deviation of {self.std:.2g}"
+        size = f"{100 * self.std:.2g} % of the value" if self.relative else f"{self.std:.2g}"
+        found = f"repeated measurements have a standard deviation of {size}"
         found += "" if scale is None else f" ({scale})"
         if not self.is_known:
             return (
@@ -81,9 +83,11 @@ def merged_measurements(
     The noise is that of replicates where there are enough of them: the pooled variance of a single
     measurement divided by their number. It is in the model as known noise, on top of which the
     noise of the model is learned, so that the error bar of a molecule that was trained on is not
-    below it. A table with fewer replicates is learned from as if there were none, since a spread
-    that is estimated from a few pairs may be that of a single mistake. The third item is that
-    spread; None where no group has several values, or noise was given.
+    below it. Where no scale is named yet, replicates of positive values may lie apart by a share of
+    the value instead: of a logarithm, which ``fit`` may choose, the slope would make a noise of one
+    size infinitely large near 0. A table with fewer replicates is learned from as if there were
+    none, since a spread that is estimated from a few pairs may be that of a single mistake. The
+    third item is that spread; None where no group has several values, or noise was given.
     """
     scale = known.record.scale
     if known.sample_weight is not None:
@@ -98,12 +102,14 @@ def merged_measurements(
     counted = [rows for rows in counted if len(rows)]
     values = np.array([y[rows].mean() for rows in counted])
     known_std = None if noise is None else [noise[rows] for rows in counted]
-    spread = None if noise is not None else _replicates([y[rows] for rows in counted])
+    parts, open_scale = [y[rows] for rows in counted], known.transform in (None, "auto")
+    spread = None if noise is not None else _replicates(parts, may_be_relative=open_scale)
     std = (
         None if known_std is None else np.array([np.sqrt((x**2).sum()) / len(x) for x in known_std])
     )
     if spread is not None and spread.is_known:
         std = spread.std / np.sqrt([len(rows) for rows in counted])
+        std = std * values if spread.relative else std
     if scale is not None:
         values = scale.inverse(values)
         std = None if std is None else std / scale.forward_std(values, np.ones(len(values)))
@@ -138,17 +144,36 @@ def _counted_rows(
     return part[[np.argmax(signs[part] * y[part])]]
 
 
-def _replicates(values: Sequence[np.ndarray]) -> Replicates | None:
-    """Return the spread of each group's values; None where each has only one.
+def _replicates(values: Sequence[np.ndarray], may_be_relative: bool) -> Replicates | None:
+    """Return the spread of each group's values; None where each has only one."""
+    counts = np.array([len(part) for part in values])
+    several = [values[int(k)] for k in np.flatnonzero(counts > 1)]
+    if not several:
+        return None
+    relative = may_be_relative and _spread_is_relative(several)
+    std = _pooled([np.log(part) for part in several] if relative else several)
+    return Replicates(std, int((counts - 1).sum()), int(np.median(counts)), relative)
 
-    It is pooled over all groups by a median, in which single mistakes do not count.
-    """
+
+def _pooled(groups: Sequence[np.ndarray]) -> float:
+    """Return the standard deviation within groups, by a median: single mistakes do not count."""
     from scipy.stats import chi2
 
-    counts = np.array([len(part) for part in values])
-    several = np.flatnonzero(counts > 1)
-    if not len(several):
-        return None
-    squares = [((v := values[int(k)]) - v.mean()) @ (v - v.mean()) for k in several]
-    pooled = float(np.median(squares / chi2.median(counts[several] - 1)))
-    return Replicates(float(np.sqrt(pooled)), int((counts - 1).sum()), int(np.median(counts)))
+    degrees = np.array([len(part) - 1 for part in groups])
+    return float(np.sqrt(np.median(_squares(groups) / chi2.median(degrees))))
+
+
+def _squares(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of squares within each group, shape (n_groups,)."""
+    return np.array([((part - part.mean()) ** 2).sum() for part in groups])
+
+
+def _spread_is_relative(groups: Sequence[np.ndarray]) -> bool:
+    """Return whether a spread of one share of the value is more likely than one of one size."""
+    if min(part.min() for part in groups) <= 0.0:
+        return False
+    degrees = np.array([len(part) - 1 for part in groups])
+    logs = [np.log(part) for part in groups]
+    of_size, of_share = (np.log(_squares(x).sum() / degrees.sum()) for x in (groups, logs))
+    slopes = (degrees * [part.mean() for part in logs]).sum() / degrees.sum()
+    return bool(0.5 * of_share + slopes < 0.5 * of_size)

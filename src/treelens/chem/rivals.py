@@ -19,8 +19,9 @@ from treelens._sklearn_compat import (
     TransformerMixin,
 )
 from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
-from treelens.chem.ecfp import folded_counts, molecules_behind
+from treelens.chem.ecfp import folded_counts
 from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.parsing import molecules_behind
 from treelens.errors import GraphDataError, first_few
 from treelens.estimators.base import GraphEstimator
 from treelens.evaluation.splits import Split

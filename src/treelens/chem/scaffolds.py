@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 # RDKit's function takes time with the cube of the size: a minute for 3,000 atoms.
 _MOST_ATOMS = 400
@@ -14,7 +17,7 @@ def murcko_scaffolds(molecules: Sequence[Any]) -> list[str]:
     return [scaffold_smiles(molecule) for molecule in molecules]
 
 
-def scaffold_smiles(molecule: Any) -> str:
+def scaffold_smiles(molecule: Mol) -> str:
     """Return the SMILES of the Murcko scaffold of an RDKit molecule; "" where it has no ring.
 
     That of a molecule of more than 400 atoms may be written in another way than RDKit does; two
@@ -33,7 +36,7 @@ def scaffold_smiles(molecule: Any) -> str:
     return _pruned_smiles(molecule)
 
 
-def _pruned_smiles(molecule: Any) -> str:
+def _pruned_smiles(molecule: Mol) -> str:
     """Return the SMILES of what is left when atoms at open ends are cut off until there are none.
 
     As in RDKit's scaffolds, atoms with a double bond to the rest stay.
@@ -61,7 +64,7 @@ def _pruned_smiles(molecule: Any) -> str:
     return _smiles_of_part(molecule, kept.union(*(atoms for atoms in double if atoms & kept)))
 
 
-def _smiles_of_part(molecule: Any, kept: set[int]) -> str:
+def _smiles_of_part(molecule: Mol, kept: set[int]) -> str:
     """Return the SMILES of some atoms, as a molecule with hydrogens where others were cut off."""
     from rdkit import Chem
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 _WORDS = {
     "fragment": "reduced to the largest fragment",
@@ -39,7 +42,7 @@ def standardizer(steps: tuple[str, ...]) -> Callable[[Any], tuple[str | None, st
     enumerator = rdMolStandardize.TautomerEnumerator()
     enumerator.SetMaxTautomers(_MOST_TAUTOMERS)
 
-    def step(name: str, molecule: Any) -> Any:
+    def step(name: str, molecule: Mol) -> Any:
         if name == "fragment":
             return chooser.choose(molecule) if len(Chem.GetMolFrags(molecule)) > 1 else molecule
         if name == "tautomer":
@@ -49,13 +52,13 @@ def standardizer(steps: tuple[str, ...]) -> Callable[[Any], tuple[str | None, st
             Chem.SanitizeMol(molecule)
         return molecule
 
-    def standardize(molecule: Any) -> tuple[str | None, str]:
+    def standardize(molecule: Mol) -> tuple[str | None, str]:
         changed, before = [], Chem.MolToSmiles(molecule)
         for name in checked_steps(steps):
             try:
                 molecule = step(name, molecule)
             except (ValueError, RuntimeError):  # RDKit found no valid molecule on its way
-                molecule = None
+                return None, name
             if molecule is None or not molecule.GetNumAtoms():
                 return None, name
             after = Chem.MolToSmiles(molecule)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,10 +31,12 @@ from treelens.errors import (
 )
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.columns import id_columns
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
-from treelens.graphs.recipe import GraphRecipe, TableRecord
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe, TableRecord
 from treelens.graphs.tables import Table, check_sheet, is_sdf, read_text_table
 from treelens.graphs.target_columns import looks_measured
+
+if TYPE_CHECKING:
+    from treelens.models.fitted import HasModel
 
 DESCRIPTORS = ("rdkit",)
 
@@ -181,7 +183,7 @@ def read_table(
     standardize: bool | str | Sequence[str] | None = None,
     atom_attributes: AtomAttributes | None = None,
     max_atoms: int = MAX_ATOMS,
-    model: Any = None,
+    model: HasModel | None = None,
     noise: str | None = None,
     sheet: str | None = None,
 ) -> MoleculeTable:
@@ -428,7 +430,7 @@ def recipe_for(
 
 
 def covariate_names(
-    covariates: Sequence[str] | None, descriptors: str | None, model: Any = None
+    covariates: Sequence[str] | None, descriptors: str | None, model: HasModel | None = None
 ) -> list[str]:
     """Return the names of all covariates, each once, and of what a fitted model was given."""
     if isinstance(covariates, str):

@@ -15,12 +15,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treelens import __version__
 from treelens.json_values import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from treelens.array_checks import Columns
 
 OK, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 EXIT_CODES = (
@@ -96,7 +101,7 @@ class Output:
         show: Callable[[Output, dict[str, Any]], None],
         out: Path | None = None,
         title: str = "The table",
-        table: Any = None,
+        table: pd.DataFrame | Columns | None = None,
         index: bool = False,
     ) -> None:
         """Print the result, as JSON or for people, and the file it is in; write a table first."""
@@ -166,7 +171,7 @@ class Output:
         return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """A value as tables show it; numbers with four digits."""
     return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from treelens.cli import options
 from treelens.cli.console import Output, command, percent, shortened
@@ -15,10 +15,18 @@ from treelens.cli.endpoints import (
     with_value,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from treelens.models.fitted import HasModel
+
 _LOCAL = "127.0.0.1"
 _OF_EACH = 5  # fragments of each of several endpoints
 _SHOWN = 24  # rows of a long table
 _LONGEST = 14  # characters of a molecule: a line has 80
+_MOST_TARGETS = 4  # of several that a line has room for
 
 
 @command
@@ -91,7 +99,7 @@ def fragments_cli(
     Best with the data that the MODEL was fitted to: each graph is then explained by the others.
     """
     from treelens.explain.fragments import N_FRAGMENTS
-    from treelens.graphs.recipe import noun_of
+    from treelens.graphs.kinds import noun_of
 
     loaded = options.load_model(model, jobs, [data], [out])
     reading = {"smiles": smiles, "sheet": sheet, "max_atoms": max_atoms}
@@ -187,7 +195,7 @@ def patterns_cli(
     out: options.CsvOut = None,
 ) -> None:
     """Print the patterns of a MODEL with weights and classes."""
-    from treelens.estimators.fit_summary import pattern_summary
+    from treelens.estimators.fit_report import pattern_summary
 
     loaded = options.load_model(model, writes=[out])
     result = {
@@ -231,7 +239,7 @@ def show_patterns(output: Output, result: dict[str, Any]) -> None:
 @command
 def info_cli(output: Output, model: options.ModelPath) -> None:
     """Show what a MODEL was fitted to, and how."""
-    from treelens.estimators.fit_summary import model_facts
+    from treelens.estimators.fit_report import model_facts
 
     facts = model_facts(options.load_model(model))
     output.finish({"model": str(model), "bytes": model.stat().st_size, **facts}, _show_info)
@@ -333,7 +341,6 @@ def suggest_cli(
     probability that all its conditions hold, and that of each.
     """
     from treelens.decisions.suggest import suggest
-    from treelens.estimators.profile import Profile
 
     loaded = options.load_model(model, jobs, [pool], [out])
     table = options.read_data(
@@ -350,7 +357,7 @@ def suggest_cli(
         wanted=wanted,
         exploration=exploration,
         random_state=seed,
-        profile=None if profile is None else Profile.read(profile),
+        profile=options.read_profile(profile),
     )
     result: dict[str, Any] = {
         "model": str(model),
@@ -417,6 +424,17 @@ def advise_cli(
     n: Annotated[int, options.option("How many changes.", min=1)] = 50,
     minimize: options.Minimize = False,
     wanted: options.Wanted = None,
+    profile: options.ProfileFile = None,
+    endpoint: Annotated[
+        str | None,
+        options.option("Of several targets without a profile: the one to make better."),
+    ] = None,
+    everything: Annotated[
+        bool, options.option("Changes that rather hurt, too.", "--all", default="those that help")
+    ] = False,
+    scans: Annotated[
+        bool, options.option("Usual changes that no pair shows.", "--scans/--no-scans")
+    ] = True,
     training: Annotated[
         str | None,
         options.option(
@@ -434,73 +452,128 @@ def advise_cli(
     max_atoms: options.MaxAtoms = 5000,
     jobs: options.Jobs = -1,
 ) -> None:
-    """Predict what replacing a substituent of a LEAD would do.
+    """Propose changes of a LEAD that would help.
 
-    Replacements are those that matched pairs of the training molecules show. Each line: the change,
-    the new molecule, the predicted difference with its standard deviation, the mean measured
-    difference of the pairs and their number, whether the new molecule is in the domain of
-    applicability, and the changes of weight and logP.
+    Substituents are replaced as matched pairs of the training molecules do, where the atoms within
+    two bonds are the same; scans put F, Cl, methyl, OMe, OH or CN on aromatic CH, N in its place,
+    and methyl on other carbon and nitrogen. Each line: the change, the new molecule, the
+    probability of being better than the lead, the predicted difference with its standard deviation,
+    the mean measured difference of the pairs and their number, whether the new molecule is in the
+    domain of applicability, and the change of logP. With --profile: how much more probable the
+    profile becomes, and what each target does.
     """
-    from treelens.decisions.advise import advise, write_advice
-    from treelens.models.predictions import smiles_of
+    from treelens.decisions.advise import advise
 
     reads = [lead] if training is None else [lead, training]
     loaded = options.load_model(model, jobs, reads, [out, html])
-    texts = smiles_of(options.read_data(lead, model=loaded, max_atoms=max_atoms).graphs)
-    if texts is None:
-        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
-    if len(texts) > 1:
-        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
     known = None
     if training is not None:
         known = options.read_for_model(output, training, loaded, learn=True, max_atoms=max_atoms)
+    output.progress("Looking for changes in the training molecules ...")
     table = advise(
         loaded,
-        texts[0],
+        _lead_of(output, lead, loaded, max_atoms),
         n,
         not minimize,
         wanted=wanted,
         min_pairs=min_pairs,
         largest_change=largest,
         training=known,
+        profile=options.read_profile(profile),
+        endpoint=endpoint,
+        scans=scans,
+        only_better=not everything,
     )
-    result: dict[str, Any] = {
-        "model": str(model),
-        "lead": texts[0],
-        "wanted": table.attrs["wanted"],
-        "advice": table.to_dict("records"),
-    }
+    about = {"model": str(model), "profile": None if profile is None else str(profile)}
+    _finish_advice(output, about, table, out, html)
+
+
+def _finish_advice(
+    output: Output, about: dict[str, Any], table: pd.DataFrame, out: Path | None, html: Path | None
+) -> None:
+    """Print the advice, and write the files that were asked for."""
+    from treelens.decisions.advice_page import write_advice
+
+    more = {str(name): value for name, value in table.attrs.items()}
+    result = {**about, **more, "advice": table.to_dict("records")}
     if html is not None:
-        result["html"] = str(write_advice(table, texts[0], html))
+        result["html"] = str(write_advice(table, html))
     output.finish(result, _show_advice, out, table=table)
 
 
+def _lead_of(output: Output, lead: str, model: HasModel, max_atoms: int) -> str:
+    """Return the SMILES of LEAD, which may be a file."""
+    from treelens.models.predictions import smiles_of
+
+    texts = smiles_of(options.read_data(lead, model=model, max_atoms=max_atoms).graphs)
+    if texts is None:
+        raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
+    if len(texts) > 1:
+        output.note(f"{lead} has {len(texts)} molecules: only the first is looked at.")
+    return texts[0]
+
+
 def _show_advice(output: Output, result: dict[str, Any]) -> None:
-    opposite = [row["pair_mean"] * row["difference"] < 0 for row in result["advice"]]
-    rows = [
-        {
-            "change": row["change"],
-            "molecule": row["smiles"],
-            "difference": f"{row['difference']:+.3g} ± {row['std']:.2g}",
-            "mean of pairs": f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}",
-            "domain": "yes" if row["in_domain"] else "no",
-            "weight": f"{row['weight_change']:+.1f}",
-            "logP": f"{row['logp_change']:+.2f}",
-        }
-        for row, against in zip(result["advice"], opposite, strict=True)
-    ]
-    title = f"Changes of {result['lead']}"
+    lead = result["lead"]
+    known = "" if lead["name"] is None else f", training molecule {lead['name']}"
+    output.line(f"Lead {lead['smiles']}{known}")
+    for end in lead["endpoints"]:
+        output.line(f"  {end['text']}")
+    if "probability_of_profile" in lead:
+        output.line(f"  {result['profile']}: {percent(lead['probability_of_profile'])}")
+    if not result["advice"]:
+        output.line(f"None of {result['n_tried']} changes is predicted to help (--all: show them).")
+        return
+    several = len(lead["endpoints"]) > 1
+    rows = [_advised(row, lead, several) for row in result["advice"]]
+    title = f"{len(rows)} of {result['n_tried']} changes, by {result['ranked_by']}"
     if result["wanted"] is not None:
         title += f", towards class {result['wanted']} (differences of the decision value)"
     _show_first(output, result, rows, title, cut=("change", "molecule"))
-    if any(opposite[:_SHOWN]):
+    if any("(!)" in row.get("mean of pairs", "") for row in rows[:_SHOWN]):
         output.line("(!) The pairs were measured to differ the other way than predicted.")
+    if several and "out" not in result and "html" not in result:
+        output.line("--out FILE and --html FILE have every target with its difference.")
     if "html" in result:
         output.line(f"The page: {result['html']}")
 
 
+def _advised(row: dict[str, Any], lead: dict[str, Any], several: bool) -> dict[str, str]:
+    """Return what is printed of a change."""
+    shown = {"change": row["change"], "molecule": row["smiles"]}
+    if not several:
+        against = row["pair_mean"] * row["difference"] < 0
+        pairs = f"{row['pair_mean']:+.3g} of {row['n_pairs']}{' (!)' * against}"
+        if "profile_gain" in row:
+            shown["profile"] = f"{100 * row['profile_gain']:+.1f} %"
+        return shown | {
+            "better": percent(row["probability_better"]),
+            "difference": f"{row['difference']:+.3g} ± {row['std']:.2g}",
+            "mean of pairs": pairs if row["source"] == "pairs" else row["source"],
+            "domain": "yes" if row["in_domain"] else "no",
+            "logP": f"{row['logp_change']:+.2f}",
+        }
+    if "profile_gain" in row:
+        shown["profile"] = f"{100 * row['profile_gain']:+.1f} %"
+    names = [end["endpoint"] for end in lead["endpoints"]]
+    wanted = [name for name in names if f"{name}_probability_better" in row] or names
+    for name in wanted[:_MOST_TARGETS]:
+        chance = row.get(f"{name}_probability_better")
+        if chance is None:
+            words = f"{100 * row[f'{name}_probability_higher']:.0f} % higher"
+        else:
+            words = f"{100 * chance:.0f} % better"
+        shown[name] = f"{row[f'{name}_difference']:+.2g} ({words})"
+    shown["pairs"] = str(row["n_pairs"]) if row["source"] == "pairs" else row["source"]
+    return shown | {"domain": "yes" if row["in_domain"] else "no"}
+
+
 def _show_first(
-    output: Output, result: dict[str, Any], rows: list[dict[str, Any]], title: str, cut: Any = ()
+    output: Output,
+    result: dict[str, Any],
+    rows: list[dict[str, Any]],
+    title: str,
+    cut: Sequence[str] = (),
 ) -> None:
     columns = list(rows[0]) if rows else []
     output.table(columns, [list(row.values()) for row in rows[:_SHOWN]], title, cut)
@@ -523,18 +596,21 @@ def serve_cli(
     ] = _LOCAL,
     max_molecules: Annotated[int, options.option("Most molecules of a request.", min=1)] = 5000,
     seconds: Annotated[float, options.option("Longest time of a request.", min=1.0)] = 60.0,
+    profile: options.ProfileFile = None,
     jobs: options.Jobs = 1,
 ) -> None:
     """Open a local page to predict and explain with MODELs.
 
     Paste SMILES or upload a table: the page shows predictions, the atoms that raise or lower them,
     the nearest training molecules, whether a molecule is in the domain, and what an edit changes.
-    It loads nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
+    With --profile, molecules are ranked by the probability that all its conditions hold. It loads
+    nothing from the network. Programs get the same as JSON (see /docs). Ctrl-C stops it.
     """
     from treelens.serve.answers import Limits, Workbench
     from treelens.serve.app import make_app, server_of
 
-    workbench = Workbench(options.load_models(models, jobs), Limits(max_molecules, seconds=seconds))
+    loaded = options.load_models(models, jobs, profile)
+    workbench = Workbench(loaded, Limits(max_molecules, seconds=seconds))
     try:
         names = () if host == _LOCAL else (host, socket.gethostname(), socket.getfqdn())
         server = server_of(make_app(workbench, names))

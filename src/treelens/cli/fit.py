@@ -169,7 +169,7 @@ def fit_model(
     fragments: int | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Fit a model, and return it with a summary as plain data."""
-    from treelens.estimators import fit_summary, panel_summary
+    from treelens.estimators import fit_report, panel_summary
 
     start = time.perf_counter()
     if data.targets is not None and data.targets.endpoints is not None:
@@ -191,9 +191,9 @@ def fit_model(
         "task": data.task,
         "data": data.summary(),
         "target": model.model_.training.record.to_plain(),
-        **fit_summary.fit_summary(model),
-        **fit_summary.pattern_summary(model, top),
-        **fit_summary.first_fragments(model, data.graphs, fragments),
+        **fit_report.fit_summary(model),
+        **fit_report.pattern_summary(model, top),
+        **fit_report.first_fragments(model, data.graphs, fragments),
     }
     return model, {**result, "seconds": time.perf_counter() - start}
 
@@ -253,6 +253,12 @@ def _show_leave_one_out(output: Output, result: dict[str, Any]) -> None:
     output.table(["", *heads.values()], rows, title)
     if scores.get("positive"):
         output.line(f"Recall and precision are those of {scores['positive']}.")
+    if (on_scale := scores.get("r2_on_scale")) is not None:
+        name = result["target"]["scale"]
+        output.line(
+            f"On the scale that is learned ({name}), R2 is {on_scale:.2f}. RMSE and R2 above are "
+            "of values as they are, whose squared errors are mostly those of the largest."
+        )
     if limits := scores.get("limits"):
         output.line(
             f"The scores are those of the {limits['exact']} measured values. {limits['held']} of "

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from treelens.chem.molecule_table import MoleculeTable
     from treelens.chem.predicted_rows import NamedModel
     from treelens.estimators.model_files import AnyModel
+    from treelens.estimators.profile import Profile
     from treelens.graphs.tables import Table
+    from treelens.models.fitted import HasModel
 
 _DEEPEST = 20  # of the patterns of a Gaussian process
 _DATA_HELP = (
@@ -364,7 +366,7 @@ def split_columns(text: str | None, option: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _numbers(text: str, option: str, kind: Any) -> Any:
+def _numbers(text: str, option: str, kind: type) -> Any:
     """Return ``"auto"``, or a list of numbers of at least 0."""
     if text == "auto":
         return text
@@ -439,7 +441,7 @@ def files_behind(source: str) -> Iterator[Path]:
 
 
 def read_data(
-    source: str, *, model: Any = None, target: str | None = None, **reading: Any
+    source: str, *, model: HasModel | None = None, target: str | None = None, **reading: Any
 ) -> MoleculeTable:
     """Return the graphs of any source, of a table without targets (``target``: for a note).
 
@@ -496,7 +498,9 @@ def source_table(source: str) -> Table:
     return table_of_bytes(Path(place), data)._replace(source="standard input")
 
 
-def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) -> MoleculeTable:
+def _read_graphs(
+    source: str, kind: str, model: HasModel | None, reading: dict[str, Any]
+) -> MoleculeTable:
     """Return TU files and known data sets, which bring their classes along."""
     import numpy as np
 
@@ -537,7 +541,7 @@ def _read_graphs(source: str, kind: str, model: Any, reading: dict[str, Any]) ->
 def read_for_model(
     output: Output,
     source: str,
-    model: Any,
+    model: HasModel,
     target: str | None = None,
     learn: bool = False,
     **reading: Any,
@@ -610,8 +614,16 @@ def tables_for(named: NamedModel, views: Sequence[Path]) -> dict[str, Path] | No
     return {name: given[name] for name in wanted} or None
 
 
-def load_models(paths: Sequence[Path], jobs: int) -> list[NamedModel]:
+def load_models(paths: Sequence[Path], jobs: int, profile: Path | None = None) -> list[NamedModel]:
     """Return the models of files, or raise where they cannot stand side by side."""
-    from treelens.chem.predicted_rows import name_models
+    from treelens.chem.predicted_rows import name_models, with_profile
 
-    return name_models(paths, [load_model(path, jobs) for path in paths])
+    found = name_models(paths, [load_model(path, jobs) for path in paths])
+    return found if profile is None else with_profile(found, profile)
+
+
+def read_profile(path: Path | None) -> Profile | None:
+    """Return the profile in a file, if there is one."""
+    from treelens.estimators.profile import Profile
+
+    return None if path is None else Profile.read(path)

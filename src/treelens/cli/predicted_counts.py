@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from treelens.array_checks import Columns
-from treelens.chem.predicted_rows import NamedModel, summarize_rows
+from treelens.chem.predicted_rows import NamedModel, Truth, summarize_rows
 from treelens.cli.console import Output, percent
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.models.domain import about_depth
 
 _FIRST_FEW = 5  # rows that could not be read are named
@@ -25,7 +25,7 @@ def _own_columns(each: NamedModel, whole: Columns) -> Columns:
     return Columns((name, whole[each.prefix + name]) for name in each.columns)
 
 
-def _scored(each: NamedModel, whole: Columns, truth: Any) -> dict[str, Any]:
+def _scored(each: NamedModel, whole: Columns, truth: Truth | None) -> dict[str, Any]:
     """Return what was predicted by one model, with scores where the truth is known."""
     own = _own_columns(each, whole)
     found = summarize_rows(each, own, truth)

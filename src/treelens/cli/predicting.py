@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -29,18 +29,21 @@ from treelens.chem.predicted_rows import (
     numeric_columns,
     read_predictions,
     read_truth,
+    with_profile,
     without_names,
 )
 from treelens.chem.sdf import read_sdf
 from treelens.cli import options
 from treelens.cli.console import Output, visible
 from treelens.cli.predicted_counts import Counts
-from treelens.estimators.profile import Profile
 from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
 from treelens.storage.partial import PartialOutput
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
 
 CHUNK_ROWS = 4000  # fewer than the molecules that chem.parsing keeps: each is parsed once
 _CHUNKS_IN_PROCESSES = 4  # from so many chunks on, processes work on them
@@ -78,17 +81,9 @@ class Job(NamedTuple):
                     )
                 each.model._intervals = self.intervals
         models = [each._replace(tables=options.tables_for(each, self.views)) for each in models]
-        return models if self.profile is None else self._with_profile(models, self.profile)
-
-    def _with_profile(self, models: list[NamedModel], path: Path) -> list[NamedModel]:
-        if len(models) > 1 or self.intervals != "posterior":
-            raise ValueError(
-                f"--profile {path} is for one MODEL, of one or several endpoints, without "
-                "--intervals: fit the endpoints together for the probability of all conditions."
-            )
-        profile = Profile.read(path)
-        profile.check(models[0].model.model_)
-        return [models[0]._replace(profile=profile)]
+        if self.profile is not None and self.intervals != "posterior":
+            raise ValueError(f"--profile {self.profile} is without --intervals: leave one out.")
+        return models if self.profile is None else with_profile(models, self.profile)
 
 
 def predict(
@@ -269,7 +264,10 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
 
 
 def _predict_chunk(
-    job: Job, table: Table, molecules: Any, models: list[NamedModel] | None = None
+    job: Job,
+    table: Table,
+    molecules: Sequence[Mol | None] | None,
+    models: list[NamedModel] | None = None,
 ) -> PredictedRows:
     models = models or _loaded(job)
     given = job.smiles, job.ids, job.max_atoms, job.ignore_measured

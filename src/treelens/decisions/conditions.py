@@ -60,7 +60,7 @@ def rows_where(condition: str, column: Callable[[str], np.ndarray | None]) -> np
         """Return a part of the text as it was in the condition."""
         return reduce(lambda x, name: x.replace(name, f"`{quoted[name]}`"), quoted, part)
 
-    def computed(node: Any) -> Any:
+    def computed(node: ast.AST) -> Any:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
             return given(node.value) if isinstance(node.value, str) else node.value
         if isinstance(node, ast.Name):
@@ -120,7 +120,7 @@ def _as_python(condition: str) -> tuple[str, dict[str, str]]:
     return "".join(chain(*zip_longest(pieces[::2], quoted, fillvalue=""))).strip(), quoted
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     letter = getattr(value, "dtype", np.asarray(value).dtype).kind
     return "truth" if letter == "b" else "text" if letter in "OU" else "number"
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from treelens.estimators.base import FittedEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.profile import IN_PROFILE, Profile
@@ -15,12 +16,12 @@ from treelens.models.predictions import smiles_of
 
 
 def profile_table(
-    model: Any,
-    X: Any,
+    model: FittedEstimator,
+    X: object,
     profile: Profile | dict[str, Any],
     *,
-    measured: Any = None,
-    tables: Any = None,
+    measured: object = None,
+    tables: object = None,
 ) -> pd.DataFrame:
     """Return predictions of graphs, ranked by the probability that they meet a profile.
 
@@ -64,7 +65,11 @@ def profile_table(
 
 
 def profile_rows(
-    model: Any, graphs: GraphCollection, profile: Profile, measured: Any, tables: Any = None
+    model: FittedEstimator,
+    graphs: GraphCollection,
+    profile: Profile,
+    measured: object,
+    tables: object = None,
 ) -> pd.DataFrame:
     """Return the rows of :func:`profile_table` in the order of the graphs."""
     if isinstance(model, PanelEstimator) and model._is_panel:

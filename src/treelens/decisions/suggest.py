@@ -23,9 +23,9 @@ from sklearn.base import is_regressor
 
 from treelens.array_checks import LARGEST
 from treelens.chem.descriptors import descriptor_names, rdkit_descriptors
-from treelens.chem.ecfp import molecules_behind
 from treelens.chem.measured_cells import measured_cells
 from treelens.chem.molecule_table import MoleculeTable
+from treelens.chem.parsing import molecules_behind
 from treelens.decisions.conditions import SHORT_NAMES, column_of_cells, rows_where
 from treelens.decisions.profile import profile_rows
 from treelens.errors import (
@@ -35,11 +35,12 @@ from treelens.errors import (
     check_whole,
     first_few,
 )
+from treelens.estimators.base import FittedEstimator
 from treelens.estimators.gaussian_process import GaussianProcessEstimator
 from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import prediction_table
 from treelens.estimators.profile import IN_PROFILE, Profile
-from treelens.gp.covariates import columns_of
+from treelens.gp.views import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import check_one_endpoint
@@ -57,14 +58,14 @@ LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a mat
 
 @progress_ticks(None, "Choosing")
 def suggest(
-    model: Any,
-    pool: Any,
+    model: FittedEstimator,
+    pool: object,
     n: int = 24,
     strategy: str = "expected_improvement",
     maximize: bool = True,
     *,
     where: str | None = None,
-    wanted: Any = None,
+    wanted: object = None,
     exploration: float = 1.0,
     n_best: int | None = None,
     random_state: int | None = 0,
@@ -165,13 +166,15 @@ def suggest(
     batch = _chosen(model, graphs, n, aim, column, sign, np.random.default_rng(random_state))
     index = _rows_of(pool, kept[batch.positions])
     table = _described(model, graphs[batch.positions], index, sign, best[-1])
-    named = code is not None and strategy != "uncertainty"
-    looked_for = str(model.classes_[code]) if named else None
+    classes = None if strategy == "uncertainty" else model.model_.classes
+    looked_for = None if classes is None else str(classes[code])
     table.attrs = {"n_candidates": len(graphs), "wanted": looked_for}
     return table.assign(score=batch.scores)
 
 
-def _candidates(model: Any, pool: Any, where: str | None) -> tuple[GraphCollection, np.ndarray]:
+def _candidates(
+    model: FittedEstimator, pool: object, where: str | None
+) -> tuple[GraphCollection, np.ndarray]:
     """Return the candidates that meet the condition, and their positions in the pool."""
     graphs = model._new_graphs(pool.graphs if isinstance(pool, MoleculeTable) else pool)
     if where is None:
@@ -182,13 +185,18 @@ def _candidates(model: Any, pool: Any, where: str | None) -> tuple[GraphCollecti
     return graphs[kept], kept
 
 
-def _rows_of(pool: Any, positions: np.ndarray) -> np.ndarray:
+def _rows_of(pool: object, positions: np.ndarray) -> np.ndarray:
     """Return what positions in the pool are called by: of a table its rows."""
     return np.asarray(pool.rows[positions]) if isinstance(pool, MoleculeTable) else positions
 
 
 def _suggested_in_profile(
-    model: Any, pool: Any, n: int, strategy: str, where: str | None, profile: Profile
+    model: FittedEstimator,
+    pool: object,
+    n: int,
+    strategy: str,
+    where: str | None,
+    profile: Profile,
 ) -> pd.DataFrame:
     """Choose by the probability of a profile; near copies of chosen candidates come late."""
     check_choice("strategy of a profile", strategy, _IN_PROFILE)
@@ -230,7 +238,7 @@ def _suggested_in_profile(
     return found.assign(score=batch.scores)
 
 
-def _known_cells(model: Any, pool: Any) -> pd.DataFrame | None:
+def _known_cells(model: Any, pool: object) -> pd.DataFrame | None:
     """What the table of a pool has of the endpoints of a model of several."""
     if not isinstance(pool, MoleculeTable) or not model.model_.endpoint_names:
         return None
@@ -241,11 +249,10 @@ def _known_cells(model: Any, pool: Any) -> pd.DataFrame | None:
     return cells
 
 
-def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
+def _column(pool: object, graphs: GraphCollection, name: str) -> np.ndarray | None:
     """A column of the pool's table, else a descriptor of its molecules."""
-    table = pool.table if isinstance(pool, MoleculeTable) else None
-    if table is not None and name in table.columns:
-        cells = table.column(name, "where")
+    if isinstance(pool, MoleculeTable) and pool.table is not None and name in pool.table.columns:
+        cells = pool.table.column(name, "where")
         return column_of_cells([cells[row] for row in pool.rows.tolist()])
     if name in graphs.graph_data:
         return np.asarray(graphs.graph_data[name])
@@ -255,7 +262,9 @@ def _column(pool: Any, graphs: GraphCollection, name: str) -> np.ndarray | None:
     return rdkit_descriptors(molecules_behind(graphs), [known])[:, 0]
 
 
-def _new_candidates(model: Any, graphs: GraphCollection, seen: SeenGraphs, n: int) -> np.ndarray:
+def _new_candidates(
+    model: FittedEstimator, graphs: GraphCollection, seen: SeenGraphs, n: int
+) -> np.ndarray:
     """Positions of graphs that are not in the training data and repeat no other."""
     measured, repeated = known_graphs(model.model_, graphs, seen)
     if measured.all():
@@ -310,7 +319,9 @@ def _likely_values(model: Any) -> np.ndarray:
     return np.where(limits == 0, values, predicted)
 
 
-def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int, float]:
+def direction(
+    model: FittedEstimator, wanted: object, maximize: bool
+) -> tuple[int | None, int, float]:
     """The code of the class that is looked for; the column that is about it, and its sign."""
     check_truth("maximize", maximize)
     if isinstance(model, PanelEstimator):
@@ -336,7 +347,11 @@ def direction(model: Any, wanted: Any, maximize: bool) -> tuple[int | None, int,
 
 
 def _described(
-    model: Any, graphs: GraphCollection, index: np.ndarray, sign: float, best: float
+    model: Any,
+    graphs: GraphCollection,
+    index: np.ndarray,
+    sign: float,
+    best: float,
 ) -> pd.DataFrame:
     """The table of a batch."""
     known = {"index": index, "name": graphs.names, "smiles": smiles_of(graphs)}

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from treelens._sklearn_compat import BaseEstimator, ClassifierMixin
 from treelens.errors import GraphDataError
 from treelens.explain.contributions import Explanation, explain, pattern_table
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.keyed_rows import with_rows
+from treelens.gp.views import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks, loaded
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import (
@@ -29,7 +29,7 @@ from treelens.graphs.convert import (
     check_graphs,
     holds_blocks,
 )
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.maps import TargetMap
 from treelens.models.fitted import (
     FittedModel,
@@ -152,7 +152,8 @@ class FittedEstimator(GraphEstimator):
     @property
     def covariates_(self) -> list[str]:
         """Names of the covariates that the model was fitted with; an SVM has none."""
-        return self._fitted_model.covariate_names
+        names: list[str] = self._fitted_model.covariate_names
+        return names
 
     @property
     def _fitted_model(self) -> Any:
@@ -178,7 +179,8 @@ class FittedEstimator(GraphEstimator):
     @property
     def _scale(self) -> TargetMap | None:
         """The scale that numbers were learned on; None where it is theirs, and of classes."""
-        return self._fitted_model.training.record.scale
+        scale: TargetMap | None = self._fitted_model.training.record.scale
+        return scale
 
     def _with_numbers(self, X: object, covariates: object = None, tables: object = None) -> Any:
         """Return new graphs that carry the covariates and the rows of tables given with them."""
@@ -328,7 +330,9 @@ class FittedEstimator(GraphEstimator):
         targets = None if known is None else reported_values(model, known)
         return self._fragment_table(graphs, targets, **options)
 
-    def _fragment_table(self, graphs: GraphCollection, targets: Any, **more: Any) -> FragmentTable:
+    def _fragment_table(
+        self, graphs: GraphCollection, targets: np.ndarray | None, **more: Any
+    ) -> FragmentTable:
         from treelens.explain.fragments import fragment_table
 
         expansion = self._fitted_model.expansion
@@ -376,7 +380,7 @@ class FittedEstimator(GraphEstimator):
     def _training_fragments_of_endpoints(self) -> FragmentTable:
         raise NotImplementedError
 
-    def save(self, path: object, training_data: bool = True, variances: bool = False) -> None:
+    def save(self, path: str | Path, training_data: bool = True, variances: bool = False) -> None:
         """Write the model to a file that :func:`treelens.load` reads; no pickle is involved.
 
         The largest part of a Gaussian process, the factor of its covariance matrix, is left out
@@ -393,9 +397,10 @@ class FittedEstimator(GraphEstimator):
             to reconstruct the molecules.
         variances : bool, default=False
             Whether to keep what standard deviations need, rounded to seven digits, so that the
-            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000).
-            They differ from those without rounding by less than 0.1 %; where the noise is too small
-            for that, a warning says that nothing is kept.
+            first ones come at once: 2 bytes for every pair of training graphs (130 MB for 8,000),
+            of several endpoints for every pair of measured cells, and of landmarks 4. They differ
+            from those without rounding by less than 0.1 %; where the noise is too small for that, a
+            warning says that nothing is kept.
         """
         from treelens.estimators.model_files import write_model
 
@@ -448,7 +453,8 @@ class FittedClassifier(ClassifierMixin, FittedEstimator):
             Blocks (such as ``SmilesBlocks(path, target=None)``) are read one at a time, and need no
             targets. What ``on_invalid="skip"`` leaves out has no entry; the warning names it.
         """
-        return self.classes_[self._collect("predicted_codes", X)]
+        predicted: np.ndarray = self.classes_[self._collect("predicted_codes", X)]
+        return predicted
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of graphs whose class is predicted."""

@@ -327,9 +327,10 @@ class GraphRegressor(RegressorMixin, GaussianProcessEstimator):
         check_choice("point", point, ("mean", "median"))
         if self._is_panel:
             _check_of_panel(covariates, learned_scale, intervals)
-            return self._predict_panel(
+            found: np.ndarray | tuple[np.ndarray, np.ndarray] = self._predict_panel(
                 X, return_std, return_cov, include_noise, measured, tables, point
             )
+            return found
         _check_of_one_endpoint(return_cov, measured)
         graphs = self._with_numbers(X, covariates, tables)
         scale = None if learned_scale else self._scale
@@ -562,7 +563,7 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         descriptors: bool | str = "auto",
         views: object = "auto",
         class_weight: object = None,
-        threshold: object = "auto",
+        threshold: float | str = "auto",
         prior_strength: float = 30.0,
         learning_size: int = 1200,
         exact_size: int = 12_000,
@@ -680,7 +681,8 @@ n_landmarks, max_steps, device, n_jobs, random_state, progress :
         """
         if self._is_panel:
             _check_of_panel(covariates)
-            return self._predict_panel(X, False, False, True, measured, tables)
+            found: np.ndarray = self._predict_panel(X, False, False, True, measured, tables)
+            return found
         _check_of_one_endpoint(False, measured)
         return super().predict(self._with_numbers(X, covariates, tables))
 

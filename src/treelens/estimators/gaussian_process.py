@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -19,9 +19,13 @@ from treelens.estimators.panel_fitting import PanelEstimator
 from treelens.estimators.prediction_table import DOMAIN_COLUMNS, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
-from treelens.gp.covariates import DESCRIPTORS, with_covariates
 from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
-from treelens.gp.executors import check_executor, posterior_of_blocks, sample_of_blocks
+from treelens.gp.executors import (
+    SerialExecutor,
+    check_executor,
+    posterior_of_blocks,
+    sample_of_blocks,
+)
 from treelens.gp.fitting import (
     FittedEvidence,
     LearningGain,
@@ -34,6 +38,7 @@ from treelens.gp.fitting import (
 )
 from treelens.gp.model import EvidenceRecord
 from treelens.gp.posterior import LeaveOneOut, ScaledTargets
+from treelens.gp.views import DESCRIPTORS, with_covariates
 from treelens.graphs.blocks import check_beside_blocks
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.content import draw_keys
@@ -191,7 +196,7 @@ class GaussianProcessEstimator(LearnedKernel, PanelEstimator):
             check_device(self.device)
         if holds_blocks(X):
             check_beside_blocks(y=y, sample_weight=sample_weight, **beside)
-            return self._fit_blocks(X, executor)
+            return self._fit_blocks(X, check_executor(executor))
         if executor is not None:
             raise TypeError("An executor works on blocks (such as SmilesBlocks): leave it out.")
         graphs = check_graphs(X)
@@ -234,9 +239,8 @@ class GaussianProcessEstimator(LearnedKernel, PanelEstimator):
                 f"Several endpoints are not supported with device={self.device!r}: use 'cpu'."
             )
 
-    def _fit_blocks(self, blocks: object, executor: object) -> Self:
+    def _fit_blocks(self, blocks: Iterable[Any], executor: SerialExecutor | None) -> Self:
         """Fit a sample through landmarks, then take the posterior of all graphs."""
-        check_executor(executor)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         sample = sample_of_blocks(blocks, self.exact_size, seed, self._first_wrong, executor)
         own = self._on_scale(sample.graphs, sample.y)
@@ -436,7 +440,7 @@ class GaussianProcessEstimator(LearnedKernel, PanelEstimator):
         """Return the HTML that a notebook shows: facts and scores of a fitted model."""
         if not hasattr(self, "model_") or self._is_panel:
             return super()._html_repr()
-        from treelens.estimators.fit_summary import model_html
+        from treelens.estimators.fit_report import model_html
 
         return model_html(self)
 

@@ -98,7 +98,8 @@ class GraphKernel(TransformerMixin, GraphEstimator):
     def feature_map_names(self) -> np.ndarray:
         """Text forms of the features, in the order of ``feature_map``."""
         check_is_fitted(self)
-        return self.vocabulary_.feature_names()
+        names: np.ndarray = self.vocabulary_.feature_names()
+        return names
 
     def _feature_pairs(self, graphs: GraphCollection) -> PairFeatures:
         return self._new_features(graphs).pairs
@@ -211,7 +212,8 @@ class WLSubtree(GraphKernel):
                 )
             unit_pairs = PairFeatures.from_histograms(histograms, self._kind)
             self.learner_ = clone(self.weights).fit(unit_pairs, y)
-            return self.learner_.weights_
+            learned: np.ndarray = self.learner_.weights_
+            return learned
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (n_patterns,) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
@@ -365,7 +367,8 @@ class WassersteinWL(WLSubtree):
         if isinstance(self.weights, str):
             fitted = clone(self).fit(X)  # patterns that X does not have match nothing
             new = None if Y is None else fitted._new_features(fitted._new_graphs(Y))
-            return fitted._distance(fitted._fitted, new, None, 1.0, out)
+            distances: np.ndarray = fitted._distance(fitted._fitted, new, None, 1.0, out)
+            return distances
         check_is_fitted(self)
         forest, colored = self._extractor.forest, []
         for side in (X,) if Y is None else (X, Y):

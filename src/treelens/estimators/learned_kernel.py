@@ -34,7 +34,9 @@ class LearnedKernel(FittedEstimator):
         """
         model = self._of_one_endpoint("kernel_matrix")
         graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
-        return model.kernel_among(graphs, others, self._n_jobs()) * model.kernel_scale
+        kernel = model.kernel_among(graphs, others, self._n_jobs())
+        scaled: np.ndarray = kernel * model.kernel_scale
+        return scaled
 
     def distance_matrix(self, X: object, Y: object = None) -> np.ndarray:
         """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
@@ -51,7 +53,8 @@ class LearnedKernel(FittedEstimator):
         halves = 0.5 * (own[:, None] + of_others)
         squares = np.maximum(halves - kernel, 0.0)
         squares[squares < 1e-14 * halves] = 0.0  # rounding
-        return np.sqrt(2.0 * squares * model.kernel_scale)
+        distances: np.ndarray = np.sqrt(2.0 * squares * model.kernel_scale)
+        return distances
 
     def kneighbors(self, X: object, n_neighbors: int = 5) -> pd.DataFrame:
         """Return the most similar training graphs of each graph, with their measured values.

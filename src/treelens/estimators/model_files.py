@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treelens import __version__
 from treelens.estimators.base import GraphEstimator
@@ -18,12 +18,15 @@ from treelens.storage.files import Contents, read_archive, write_archive
 from treelens.storage.records import EstimatorRecord, altered, estimator_record
 from treelens.storage.state import StateError, UnstorableError, to_state
 
+if TYPE_CHECKING:
+    from treelens.models.fitted import FittedModel
+
 AnyModel: TypeAlias = GraphSVC | GraphClassifier | GraphPanel | GraphRegressor
 
 _MAX_THREADS = 4096  # that the file of a model may ask for
 
 
-def write_model(estimator: GraphEstimator, model: Any, path: Any) -> None:
+def write_model(estimator: GraphEstimator, model: FittedModel, path: str | Path) -> None:
     """Write an estimator with its fitted model to a file."""
     learners = {type(getattr(estimator, name, None)) for name in ("learner", "learner_")}
     if not learners <= {PairwiseWeights, type(None)}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,6 +19,8 @@ from treelens.targets import Targets
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from treelens.views import View
 
 
 class GraphPanel(PanelEstimator):
@@ -49,7 +52,8 @@ class GraphPanel(PanelEstimator):
         whole.
     exact_size : int, default=30000
         Up to so many cells predictions are exact, with 8 bytes of memory for every pair of them
-        and, beyond 12,000, 4 bytes (3.6 GB at most by default); of more, some stand for all.
+        and, beyond 12,000, 4 bytes (3.6 GB at most by default), which the model keeps for standard
+        deviations; of more, some stand for all.
     n_landmarks : int, default=5000
         How many cells stand for all. Time is proportional to ``n_landmarks**2`` for every cell.
     max_steps : int, default=100
@@ -125,7 +129,7 @@ class GraphPanel(PanelEstimator):
         depth: int | str = "auto",
         weights: str = "auto",
         *,
-        views: Any = "auto",
+        views: str | Sequence[View] = "auto",
         descriptors: bool | str = "auto",
         threshold: float | str = "auto",
         learning_size: int = 3600,
@@ -133,7 +137,7 @@ class GraphPanel(PanelEstimator):
         n_landmarks: int = 5000,
         max_steps: int = 100,
         n_jobs: int | None = None,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         progress: bool | None = None,
     ) -> None:
         self.depth = depth
@@ -153,7 +157,7 @@ class GraphPanel(PanelEstimator):
         super()._validate_params()
         parse_threshold(self.threshold)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: object, y: object) -> Self:
         """Learn all endpoints together.
 
         Parameters
@@ -175,13 +179,13 @@ class GraphPanel(PanelEstimator):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         return_std: bool = False,
         return_cov: str | bool = False,
         include_noise: bool = True,
         *,
-        measured: Any = None,
-        tables: Any = None,
+        measured: object = None,
+        tables: object = None,
         point: str = "mean",
     ) -> Any:
         """Return values of all endpoints.
@@ -217,7 +221,7 @@ class GraphPanel(PanelEstimator):
         )
 
     def predict_interval(
-        self, X: Any, level: float = 0.9, *, measured: Any = None, tables: Any = None
+        self, X: object, level: float = 0.9, *, measured: object = None, tables: object = None
     ) -> np.ndarray:
         """Return the bounds between which measurements lie with a probability.
 
@@ -231,7 +235,7 @@ class GraphPanel(PanelEstimator):
         return self._panel_intervals(X, level, measured, tables)
 
     def predict_proba(
-        self, X: Any, *, measured: Any = None, tables: Any = None
+        self, X: object, *, measured: object = None, tables: object = None
     ) -> dict[str, np.ndarray]:
         """Return probabilities of both classes, (n_graphs, 2), for each endpoint of classes.
 
@@ -239,7 +243,9 @@ class GraphPanel(PanelEstimator):
         """
         return self._panel_probabilities(X, measured, tables)
 
-    def predict_table(self, X: Any, *, measured: Any = None, tables: Any = None) -> pd.DataFrame:
+    def predict_table(
+        self, X: object, *, measured: object = None, tables: object = None
+    ) -> pd.DataFrame:
         """Return predictions of all endpoints, their uncertainty and the domain, a row per graph.
 
         The parameters are those of :meth:`predict`.
@@ -261,7 +267,7 @@ class GraphPanel(PanelEstimator):
         ends = self._panel.endpoints
         return {each.name: each.classes for each in ends if each.classes is not None}
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Return the mean over endpoints of R2 (of classes the accuracy); `scores` has each."""
         return self._panel_score(X, y)
 

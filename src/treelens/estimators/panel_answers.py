@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from treelens.array_checks import is_frame
 from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import CLASS_SCORES, class_scores, number_scores
 from treelens.explain.scene import diverging_rgb, ink_on, to_hex
@@ -134,7 +135,7 @@ def learned_cells(endpoint: PanelEndpoint, column: np.ndarray, has: np.ndarray) 
     return found
 
 
-def cells_for(model: FittedPanel, y: Any, n_graphs: int) -> np.ndarray:
+def cells_for(model: FittedPanel, y: object, n_graphs: int) -> np.ndarray:
     """Return values of endpoints of new graphs as the model learned its own, NaN in gaps.
 
     Columns of a DataFrame, and endpoints of targets, are found by their names. Limits are gaps: no
@@ -143,7 +144,7 @@ def cells_for(model: FittedPanel, y: Any, n_graphs: int) -> np.ndarray:
     names = model.endpoint_names
     if isinstance(y, Targets) and y.endpoints is not None:
         y = pd.DataFrame(np.where(y.exact, y.values, np.nan), columns=list(y.endpoints))
-    if hasattr(y, "columns"):
+    if is_frame(y):
         unknown = [str(name) for name in y.columns if str(name) not in names]
         if unknown:
             raise GraphDataError(
@@ -190,7 +191,8 @@ def learned_deviations(found: PanelPredictions, include_noise: bool = True) -> n
     assert found.covariance is not None
     assert found.variance is not None
     variance = np.diagonal(found.covariance, axis1=1, axis2=2)
-    return np.sqrt(found.variance if include_noise else variance)
+    std: np.ndarray = np.sqrt(found.variance if include_noise else variance)
+    return std
 
 
 def intervals_of(model: FittedPanel, found: PanelPredictions, level: float) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,20 +72,20 @@ class EndpointOfPanel(FittedEstimator):
             self._fragments = self._fragment_table(graphs, targets, known=known)
         return self.fragments_
 
-    def predict(self, X: Any, *, measured: Any = None, tables: Any = None) -> np.ndarray:
+    def predict(self, X: object, *, measured: object = None, tables: object = None) -> np.ndarray:
         """Return values or classes of this endpoint, shape (n_graphs,).
 
         The parameters are those of :meth:`GraphPanel.predict`.
         """
-        values = self.panel.predict(X, measured=measured, tables=tables)
+        values: np.ndarray = self.panel.predict(X, measured=measured, tables=tables)
         found = values[:, self.panel.endpoints_.index(self.name)]
         return found.astype(float) if self.model_.classes is None else found
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: object, y: object) -> Any:
         """Refuse: the endpoint is a part of its panel."""
         raise ValueError(f"{self.name!r} is an endpoint of a panel: fit the panel.")
 
-    def save(self, path: Any, training_data: bool = True, variances: bool = False) -> None:
+    def save(self, path: str | Path, training_data: bool = True, variances: bool = False) -> None:
         """Refuse: the endpoint is a part of its panel."""
         raise ValueError(f"{self.name!r} is an endpoint of a panel: save the panel.")
 

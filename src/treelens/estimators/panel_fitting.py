@@ -168,7 +168,8 @@ class PanelEstimator(FittedEstimator):
     @property
     def _panel(self) -> FittedPanel:
         check_is_fitted(self)
-        return self.model_
+        model: FittedPanel = self.model_
+        return model
 
     @property
     def _is_panel(self) -> bool:
@@ -176,7 +177,7 @@ class PanelEstimator(FittedEstimator):
         return bool(self._fitted_model.endpoint_names)
 
     def _decide_panel(
-        self, X: Any, variance: bool, measured: Any = None, tables: Any = None
+        self, X: object, variance: bool, measured: object = None, tables: object = None
     ) -> PanelPredictions:
         graphs = self._new_graphs(self._with_numbers(X, None, tables))
         n_jobs = self._n_jobs()
@@ -187,12 +188,12 @@ class PanelEstimator(FittedEstimator):
 
     def _predict_panel(
         self,
-        X: Any,
+        X: object,
         return_std: bool,
         return_cov: str | bool,
         include_noise: bool,
-        measured: Any,
-        tables: Any,
+        measured: object,
+        tables: object,
         point: str = "mean",
     ) -> Any:
         if return_cov not in (False, "endpoints"):
@@ -211,13 +212,27 @@ class PanelEstimator(FittedEstimator):
             return values, covariance_of(model, found, include_noise)
         return (values, deviations_of(model, found, include_noise)) if return_std else values
 
+    def _decide_from_first(self, graphs: GraphCollection) -> PanelPredictions:
+        """Return predictions, with deviations of the differences to the first graph."""
+        self._complete()
+        return self._panel.decide_from_first(graphs, self._n_jobs())
+
     def _panel_predictions(
-        self, X: Any, measured: Any = None, tables: Any = None, profile: Profile | None = None
+        self,
+        X: object,
+        measured: object = None,
+        tables: object = None,
+        profile: Profile | None = None,
+        found: PanelPredictions | None = None,
     ) -> pd.DataFrame:
-        """Return predictions of all endpoints, their uncertainty and the domain as a table."""
+        """Return predictions of all endpoints, their uncertainty and the domain as a table.
+
+        ``found`` are these predictions, where they have been made without measured cells.
+        """
         graphs = self._new_graphs(self._with_numbers(X, None, tables))
         known = None if measured is None else cells_for(self._panel, measured, len(graphs))
-        found = self._decide_panel(graphs, True, measured)
+        if found is None:
+            found = self._decide_panel(graphs, True, measured)
         model = self._panel
         table = panel_table(model, found, self._surroundings(found), known)
         if profile is not None:
@@ -233,14 +248,16 @@ class PanelEstimator(FittedEstimator):
         return Surroundings.of(found, kept_domain(self._panel, n_jobs), n_jobs)
 
     def _panel_intervals(
-        self, X: Any, level: float, measured: Any = None, tables: Any = None
+        self, X: object, level: float, measured: object = None, tables: object = None
     ) -> np.ndarray:
         if not (isinstance(level, Real) and 0.0 < level < 1.0):
             raise ValueError(f"level must be a probability between 0 and 1, got {level!r}.")
         found = self._decide_panel(X, True, measured, tables)
         return intervals_of(self._panel, found, float(level))
 
-    def _panel_probabilities(self, X: Any, measured: Any, tables: Any) -> dict[str, np.ndarray]:
+    def _panel_probabilities(
+        self, X: object, measured: object, tables: object
+    ) -> dict[str, np.ndarray]:
         found = self._decide_panel(X, False, measured, tables)
         return probabilities_of(self._panel, found.mean)
 
@@ -269,7 +286,7 @@ class PanelEstimator(FittedEstimator):
         return kept.setdefault(title, EndpointOfPanel(self, title))
 
     def _fragments_of_endpoints(
-        self, graphs: GraphCollection, y: Any, endpoint: str | None, options: dict[str, Any]
+        self, graphs: GraphCollection, y: object, endpoint: str | None, options: dict[str, Any]
     ) -> FragmentTable:
         self._complete()
         values = None if y is None else cells_for(self._panel, y, len(graphs))
@@ -294,7 +311,9 @@ class PanelEstimator(FittedEstimator):
         """Compute what variances need and a file does not keep, once for all that follows."""
         self.model_ = self._panel.completed(self._n_jobs())
 
-    def scores(self, X: Any, y: Any, *, measured: Any = None, tables: Any = None) -> pd.DataFrame:
+    def scores(
+        self, X: object, y: object, *, measured: object = None, tables: object = None
+    ) -> pd.DataFrame:
         """Return scores of each endpoint where it was measured; for several endpoints only.
 
         Parameters
@@ -320,7 +339,7 @@ class PanelEstimator(FittedEstimator):
         truth = cells_for(self._panel, y, len(found.mean))
         return score_table(self._panel, truth, found.mean, np.sqrt(found.variance))
 
-    def _panel_score(self, X: Any, y: Any) -> float:
+    def _panel_score(self, X: object, y: object) -> float:
         return mean_score(self._panel, self.scores(X, y))
 
     def _html_repr(self) -> str:

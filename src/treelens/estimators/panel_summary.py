@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,15 @@ from treelens.estimators.panel_answers import cells_for, endpoint_scores
 from treelens.evaluation.splits import Split
 from treelens.gp.panel_model import PanelEndpoint
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.targets import Targets
 
+if TYPE_CHECKING:
+    from treelens.chem.molecule_table import MoleculeTable
+    from treelens.estimators.panel_fitting import PanelEstimator
 
-def fitted_summary(model: Any, table: Any) -> dict[str, Any]:
+
+def fitted_summary(model: PanelEstimator, table: MoleculeTable) -> dict[str, Any]:
     """Return a fit to the several targets of a table as plain data."""
     return {
         "method": "gp",
@@ -104,11 +108,12 @@ def scores_of_split(
 
 
 def _std(variance: Any, column: int) -> np.ndarray:
-    return np.sqrt(variance[:, column])
+    std: np.ndarray = np.sqrt(variance[:, column])
+    return std
 
 
 def single_model(
-    end: PanelEndpoint, settings: dict[str, Any], graphs: Any, learned: Targets
+    end: PanelEndpoint, settings: dict[str, Any], graphs: GraphCollection, learned: Targets
 ) -> Any:
     """Return the model of one endpoint by itself, fitted to values on the scale that is learned."""
     has = np.flatnonzero(learned.measured)

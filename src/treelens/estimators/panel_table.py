@@ -119,7 +119,7 @@ def predicted_summary(model: Any, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _predicted(end: Any, own: pd.DataFrame) -> dict[str, Any]:
+def _predicted(end: PanelEndpoint, own: pd.DataFrame) -> dict[str, Any]:
     if end.classes is not None:
         classes, counts = np.unique(own["class"].astype(str), return_counts=True)
         return {"predicted": dict(zip(classes.tolist(), counts.tolist(), strict=True))}
@@ -128,7 +128,9 @@ def _predicted(end: Any, own: pd.DataFrame) -> dict[str, Any]:
     return {"predicted": dict(zip(("smallest", "largest"), ends, strict=True))}
 
 
-def _on_learned_scale(end: Any, own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray | None]:
+def _on_learned_scale(
+    end: PanelEndpoint, own: pd.DataFrame
+) -> tuple[np.ndarray, np.ndarray | None]:
     if end.classes is not None:
         return own["decision"].to_numpy(dtype=float), None
     names = ("median" if "median" in own else "prediction", "lower_90", "upper_90")

@@ -19,6 +19,8 @@ from treelens.models.fitted import FittedModel
 if TYPE_CHECKING:
     import pandas as pd
 
+    from treelens.estimators.predictor import TablePredictor
+
 DOMAIN_COLUMNS = ("in_domain", "expected_error", "similarity", "nearest", "out_of_vocabulary")
 
 
@@ -97,7 +99,7 @@ def number_columns(
     return {"prediction": scale.inverse_mean(mean, std), "median": scale.inverse(mean), **back}
 
 
-def table_columns(model: Any) -> list[str]:
+def table_columns(model: TablePredictor) -> list[str]:
     """Return the columns of :func:`prediction_table` for a fitted model, in order."""
     (scale, suffix), classes = learned_scale(model), model.model_.classes
     if classes is not None:
@@ -146,7 +148,7 @@ def measured_values(model: FittedModel, positions: np.ndarray) -> dict[str, np.n
     return found
 
 
-def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
+def nearest_columns(model: TablePredictor, positions: np.ndarray) -> dict[str, np.ndarray]:
     """Return what files have of the nearest training graphs."""
     found = measured_values(model.model_, positions)
     if model.model_.classes is not None:
@@ -154,7 +156,7 @@ def nearest_columns(model: Any, positions: np.ndarray) -> dict[str, np.ndarray]:
     return {f"nearest_{name}": values for name, values in found.items()}
 
 
-def learned_scale(model: Any) -> tuple[TargetMap | None, str]:
+def learned_scale(model: TablePredictor) -> tuple[TargetMap | None, str]:
     """Return the scale that numbers were learned on, and the end of names of columns on it.
 
     Only scales that were asked for, logarithms, have such columns.

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
-from treelens.models.fitted import FittedModel
+from treelens.graphs.kinds import GraphRecipe
+from treelens.models.fitted import FittedModel, HasModel
 from treelens.models.predictions import Predictions
 from treelens.parallel import thread_count
 from treelens.storage.files import read_archive
 from treelens.storage.records import estimator_record
+
+
+class TablePredictor(HasModel, Protocol):
+    """What a table of predictions asks of an estimator, or of what stands for one."""
+
+    def _n_jobs(self) -> int: ...
+
+    def _decide(self, graphs: GraphCollection, /, *, variance: bool) -> Predictions: ...
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Condition(NamedTuple):
     weight: float = 1.0
 
     @classmethod
-    def of(cls, given: Any, where: str) -> Condition:
+    def of(cls, given: object, where: str) -> Condition:
         """Return the condition of a text, a class or a dict with a weight; ``where`` it is from."""
         weight: float = 1.0
         if isinstance(given, Mapping):
@@ -73,6 +73,12 @@ class Condition(NamedTuple):
         if text[0] in "<>≤≥":
             raise GraphDataError(f"{where}: {text!r:.80} is no condition: {_HOW}.")
         return cls(text, weight=float(weight))
+
+    def direction(self, value: float) -> float:
+        """Return 1 where more than a value is better, -1 where less is; of a range, its middle."""
+        if math.isinf(self.low):
+            return -1.0
+        return 1.0 if math.isinf(self.high) or value < 0.5 * (self.low + self.high) else -1.0
 
     def check(self, name: str, classes: np.ndarray | None) -> None:
         """Raise ``GraphDataError`` where it does not suit an endpoint; None: one of numbers."""
@@ -308,11 +314,12 @@ def _name_of(model: FittedModel) -> str:
 def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the probability that standard normal variables lie between limits."""
     flipped = low > 0  # differences of small numbers keep their digits
-    return np.where(
+    shares: np.ndarray = np.where(
         flipped,
         scipy.special.ndtr(-low) - scipy.special.ndtr(-high),
         scipy.special.ndtr(high) - scipy.special.ndtr(low),
     )
+    return shares
 
 
 def box_probability(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -338,7 +345,8 @@ def box_probability(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) 
         x, y, own = (low[:, 0], high[:, 0]), (low[:, 1], high[:, 1]), correlation[:, 0, 1]
         corners = _both_below(x[1], y[1], own) - _both_below(x[0], y[1], own)
         corners -= _both_below(x[1], y[0], own) - _both_below(x[0], y[0], own)
-        return np.clip(corners, 0.0, between(low, high).min(axis=1))
+        within: np.ndarray = np.clip(corners, 0.0, between(low, high).min(axis=1))
+        return within
     parts = [slice(start, start + _BLOCK) for start in range(0, len(low), _BLOCK)]
     return np.concatenate(
         [np.empty(0), *(_over_lattice(low[p], high[p], correlation[p]) for p in parts)]
@@ -353,7 +361,9 @@ def _both_below(x: np.ndarray, y: np.ndarray, correlation: np.ndarray) -> np.nda
     apart = np.where(x * y > 0, 0.0, 0.5)
     first = scipy.special.owens_t(x, (y / x - correlation) / aside)
     other = scipy.special.owens_t(y, (x / y - correlation) / aside)
-    return 0.5 * (scipy.special.ndtr(x) + scipy.special.ndtr(y)) - first - other - apart
+    middle = 0.5 * (scipy.special.ndtr(x) + scipy.special.ndtr(y))
+    found: np.ndarray = middle - first - other - apart
+    return found
 
 
 def _over_lattice(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -380,7 +390,8 @@ def _over_lattice(low: np.ndarray, high: np.ndarray, correlation: np.ndarray) ->
         if k < size - 1:
             at = np.clip(ends[0] + points[k] * room, 1e-300, 1.0 - 1e-16)
             drawn.append(scipy.special.ndtri(at))
-    return found.mean(axis=1)
+    shares: np.ndarray = found.mean(axis=1)
+    return shares
 
 
 def _lattice(size: int) -> np.ndarray:

@@ -209,7 +209,8 @@ class GraphSVC(LearnedKernel, FittedClassifier):
     @property
     def vocabulary_(self) -> PatternVocabulary:
         """All patterns that training saw."""
-        return self._fitted_model.patterns.forest.vocabularies[0]
+        vocabulary: PatternVocabulary = self._fitted_model.patterns.forest.vocabularies[0]
+        return vocabulary
 
     best_params_: BestParams = view(
         "choice.best_params",

@@ -111,7 +111,7 @@ class ShortestPath(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _fit_features(self, graphs: GraphCollection, y: Any) -> Features:
+    def _fit_features(self, graphs: GraphCollection, y: object) -> Features:
         _warn_of_unused(type(self).__name__, graphs)
         self.vocabulary_, counts = ShortestPathVocabulary.fit(graphs, self.ordered, self._n_jobs())
         return _features(counts)
@@ -196,7 +196,7 @@ class RandomWalk(GraphKernel):
         self.normalize = normalize
         self.n_jobs = n_jobs
 
-    def _fit_features(self, graphs: GraphCollection, y: Any) -> Any:
+    def _fit_features(self, graphs: GraphCollection, y: object) -> Any:
         _warn_of_unused(type(self).__name__, graphs, attributes_only=True)
         edge_labels = takes_edge_labels(self.edge_labels, graphs)
         self._labels, codes = read_labels(graphs, PatternVocabulary.empty(0, edge_labels))
@@ -256,7 +256,7 @@ class RandomWalk(GraphKernel):
         return vocabulary.transform(graphs, self.decay).pair_features()
 
     @available_if(_has_feature_map)
-    def feature_map(self, X: Any) -> sparse.csr_array:
+    def feature_map(self, X: object) -> sparse.csr_array:
         """Explicit features ``sqrt(decay ** length) * count``, shape (n_graphs, n_features)."""
         return super().feature_map(X)
 

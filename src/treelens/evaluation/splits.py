@@ -8,7 +8,7 @@ molecule are never on both sides of a split.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold
@@ -21,6 +21,9 @@ from treelens.graphs.convert import as_graph_collection
 from treelens.graphs.kinds import kind_of_facts
 from treelens.kernels.gram import tanimoto_matrix
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 Split = tuple[np.ndarray, np.ndarray]
 _BLOCK = 1024  # rows of similarities in memory at a time
 
@@ -29,17 +32,21 @@ class _Folds(BaseCrossValidator):
     """Base of the splitters: subclasses give the fold of each graph."""
 
     def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = None
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """The number of folds; the arguments are ignored."""
         return self.n_splits
 
-    def _iter_test_masks(self, X: Any, y: Any, groups: Any) -> Iterator[np.ndarray]:
+    def _iter_test_masks(self, X: object, y: object, groups: object) -> Iterator[np.ndarray]:
         if self.n_splits < 2:
             raise ValueError(f"n_splits must be at least 2; got {self.n_splits}.")
         numbers = self._fold_numbers(X, y, groups)
@@ -76,7 +83,7 @@ class DistinctKFold(_Folds):
     [[0, 1], [2, 3]]
     """
 
-    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+    def _fold_numbers(self, X: object, y: object, groups: object) -> np.ndarray:
         keys = copy_keys(as_graph_collection(X))
         _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
         classes = y is not None and type_of_target(y) in ("binary", "multiclass")
@@ -107,7 +114,7 @@ class ScaffoldKFold(_Folds):
     [[0, 1], [2, 3]]
     """
 
-    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+    def _fold_numbers(self, X: object, y: object, groups: object) -> np.ndarray:
         graphs = as_graph_collection(X)
         scaffolds = kind_of_facts(graphs.graph_data).families(graphs)
         if scaffolds is None:
@@ -139,12 +146,12 @@ class ClusterKFold(_Folds):
         *,
         similarity: float = 0.4,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
         self.similarity = similarity
 
-    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+    def _fold_numbers(self, X: object, y: object, groups: object) -> np.ndarray:
         clusters = similar_clusters(as_graph_collection(X), self.similarity)
         return self._assign(clusters, "clusters")
 
@@ -155,13 +162,13 @@ class GroupedKFold(_Folds):
     ``n_splits``, ``shuffle`` and ``random_state`` are as for :class:`DistinctKFold`.
     """
 
-    def _fold_numbers(self, X: Any, y: Any, groups: Any) -> np.ndarray:
+    def _fold_numbers(self, X: object, y: object, groups: object) -> np.ndarray:
         if groups is None:
             raise ValueError("GroupedKFold needs groups: split(X, y, groups), one value per graph.")
         return self._assign(np.asarray(groups), "groups")
 
 
-def time_splits(times: Any, n_splits: int = 5) -> list[Split]:
+def time_splits(times: ArrayLike, n_splits: int = 5) -> list[Split]:
     """Splits that train on the past and test on the next part in time.
 
     Parameters
@@ -202,7 +209,9 @@ def copy_keys(graphs: GraphCollection) -> np.ndarray:
     return kind_of_facts(graphs.graph_data).copy_keys(graphs)
 
 
-def balanced_folds(groups: np.ndarray, n_splits: int, generator: Any = None) -> np.ndarray:
+def balanced_folds(
+    groups: np.ndarray, n_splits: int, generator: np.random.Generator | None = None
+) -> np.ndarray:
     """A fold per graph, whole groups together and folds of about the same size.
 
     Each group goes into the smallest fold: the largest group first or, with a random generator,

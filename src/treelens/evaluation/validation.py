@@ -38,7 +38,7 @@ def cross_validate(
     y: np.ndarray | Targets,
     splits: Sequence[Split],
     *,
-    positive: Any = None,
+    positive: object = None,
     fit_options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Callable[[str, float], None] = lambda name, seconds: None,
 ) -> dict[str, dict[str, Any]]:
@@ -143,7 +143,7 @@ class HeldOut(NamedTuple):
 
 
 def predicted_numbers(
-    model: Any, graphs: Any
+    model: Any, graphs: object
 ) -> tuple[np.ndarray, np.ndarray | None, TargetMap | None]:
     """Predicted numbers and, where the model has them, standard deviations and their scale."""
     known = inspect.signature(model.predict).parameters

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,9 @@ from treelens.patterns.cells import ATTRIBUTES
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.source import PatternSource
+
+if TYPE_CHECKING:
+    from treelens.explain.draw import Format
 
 _MOST_PATTERNS = 8  # rows in a notebook
 _LARGEST_DRAWN = 400  # nodes
@@ -222,7 +225,7 @@ class Explanation:
         )
 
     def draw(
-        self, *, edges: bool = False, width: int = 320, height: int = 240, format: Any = "svg"
+        self, *, edges: bool = False, width: int = 320, height: int = 240, format: Format = "svg"
     ) -> Any:
         """Draw the graph coloured by contribution, as SVG text or PNG bytes.
 

@@ -311,7 +311,7 @@ class GraphEffects:
         return np.sum([part.phi for part in self.all_parts], axis=0)
 
 
-def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, float, Any]]:
+def outputs_of(classes: np.ndarray | None, class_label: object) -> list[tuple[int, float, Any]]:
     """Outputs to explain: row, sign, and with more than two classes the class."""
     if classes is None:
         if class_label is not None:
@@ -323,7 +323,11 @@ def outputs_of(classes: np.ndarray | None, class_label: Any) -> list[tuple[int, 
     if class_label is None and (code := positive_code(classes)) is not None:
         class_label = classes[code]
     if class_label is not None:
-        codes = np.flatnonzero(classes == class_label) if np.ndim(class_label) == 0 else codes[:0]
+        codes = (
+            np.flatnonzero(classes == class_label)
+            if np.asarray(class_label).ndim == 0
+            else codes[:0]
+        )
         if not len(codes):
             raise ValueError(
                 f"class_label must be one of the classes {classes.tolist()}, got "

@@ -23,10 +23,11 @@ molecules, single nodes are fragments, too, compared with all other nodes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -36,6 +37,11 @@ from treelens.graphs.collection import GraphCollection
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.source import PatternSource, balls_of
 from treelens.patterns.vocabulary import NodeColors
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+SlicedT = TypeVar("SlicedT", np.ndarray, range, Sequence[Any])
 
 _LEAST = 0.1  # of the highest score: patterns with less are left out
 _NEARLY = 0.9  # of a score, for a pattern with coarser labels
@@ -461,7 +467,7 @@ def parent_of(explained: ExplainedGraphs, pattern: int) -> int:
     return parent
 
 
-def some_of(values: Any, most: int) -> Any:
+def some_of(values: SlicedT, most: int) -> SlicedT:
     """Every second, third, ... of them, so that there are at most so many."""
     return values[:: max(1, -(-len(values) // most))]
 
@@ -469,7 +475,7 @@ def some_of(values: Any, most: int) -> Any:
 # --- occurrences and texts ----------------------------------------------------------------------
 
 
-def pattern_texts(forest: PatternSource, patterns: Any) -> list[str]:
+def pattern_texts(forest: PatternSource, patterns: ArrayLike) -> list[str]:
     """The text form of patterns; fine labels mark ring atoms by ``;R``, for ``@`` is chirality."""
     patterns = np.asarray(patterns, dtype=np.int64)
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,13 +30,15 @@ from treelens.explain.fragment_search import (
 from treelens.explain.jackknife import jackknife_errors
 from treelens.explain.plain_words import PlainWriter, is_plain, with_degree_ranges
 from treelens.graphs.collection import Graph, GraphCollection
-from treelens.graphs.kinds import kind_of_facts
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import kind_of_facts, noun_of
 from treelens.models.predictions import KernelExpansion
 from treelens.parallel import progress_ticks, working_on
 from treelens.patterns.forest import PatternForest, SeenGraphs, usual_trees
 from treelens.patterns.vocabulary import NodeColors
 from treelens.targets import positive_code
+
+if TYPE_CHECKING:
+    from treelens.explain.draw import Format
 
 N_FRAGMENTS = 40
 _LOOKED_AT = 80  # fragments, for as many as are asked for with a certain effect
@@ -61,7 +63,7 @@ class FragmentPicture:
     title: str
     holders: np.ndarray = field(compare=False)  # positions of all graphs that have the fragment
 
-    def draw(self, *, width: int = 260, height: int = 180, format: Any = "svg") -> Any:
+    def draw(self, *, width: int = 260, height: int = 180, format: Format = "svg") -> Any:
         """Draw the graph with the fragment highlighted, as SVG text or PNG bytes."""
         from treelens.explain.draw import Style, draw_graph
 
@@ -93,7 +95,7 @@ class FragmentTable(pd.DataFrame):
         return str(self.loc[rank, "name"] or self.loc[rank, "pattern"])
 
     def draw(
-        self, rank: int, *, width: int = 260, height: int = 180, format: object = "svg"
+        self, rank: int, *, width: int = 260, height: int = 180, format: Format = "svg"
     ) -> Any:
         """Draw the fragment of one row, highlighted in a small graph, as SVG text or PNG bytes.
 

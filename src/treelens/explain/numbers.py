@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from treelens.gp.covariates import columns_of
+from treelens.gp.views import columns_of
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, GraphKind, kind_of_facts
 from treelens.models.predictions import NumbersPart

@@ -125,7 +125,7 @@ class PlainWriter(FragmentWriter):
         star = _star_of(self.explained.forest, fragment) if len(fragment.patterns) > 1 else None
         return None if star is None else str(star)
 
-    def _node(self, label: Any, n: int = 1) -> str:
+    def _node(self, label: object, n: int = 1) -> str:
         kind = "hub" if label in self.hubs else "node"
         return f"{kind}{'s' if n > 1 else ''} with {_edges(label)}"
 
@@ -146,16 +146,16 @@ class PlainWriter(FragmentWriter):
         return f"{way}a node with {listed} edges" if self.degrees else listed
 
 
-def _range_words(label: Any) -> str:
+def _range_words(label: object) -> str:
     return str(label).replace("-", " to ")
 
 
-def _label_words(label: Any) -> str:
+def _label_words(label: object) -> str:
     """Return a label; one that is no word is called a label."""
     return label if isinstance(label, str) else f"label {label}"
 
 
-def _edges(label: Any) -> str:
+def _edges(label: object) -> str:
     return "1 edge" if str(label) == "1" else f"{_range_words(label)} edges"
 
 

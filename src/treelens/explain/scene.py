@@ -9,10 +9,13 @@ from __future__ import annotations
 import io
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Blue and vermilion of the palette of Okabe and Ito, over a neutral middle.
 AGAINST = (0, 114, 178)
@@ -144,7 +147,7 @@ def _styled(mark: Mark) -> tuple[str, str]:
     return style, f'<path d="{path}"/>'
 
 
-def _paint(axes: Any, mark: Mark) -> None:
+def _paint(axes: Axes, mark: Mark) -> None:
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Circle
 

@@ -38,7 +38,7 @@ from treelens.gp.posterior import (
     solve_upper,
 )
 from treelens.kernels.gram import mirrored
-from treelens.patterns.histograms import replicate_numbers
+from treelens.patterns.histograms import GraphViews, replicate_numbers
 
 if TYPE_CHECKING:
     from treelens.gp.fitting import FittedEvidence
@@ -173,7 +173,7 @@ def with_sites(
 
 
 def through_landmarks(
-    fit: LandmarkFit, landmarks: np.ndarray, targets: ScaledTargets
+    fit: LandmarkFit[GraphViews], landmarks: np.ndarray, targets: ScaledTargets
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
     """As :meth:`LandmarkFit.through`, with sites in the place of limits.
 

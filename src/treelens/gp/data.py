@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from treelens.gp.covariates import CovariateTable
 from treelens.gp.evidence import EvidenceParameters, EvidenceProblem, with_enough_digits
 from treelens.gp.levels import LevelSums, PatternHierarchy, fit_in_memory
 from treelens.gp.own_kernels import OwnKernelTerm
@@ -24,7 +23,7 @@ from treelens.gp.terms import (
     TermParameters,
     term_at,
 )
-from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns
+from treelens.gp.views import CovariateTable, FittedView, NumbersTable, StoredView, WeightedPatterns
 from treelens.graphs.collection import GraphCollection
 from treelens.kernels.base import Kernel, SumKernel, Term
 from treelens.kernels.rbf import Rbf

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from treelens.kernels.base import Parameter, SumKernel
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 NOISE = Parameter("noise", 1e-5, 1e1)  # of targets that have about unit size
 USUAL_NOISE = 0.1
@@ -188,7 +191,9 @@ class EvidenceProblem:
         off = (parameters.log_noise - NOISE.coordinate(USUAL_NOISE)) / NOISE.spread
         return 0.5 * off**2 + sum(term.prior_value(own) for term, own in pairs)
 
-    def upper_kernel(self, parameters: EvidenceParameters, dtype: Any = np.float64) -> np.ndarray:
+    def upper_kernel(
+        self, parameters: EvidenceParameters, dtype: DTypeLike = np.float64
+    ) -> np.ndarray:
         """The upper triangle of covariances among the graphs, without noise: (n_graphs, n_graphs).
 
         What lies below the diagonal has no meaning.
@@ -199,7 +204,9 @@ class EvidenceProblem:
         assert matrix is not None
         return matrix
 
-    def kernel_matrix(self, parameters: EvidenceParameters, dtype: Any = np.float64) -> np.ndarray:
+    def kernel_matrix(
+        self, parameters: EvidenceParameters, dtype: DTypeLike = np.float64
+    ) -> np.ndarray:
         """Return covariances among the graphs, without noise, shape (n_graphs, n_graphs)."""
         return mirrored(self.upper_kernel(parameters, dtype), self.n_jobs)
 
@@ -207,7 +214,7 @@ class EvidenceProblem:
 class Evidence:
     """Objective and gradient of one problem, as a function of parameters and of what is learned."""
 
-    def __init__(self, problem: EvidenceProblem, dtype: Any = np.float64) -> None:
+    def __init__(self, problem: EvidenceProblem, dtype: DTypeLike = np.float64) -> None:
         self.problem = problem
         self._pairs = [term.pairs(problem.n_jobs, dtype) for term in problem.terms]
         self._matrix = np.zeros((problem.n_graphs, problem.n_graphs), dtype)

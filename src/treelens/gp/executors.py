@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice, zip_longest
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from treelens.parallel import batches
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews
 from treelens.targets import Targets
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _TASK_SIZE = 8 * BLOCK  # graphs that a task sent to a worker holds at least
 # Unfinished tasks per worker thread: enough to keep it busy, few enough to hold in memory.
@@ -67,11 +70,11 @@ class BlockSample(NamedTuple):
 
 
 def sample_of_blocks(
-    blocks: Any,
+    blocks: Iterable[Any],
     size: int,
     seed: int,
     first_wrong: FirstWrong = lambda y: None,
-    executor: Any = None,
+    executor: SerialExecutor | None = None,
 ) -> BlockSample:
     """Draw ``size`` graphs, or all, evenly; the same ones however the blocks are cut.
 
@@ -156,12 +159,12 @@ class LandmarkView(NamedTuple):
 
 def posterior_of_blocks(
     model: FittedGP,
-    blocks: Any,
+    blocks: Iterable[Any],
     sample: BlockSample,
     targets: ScaledTargets,
     sample_targets: ScaledTargets,
     n_jobs: int = 1,
-    executor: Any = None,
+    executor: SerialExecutor | None = None,
 ) -> tuple[LandmarkPosterior, LeaveOneOut]:
     """Return the posterior given all graphs, and leave-one-out predictions of the sample.
 
@@ -311,7 +314,7 @@ class DaskExecutor(SerialExecutor):
     >>> model.fit(blocks, executor=DaskExecutor(Client("scheduler:8786")))  # doctest: +SKIP
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
 
     @property
@@ -387,19 +390,35 @@ class DaskExecutor(SerialExecutor):
             return self.client.submit(function, *inputs, pure=False)
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: object) -> object:
     return value
 
 
-def check_executor(executor: Any) -> None:
-    if executor is not None and not isinstance(executor, SerialExecutor):
-        raise TypeError(
-            "executor must be one of treelens.gp.executors.JoblibExecutor(2) and "
-            f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."
-        )
+def check_executor(executor: object) -> SerialExecutor | None:
+    """Return an executor; an error says what it should be."""
+    if executor is None or isinstance(executor, SerialExecutor):
+        return executor
+    raise TypeError(
+        "executor must be one of treelens.gp.executors.JoblibExecutor(2) and "
+        f"treelens.gp.executors.DaskExecutor(client), got {executor!r:.60}."
+    )
 
 
-def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int = 2) -> Any:
+class LearnsFromBlocks(Protocol):
+    """An estimator that takes blocks and an executor."""
+
+    def fit(self, X: object, /, *, executor: object) -> object: ...
+
+
+BlockModel = TypeVar("BlockModel", bound=LearnsFromBlocks)
+
+
+def fit_distributed(
+    model: BlockModel,
+    blocks: Iterable[Any],
+    client: Client | str | None = None,
+    n_workers: int = 2,
+) -> BlockModel:
     """Fit a model that takes blocks on a cluster.
 
     Parameters
@@ -424,15 +443,17 @@ def fit_distributed(model: Any, blocks: Any, client: Any = None, n_workers: int 
             f"Blocks are learned from by GraphRegressor() and GraphClassifier(); got {model!r:.60}."
             " Others take graphs in memory: fit(graphs, y)."
         )
-    with ExitStack() as stack:
-        if client is None or isinstance(client, str):
-            try:
-                from dask.distributed import Client, LocalCluster
-            except ImportError as error:
-                raise ImportError("A cluster needs Dask: pip install dask distributed.") from error
+    if client is not None and not isinstance(client, str):
+        model.fit(blocks, executor=DaskExecutor(client))
+        return model
+    try:
+        from dask.distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("A cluster needs Dask: pip install dask distributed.") from error
 
-            client = client or stack.enter_context(
-                LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
-            )
-            client = stack.enter_context(Client(client))
-        return model.fit(blocks, executor=DaskExecutor(client))
+    with ExitStack() as stack:
+        address = client or stack.enter_context(
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
+        )
+        model.fit(blocks, executor=DaskExecutor(stack.enter_context(Client(address))))
+    return model

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treelens.array_checks import is_frame
 from treelens.errors import GraphDataError, first_few
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.tables import TABLE_ENDINGS, read_text_table
@@ -29,11 +30,11 @@ class KeyedRows:
     rows: pd.DataFrame  # by id, the column of ids left out
 
     @classmethod
-    def of(cls, given: Any, on: str, name: str | None = None) -> KeyedRows:
+    def of(cls, given: object, on: str, name: str | None = None) -> KeyedRows:
         """Return the rows of a DataFrame or of a file; an error says what is wrong with its ids."""
         if isinstance(given, (str, Path)):
             frame, name = _frame_of(Path(given), on), name or Path(given).name.split(".")[0]
-        elif hasattr(given, "columns") and hasattr(given, "iloc"):
+        elif is_frame(given):
             frame, name = given, name or "table"
         else:
             raise TypeError(
@@ -104,7 +105,9 @@ def rows_by_name(given: object, wanted: Sequence[tuple[str, str]]) -> list[Keyed
     return [KeyedRows.of(given[name], on, name) for name, on in wanted if name in given]
 
 
-def with_rows(graphs: Any, given: Any, wanted: Sequence[tuple[str, str]]) -> Any:
+def with_rows(
+    graphs: GraphCollection, given: object, wanted: Sequence[tuple[str, str]]
+) -> GraphCollection:
     """Return graphs that carry their rows of the tables of a model."""
     for rows in rows_by_name(given, wanted):
         graphs = rows.joined(graphs)

@@ -32,6 +32,7 @@ LANDMARK_JITTER = 1e-7
 BLOCK = 2048  # graphs that are worked on at a time
 _LEAST_LEFT = 1e-9  # keeps the sign of one minus a leverage where rounding might turn it
 _ROUNDS = 3  # in which landmarks are added to those drawn at random
+_ROUNDS_OF_GROUPS = 8
 # Numbers that are kept while landmarks are chosen (1 GiB); of more graphs only some are looked at.
 MOST_KEPT = 2**27
 Projected = tuple[slice, np.ndarray]  # some graphs, and ``V`` of them, shape (m, b)
@@ -253,29 +254,36 @@ class LandmarkBasis(Generic[S]):
         return self.landmarks[order], LandmarkPosterior(found.coefficients[order], gain), left_out
 
 
-def choose_landmarks(fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int) -> LandmarkBasis[S]:
+def choose_landmarks(
+    fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int, groups: np.ndarray | None = None
+) -> LandmarkBasis[S]:
     """Return landmarks: ``first``, which were drawn at random, and those that these explain worst.
 
     They are added in rounds, each time the graphs with the largest product of squared residual and
     squared unexplained variance: where the mean is wrong and no landmark is near. By the residual
     alone they would gather around wrong labels; by the variance alone (a pivoted factor, leverage)
-    they gain little, as nearly every graph adds a direction of its own.
+    they gain little, as nearly every graph adds a direction of its own. With ``groups`` (n,), such
+    as endpoints, about the same share of each group is added.
     """
     basis = LandmarkBasis(fit, n_landmarks)
     basis.add(first)
-    for size in np.linspace(len(first), n_landmarks, _ROUNDS + 1).astype(int)[1:]:
+    n_rounds = _ROUNDS if groups is None else _ROUNDS_OF_GROUPS
+    for size in np.linspace(len(first), n_landmarks, n_rounds + 1).astype(int)[1:]:
         if size > len(basis.landmarks):
             projections = basis.projections
             residuals = fit.targets - projections.T @ basis.sums().inner_solution
             unexplained = np.maximum(fit.kernel.variance - column_squares(projections), 0.0)
             doubt = (residuals**2).sum(axis=1) * unexplained**2
             doubt[basis.landmarks] = -1.0
+            if groups is not None:
+                doubt = _room_within(groups, doubt, basis.landmarks[len(first) :])
+                doubt[basis.landmarks] = -np.inf
             basis.add(np.argsort(-doubt, kind="stable")[: size - len(basis.landmarks)])
     return basis
 
 
 def posterior_through_landmarks(
-    fit: LandmarkFit, first: np.ndarray, n_landmarks: int
+    fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int
 ) -> tuple[np.ndarray, LandmarkPosterior, LeaveOneOut]:
     """Choose landmarks; return their positions, ascending, the posterior, and each left out."""
     if len(fit.targets) <= _most_looked_at(n_landmarks):
@@ -284,13 +292,30 @@ def posterior_through_landmarks(
     return landmarks, *fit.through(landmarks)
 
 
-def landmark_positions(fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int) -> np.ndarray:
+def _room_within(groups: np.ndarray, doubt: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Return minus the share of a group that is added once all of it with more doubt is, (n,).
+
+    Those with the largest values are a part of each group of about the same size.
+    """
+    order = np.lexsort((-doubt, groups))
+    counts = np.bincount(groups)
+    starts = np.cumsum(counts) - counts
+    places = np.empty(len(groups))
+    places[order] = np.arange(len(groups)) - starts[groups[order]]
+    before = np.bincount(groups[added], minlength=len(counts))
+    return -(before[groups] + places + 0.5) / counts[groups]
+
+
+def landmark_positions(
+    fit: LandmarkFit[S], first: np.ndarray, n_landmarks: int, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Return the positions of landmarks, ascending; of many graphs, only some are looked at."""
     n, most = len(fit.targets), _most_looked_at(n_landmarks)
     some = np.arange(n) if n <= most else np.union1d(first, np.arange(0, n, -(-n // most)))
     graphs, noise, targets = fit.graphs.select(some), fit.noise[some], fit.targets[some]
     part = replace(fit, graphs=graphs, noise=noise, targets=targets)
-    chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks)
+    own = None if groups is None else groups[some]
+    chosen = choose_landmarks(part, np.searchsorted(some, first), n_landmarks, own)
     return np.sort(some[chosen.landmarks])
 
 

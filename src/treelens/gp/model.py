@@ -17,15 +17,20 @@ from treelens.array_checks import (
     check_positions,
     check_positive,
 )
-from treelens.gp.covariates import CovariateTable
 from treelens.gp.domain import domain_of
 from treelens.gp.landmarks import LandmarkPosterior
 from treelens.gp.posterior import ExactPosterior, MeanPosterior, ScaledTargets, class_columns
 from treelens.gp.search import REFINE_MANY
-from treelens.gp.views import FittedView, NumbersTable, WeightedPatterns, select_stored, shown_by
+from treelens.gp.views import (
+    CovariateTable,
+    FittedView,
+    NumbersTable,
+    WeightedPatterns,
+    select_stored,
+    shown_by,
+)
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe
 from treelens.kernels.base import SumKernel, Term
 from treelens.kernels.gram import mirrored
 from treelens.models.domain import Domain

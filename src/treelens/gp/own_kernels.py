@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from treelens.gp.terms import (
     TermSlopes,
 )
 from treelens.kernels.base import Kernel, Term
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 _STEP = 1e-4  # in a coordinate, of the differences that slopes are taken from
 
@@ -41,7 +44,7 @@ class OwnKernelTerm(SearchedTerm):
     def n_graphs(self) -> int:
         return len(self.numbers)
 
-    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> OwnKernelPairs:
+    def pairs(self, n_jobs: int, dtype: DTypeLike = np.float64) -> OwnKernelPairs:
         return OwnKernelPairs(self, n_jobs, dtype)
 
 
@@ -51,7 +54,7 @@ class OwnKernelPairs(TermPairs):
     ``pull`` is zero below the diagonal, so upper triangles are all that is summed.
     """
 
-    def __init__(self, term: OwnKernelTerm, n_jobs: int, dtype: Any) -> None:
+    def __init__(self, term: OwnKernelTerm, n_jobs: int, dtype: DTypeLike) -> None:
         self.term, self.n_jobs, self.dtype = term, n_jobs, dtype
 
     def _covariances(self, scales: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from treelens.gp.terms import SearchedTerm, TermParameters
 from treelens.kernels.gram import mirrored
 from treelens.kernels.mixture import row_blocks
 from treelens.parallel import in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 RANK = 2  # columns of L
 _LOGIT_SPREAD = 2.0  # that of one endpoint is narrower: siblings say more about weights
@@ -237,7 +240,7 @@ class PanelProblem:
 class PanelEvidence:
     """Objective and gradient of a panel, as a function of its parameters."""
 
-    def __init__(self, problem: PanelProblem, dtype: Any = np.float64) -> None:
+    def __init__(self, problem: PanelProblem, dtype: DTypeLike = np.float64) -> None:
         self.problem, self.dtype = problem, dtype
         self._pairs = [view.pairs(problem.n_jobs, dtype) for view in problem.views]
         self._limited = np.flatnonzero(problem.cells.limits)

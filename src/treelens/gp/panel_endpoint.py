@@ -17,7 +17,7 @@ import numpy as np
 from treelens.gp.panel_domain import kept_domain
 from treelens.gp.views import NumbersTable, WeightedPatterns, select_stored
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.kernels.base import Term
 from treelens.models.domain import Domain
 from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd

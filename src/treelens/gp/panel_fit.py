@@ -6,7 +6,7 @@ posterior is that of all cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ from treelens.gp.panel_model import (
     PanelRecord,
 )
 from treelens.gp.panel_posterior import (
+    AmongCells,
     ExactPanel,
     LeftOutBlock,
     LoneEndpoint,
@@ -58,6 +59,7 @@ from treelens.gp.posterior import inverse_in_place
 from treelens.gp.search import EvidenceFit, Stage, Tick, maximise_evidence
 from treelens.gp.terms import TermParameters
 from treelens.gp.views import shown_by
+from treelens.kernels.gram import mirrored
 from treelens.kernels.weighted import similarities
 from treelens.models.predictions import TrainingGraphs, choose_threshold, fit_slope
 from treelens.patterns.histograms import replicate_numbers
@@ -102,9 +104,9 @@ class _Conditioned(NamedTuple):
     given: ExactPanel | CellsThroughLandmarks
 
     @property
-    def kept(self) -> bool:
-        """Whether the process keeps its factor; of many cells, there may be no room for it."""
-        return self.process.factor is not None
+    def in_double(self) -> bool:
+        """Whether the factor is in float64: of many cells, there is no room for a copy of it."""
+        return not isinstance(self.given, ExactPanel) or self.given.factor.dtype == np.float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,17 +138,16 @@ class _Panel:
         landmarks = self._landmarks(columns)
         given: ExactPanel | CellsThroughLandmarks
         if landmarks is None:
-            pairs = zip(kernels, shown, strict=True)
-            among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+            among = AmongCells.of(kernels, shared, shown, cells, n_jobs)
 
             def fitted_in(dtype: type) -> ExactPanel:
-                rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-                return ExactPanel.fit(rounded, shared, of_cells, cells, n_jobs)
+                values = among.rounded(dtype)
+                return ExactPanel.fit(values, among.shared, of_cells, among.cells, n_jobs)
 
             exact: ExactPanel = with_enough_digits(fitted_in, digits_for(len(cells.values)))
             given = exact
             coefficients = exact.coefficients
-            matrix = exact.factor if exact.factor.dtype == np.float64 else None
+            matrix = exact.factor
         else:
             kernel = CellKernel(kernels, np.array(shared))
             n = min(self.settings.n_landmarks, len(of_cells))
@@ -304,7 +305,7 @@ def _scaled(endpoint: PanelEndpoint, values: np.ndarray) -> PanelEndpoint:
 
 
 def _with_probabilities(
-    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: object
+    endpoint: PanelEndpoint, values: np.ndarray, left_out: np.ndarray, threshold: float | str
 ) -> PanelEndpoint:
     """Return the endpoint with what makes classes of decision values left out."""
     if endpoint.classes is None:
@@ -501,7 +502,8 @@ def _chosen(
     """
     table = panel.table.values
     joint = learned.given(panel)
-    small = panel if isinstance(joint.given, ExactPanel) and joint.kept else panel.small()
+    exact_joint = isinstance(joint.given, ExactPanel)
+    small = panel if exact_joint and joint.in_double else panel.small()
     blocks, far = _left_out(panel, joint, far=small is panel)
     far = far if small is panel else _left_out(small, learned.given(small))[1]
     alone = []
@@ -520,7 +522,9 @@ def _chosen(
         exact = small.table.exact[:, k]
         if (share := share_alone(exact, far.mean[:, :, k], its_far.mean[:, :, 0])) > 0:
             far.blend(its_far, k, share)
-            alone.append(replace(own.process, share=share))
+            process = replace(own.process, share=share)
+            # of so many cells there is no room for the factors of all endpoints
+            alone.append(process if exact_joint else replace(process, factor=None))
             lone[k] = LoneEndpoint(mean[:, 0], variance[:, 0], noise[:, 0], share)
     blocks = [with_lone(each, joint.cells, lone) for each in blocks]
     tables = _left_out_tables(table, joint, blocks)
@@ -538,7 +542,9 @@ def _left_out(
     copies = panel.copies[cells.graphs]
     if not isinstance(given, ExactPanel):
         return given.left_out_blocks(copies), Far.nothing()
-    inverse = inverse_in_place(given.factor.copy() if found.kept else given.factor, n_jobs)
+    factor = given.factor
+    diagonal = factor.diagonal().copy()
+    inverse = inverse_in_place(factor.copy() if found.in_double else mirrored(factor), n_jobs)
     blocks = given.left_out_blocks(copies, n_jobs, inverse)
     tables = []
     for parts in panel.parts if far else ():
@@ -549,6 +555,9 @@ def _left_out(
             [(own.members, np.diagonal(own.covariance)) for own in members],
         )
         tables.append([_tabled(empty, cells, pair) for pair in pairs])
+    if not found.in_double:  # the inverse took the place of the factor, whose copy is below it
+        mirrored(factor.T)
+        np.fill_diagonal(factor, diagonal)
     if not tables:
         return blocks, Far.nothing()
     mean, variance = np.moveaxis(np.array(tables), 1, 0)
@@ -590,7 +599,9 @@ def share_alone(truth: np.ndarray, joint: np.ndarray, single: np.ndarray) -> flo
     return 1.0 if share > 1.0 - _SMALL_SHARE else share
 
 
-def _tabled(table: np.ndarray, cells: Cells, parts: Any) -> np.ndarray:
+def _tabled(
+    table: np.ndarray, cells: Cells, parts: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
     """Return values of cells as a table, NaN in gaps; ``parts`` are pairs of cells and values."""
     found = np.full(table.shape, np.nan)
     for members, values in parts:

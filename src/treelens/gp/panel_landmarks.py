@@ -206,11 +206,14 @@ def chosen_landmarks(
     first: np.ndarray,
     n_landmarks: int,
 ) -> np.ndarray:
-    """Return positions of landmarks: ``first``, and cells that these explain worst."""
+    """Return positions of landmarks: ``first``, and cells that these explain worst.
+
+    Each endpoint has its share of them: by the residuals of all, easy endpoints would have few.
+    """
     sizes = kernel.sizes[cells.endpoints]
     seen = SeenCells(graphs, cells.graphs, cells.endpoints)
     fit = LandmarkFit(kernel, seen, noise / sizes**2, (cells.values / sizes)[:, None])
-    return landmark_positions(fit, first, n_landmarks)
+    return landmark_positions(fit, first, n_landmarks, cells.endpoints)
 
 
 def through_landmarks(

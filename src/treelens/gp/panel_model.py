@@ -22,6 +22,7 @@ from treelens.gp.panel import Cells, CellTable, cell_covariance
 from treelens.gp.panel_endpoint import EndpointModel
 from treelens.gp.panel_landmarks import CellKernel, CellsThroughLandmarks
 from treelens.gp.panel_posterior import (
+    AmongCells,
     ExactPanel,
     LandmarkPanel,
     Observed,
@@ -31,11 +32,12 @@ from treelens.gp.panel_posterior import (
     given_siblings,
 )
 from treelens.gp.panel_spread import LocalSpread
-from treelens.gp.posterior import cholesky_in_place
+from treelens.gp.posterior import cholesky_in_place, packed_triangle, unpacked_triangle
 from treelens.gp.views import FittedView, NumbersTable, StoredView, WeightedPatterns, shown_by
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.kernels.base import Kernel
+from treelens.kernels.gram import mirrored
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import FittedModel, HeldOut, Learning, SearchEnd, not_of_panels
 from treelens.models.predictions import (
@@ -111,6 +113,9 @@ class PanelProcess:
     # The factor of the covariance of the cells or, through landmarks, LandmarkPosterior's gain;
     # None where it must be computed.
     factor: np.ndarray | None = None
+    # The upper triangle of the factor, row by row, where a file keeps it: in float32, of landmarks
+    # in float64, as their gain is not rounded without harm.
+    packed: np.ndarray | None = None
 
     def check(self, n_endpoints: int, n_cells: int) -> None:
         """Raise ``ValueError`` where the parts of a stored process do not fit together."""
@@ -132,6 +137,23 @@ class PanelProcess:
             n_basis = len(self.basis)
         check_array(self.coefficients, "coefficients", np.float64, (n_basis,))
 
+    def with_packed_factor(self) -> PanelProcess:
+        """Return the process, completed, with what a file needs to keep its factor."""
+        assert self.factor is not None
+        dtype = np.float32 if self.basis is None else np.float64
+        return replace(self, packed=packed_triangle(self.factor, dtype))
+
+    def from_stored(self) -> PanelProcess:
+        """Return the process with the factor that its file has kept, if it has."""
+        if self.packed is None:
+            return self
+        n = len(self.coefficients)
+        dtype = np.float32 if self.basis is None else np.float64
+        check_array(self.packed, "packed", dtype, (n * (n + 1) // 2,))
+        if self.basis is not None:
+            return replace(self, factor=mirrored(unpacked_triangle(self.packed, n)), packed=None)
+        return replace(self, factor=unpacked_triangle(self.packed, n, digits_for(n)), packed=None)
+
     def completed(self, cells: Cells, graphs: GraphViews, n_jobs: int) -> PanelProcess:
         """Return the process with what variances need; ``graphs`` are those of training."""
         if self.basis is not None:
@@ -141,12 +163,11 @@ class PanelProcess:
                 kernel, graphs, cells, given, self.basis, n_jobs
             )
             return replace(self, factor=found.posterior.gain)
-        pairs = zip(self.kernels, graphs, strict=True)
-        among = [kernel.matrix(own, own, n_jobs) for kernel, own in pairs]
+        among = AmongCells.of(self.kernels, self.shared, graphs, cells, n_jobs)
 
         def factored_in(dtype: type) -> np.ndarray:
-            rounded: list[np.ndarray] = [own.astype(dtype, copy=False) for own in among]
-            matrix = cell_covariance(rounded, self.shared, self.spreads, cells, n_jobs)
+            values = among.rounded(dtype)
+            matrix = cell_covariance(values, among.shared, self.spreads, among.cells, n_jobs)
             return cholesky_in_place(matrix, n_jobs)
 
         factor = with_enough_digits(factored_in, digits_for(len(cells.values)))
@@ -221,6 +242,8 @@ class PanelPredictions(Predictions):
     """
 
     covariance: np.ndarray | None = None  # (n_graphs, n_endpoints, n_endpoints), without noise
+    # (n_graphs, n_endpoints) standard deviations of differences to the first graph, without noise
+    from_first: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +378,7 @@ class FittedPanel(FittedModel):
 
     def completed(self, n_jobs: int = 1) -> FittedPanel:
         """Return the panel with all that variances need, which a file does not keep."""
-        if self.joint.factor is not None:
+        if all(each.factor is not None for each in (self.joint, *self.alone)):
             return self
         done = []
         for process, graphs in zip((self.joint, *self.alone), self._shown, strict=True):
@@ -398,6 +421,45 @@ class FittedPanel(FittedModel):
         assert isinstance(found, PanelPredictions)
         return found
 
+    def decide_from_first(self, graphs: GraphCollection, n_jobs: int = 1) -> PanelPredictions:
+        """Return predictions, with deviations of the differences to the first of the graphs.
+
+        What is uncertain about two similar graphs is mostly common to both, and cancels.
+        """
+        model = self.completed(n_jobs)
+        found = model.decide(graphs, variance=True, n_jobs=n_jobs)
+        assert found.covariance is not None
+        off = model._deviations_from_first(0, model.joint, graphs, found.graphs, n_jobs)
+        for k, process in enumerate(model.alone, start=1):
+            seen = process.seen(found.graphs)
+            own = model._deviations_from_first(k, process, graphs, seen, n_jobs)[:, 0]
+            (column,) = process.columns.tolist()
+            off[:, column] += process.share * (own - off[:, column])
+        factors = model._factors(found.graphs, n_jobs)
+        scaled = np.diagonal(found.covariance, axis1=1, axis2=2) / self.scale**2
+        plain = scaled / factors
+        common = 0.5 * (plain + plain[0] - off**2)  # covariances with the first graph
+        variance = scaled + scaled[0] - 2.0 * np.sqrt(factors * factors[0]) * common
+        return replace(found, from_first=self.scale * np.sqrt(np.maximum(variance, 0.0)))
+
+    def _deviations_from_first(
+        self, k: int, process: PanelProcess, graphs: GraphCollection, seen: SeenGraphs, n_jobs: int
+    ) -> np.ndarray:
+        """Return deviations of differences of standardised values, (n_graphs, n_own)."""
+        rows = process.rows(seen.features, self._shown[k], n_jobs)
+        posterior = process.posterior(self.cells(process))
+        taken = posterior.reduction([row - row[:1] for row in rows], n_jobs)
+        left = -np.diagonal(taken, axis1=1, axis2=2)
+        for view, kernel, variances in zip(
+            process.views, process.kernels, process.variances, strict=True
+        ):
+            wider, stored = view.extended(graphs, n_jobs)  # with patterns that training never saw
+            shown = GraphViews((wider.data(stored),))
+            alike = kernel.matrix(shown.select(np.zeros(1, dtype=np.int64))[0], shown[0], n_jobs)
+            left = left + 2.0 * (1.0 - alike[0])[:, None] * variances
+        left[0] = 0.0
+        return np.sqrt(np.maximum(left, 0.0))
+
     def _factors(self, seen: SeenGraphs, n_jobs: int) -> np.ndarray:
         """Return factors of the variances of new graphs, (n_graphs, n_endpoints)."""
         measured = ~np.isnan(self.measured)
@@ -437,10 +499,14 @@ class FittedPanel(FittedModel):
     def _of_process(
         self, k: int, process: PanelProcess, new: GraphViews, variance: bool, n_jobs: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        rows = process.rows(new, self._shown[k], n_jobs)
         posterior = process.posterior(self.cells(process))
-        between = posterior.covariance(rows, n_jobs) if variance else None
-        return posterior.mean(rows), between
+        means = []
+        between = []
+        for block in new.blocks():  # of few graphs: training graphs may be many
+            rows = process.rows(block, self._shown[k], n_jobs)
+            means.append(posterior.mean(rows))
+            between += [posterior.covariance(rows, n_jobs)] if variance else []
+        return np.concatenate(means), np.concatenate(between) if variance else None
 
     # --- as a fitted model ----------------------------------------------------------------------
 
@@ -465,16 +531,18 @@ class FittedPanel(FittedModel):
     def expansion(self) -> KernelExpansion:
         raise not_of_panels("Dividing predictions among patterns", self.endpoint_names)
 
-    def endpoint(self, which: Any = None) -> EndpointModel:
+    def endpoint(self, which: object = None) -> EndpointModel:
         names = self.endpoint_names
         if which is None:
             raise ValueError(
                 f"The model has {len(names)} endpoints ({first_few(names)}): name one of them, "
                 f"such as endpoint={names[0]!r}."
             )
-        if which not in names and which not in range(len(names)):
+        if which in names:
+            return EndpointModel(self, names.index(which))
+        if not isinstance(which, (int, np.integer)) or which not in range(len(names)):
             raise ValueError(f"endpoint must be one of {', '.join(names)}; got {which!r}.")
-        return EndpointModel(self, which if which not in names else names.index(which))
+        return EndpointModel(self, int(which))
 
     @property
     def view_names(self) -> list[str]:
@@ -529,4 +597,6 @@ class FittedPanel(FittedModel):
         return {"weights": self.record.weights, "shares_alone": dict(alone)}
 
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedPanel:
-        raise not_of_panels("save(variances=True)", self.endpoint_names)
+        model = self.completed(n_jobs)
+        joint, *alone = (each.with_packed_factor() for each in (model.joint, *model.alone))
+        return replace(model, joint=joint, alone=tuple(alone))

@@ -22,8 +22,10 @@ from treelens.gp.posterior import (
     solve_factored,
     solve_upper,
 )
+from treelens.kernels.base import Kernel
 from treelens.kernels.gram import mirrored
 from treelens.parallel import blas_threads
+from treelens.patterns.histograms import GraphViews
 
 _MOST_IN_DOUBLE = 12_000  # cells, of which the covariance is kept in float64
 _REFINEMENTS = 3  # of coefficients by a factor in float32
@@ -35,6 +37,46 @@ _FEWEST_TOGETHER = 16  # new graphs
 def digits_for(n_cells: int) -> type:
     """Return the type of numbers of the covariance of cells: of many, there is room for float32."""
     return np.float64 if n_cells <= _MOST_IN_DOUBLE else np.float32
+
+
+class AmongCells(NamedTuple):
+    """Kernel values among the graphs that have cells, what endpoints share, and these cells."""
+
+    kernels: list[np.ndarray]  # (n_own, n_own) each
+    shared: Sequence[np.ndarray]
+    cells: Cells  # whose graphs are those of the kernels
+
+    @classmethod
+    def of(
+        cls,
+        kernels: Sequence[Kernel],
+        shared: Sequence[np.ndarray],
+        graphs: GraphViews,
+        cells: Cells,
+        n_jobs: int = 1,
+    ) -> AmongCells:
+        """Return them for the graphs that have cells, which may be few of all.
+
+        Views of one endpoint are summed, so that there is one matrix.
+        """
+        some, places = np.unique(cells.graphs, return_inverse=True)
+        own = graphs if len(some) == graphs.patterns.pairs.n_graphs else graphs.select(some)
+        cells = cells._replace(graphs=places)
+        among = (
+            kernel.matrix(view, view, n_jobs) for kernel, view in zip(kernels, own, strict=True)
+        )
+        if cells.n_endpoints > 1:
+            return cls(list(among), shared, cells)
+        variance = np.sum(shared, axis=0)  # (1, 1)
+        total = np.zeros((len(some), len(some)))
+        for matrix, between in zip(among, shared, strict=True):
+            matrix *= between[0, 0] / variance[0, 0]
+            total += matrix
+        return cls([total], [variance], cells)
+
+    def rounded(self, dtype: type) -> list[np.ndarray]:
+        """Return the kernel values in numbers of a type."""
+        return [own.astype(dtype, copy=False) for own in self.kernels]
 
 
 class Observed(NamedTuple):
@@ -68,27 +110,33 @@ class PanelPosterior(ABC):
 
     def covariance(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
         """Return covariances between endpoints (n_new, n_endpoints, n_endpoints), without noise."""
+        found = self.shared.sum(axis=0) - self.reduction(rows, n_jobs)
+        every = np.arange(self.basis.n_endpoints)
+        found[:, every, every] = np.maximum(found[:, every, every], 0.0)
+        return found
+
+    def reduction(self, rows: list[np.ndarray], n_jobs: int = 1) -> np.ndarray:
+        """Return what measured cells take off covariances, (n_new, n_endpoints, n_endpoints).
+
+        Differences of rows give what they take off those of the differences of graphs.
+        """
         n_new, size = len(rows[0]), self.basis.n_endpoints * len(self.basis.values)
         step = max(_FEWEST_TOGETHER, _MOST_COVARIANCES // size)
         blocks = ([row[k : k + step] for row in rows] for k in range(0, n_new, step))
-        found = [self._covariance_of(block, n_jobs) for block in blocks]
+        found = [np.moveaxis(self._taken(self._across(x), n_jobs), 2, 0) for x in blocks]
         n = self.basis.n_endpoints
         return np.concatenate(found) if found else np.empty((0, n, n))
 
-    def _covariance_of(self, rows: list[np.ndarray], n_jobs: int) -> np.ndarray:
-        """Return covariances of some new graphs, whose covariances with all cells are in memory."""
+    def _across(self, rows: list[np.ndarray]) -> list[np.ndarray]:
+        """Return covariances of some new graphs with the basis, (n_new, n_basis) by endpoint."""
         basis = self.basis
-        n = self.basis.n_endpoints
         across = []
-        for endpoint in range(n):
+        for endpoint in range(basis.n_endpoints):
             own = np.zeros((len(rows[0]), len(basis.values)))
             for row, shared in zip(rows, self.shared, strict=True):
                 own += row[:, basis.graphs] * shared[endpoint][basis.endpoints]
             across.append(own)
-        left = self.shared.sum(axis=0)[:, :, None] - self._taken(across, n_jobs)
-        found, every = np.moveaxis(left, 2, 0), np.arange(n)  # (n_new, n_endpoints, n_endpoints)
-        found[:, every, every] = np.maximum(found[:, every, every], 0.0)
-        return found
+        return across
 
     @abstractmethod
     def _taken(self, across: list[np.ndarray], n_jobs: int) -> np.ndarray:
@@ -266,7 +314,7 @@ def with_lone(block: LeftOutBlock, cells: Cells, lone: Mapping[int, LoneEndpoint
     return LeftOutBlock(block.members, mean, quiet + np.diag(added), added)
 
 
-def blended_variance(joint: Any, single: Any, share: float) -> Any:
+def blended_variance(joint: np.ndarray, single: np.ndarray, share: float) -> Any:
     """Return the square of the weighted mean of two standard deviations."""
     return ((1.0 - share) * np.sqrt(joint) + share * np.sqrt(single)) ** 2
 

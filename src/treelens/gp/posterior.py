@@ -383,10 +383,7 @@ class MeanPosterior:
     @classmethod
     def of(cls, posterior: ExactPosterior, with_factor: bool) -> MeanPosterior:
         """Return what a file keeps."""
-        rounded = None
-        if with_factor:
-            rows = enumerate(posterior.factor)
-            rounded = np.concatenate([row[k:].astype(np.float32) for k, row in rows])
+        rounded = packed_triangle(posterior.factor, np.float32) if with_factor else None
         return cls(posterior.coefficients, rounded)
 
     @cached_property
@@ -394,15 +391,30 @@ class MeanPosterior:
         """The posterior with the factor that is kept, rounded to seven digits."""
         if self.rounded is None:
             return None
-        n = len(self.coefficients)
-        factor, starts = np.zeros((n, n)), np.cumsum(np.arange(n, -1, -1))
-        for k, stop in enumerate(starts[:n].tolist()):
-            factor[k, k:] = self.rounded[stop - (n - k) : stop]
+        factor = unpacked_triangle(self.rounded, len(self.coefficients))
         return ExactPosterior(self.coefficients, factor)
 
     def completed(self, kernel: np.ndarray, noise: np.ndarray, n_jobs: int = 1) -> ExactPosterior:
         """With the factor that variances need; ``kernel`` (n, n) is overwritten."""
         return ExactPosterior(self.coefficients, _factored(kernel, noise, n_jobs))
+
+
+def packed_triangle(matrix: np.ndarray, dtype: type) -> np.ndarray:
+    """Return the upper triangle of a matrix row by row, shape (n (n + 1) / 2,)."""
+    packed: np.ndarray = np.empty(len(matrix) * (len(matrix) + 1) // 2, dtype)
+    stop = 0
+    for k, row in enumerate(matrix):
+        packed[stop : (stop := stop + len(row) - k)] = row[k:]
+    return packed
+
+
+def unpacked_triangle(packed: np.ndarray, n: int, dtype: type = np.float64) -> np.ndarray:
+    """Return the upper triangular matrix (n, n) that was packed."""
+    matrix: np.ndarray = np.zeros((n, n), dtype)
+    stop = 0
+    for k in range(n):
+        matrix[k, k:] = packed[stop : (stop := stop + n - k)]
+    return matrix
 
 
 def _factored(kernel: np.ndarray, noise: np.ndarray, n_jobs: int) -> np.ndarray:
@@ -531,7 +543,7 @@ def left_out_classes(
     codes: np.ndarray,
     classes: np.ndarray,
     slope: float,
-    asked: object = "auto",
+    asked: float | str = "auto",
 ) -> LeftOutClasses:
     """Leave-one-out classes and probabilities, their scores, and the threshold asked for."""
     probabilities = calibrated(decisions, slope)

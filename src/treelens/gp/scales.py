@@ -31,6 +31,9 @@ _MAX_STEPS = 25
 _LEAST_MARGINAL_GAIN = 0.1  # nats per value, from the distribution of the values alone
 _CONSTANT = 1e-9  # values that differ by less of their size are the same
 _N_ERRORS = 2.0  # standard errors by which a map has to be better than none
+# Times the squared error of means without a map. A logarithm of values over ten powers of ten has
+# better medians and densities, and means that are larger than any value there is.
+_LARGEST_SQUARES = 100.0
 
 
 def choose_scale(
@@ -56,6 +59,7 @@ def choose_scale(
         gains = found.densities - plain.densities
         gain, error = float(gains.mean()), float(gains.std(ddof=1)) / np.sqrt(len(gains))
         nearer = found.errors.mean() <= plain.errors.mean()
+        nearer &= found.squares <= _LARGEST_SQUARES * plain.squares
         if nearer and gain > max(largest, _N_ERRORS * error):
             best, largest = scale, gain
     return best
@@ -85,6 +89,7 @@ class LeftOut(NamedTuple):
 
     densities: np.ndarray  # (n_graphs,) logarithms; of limits, of the probabilities that they hold
     errors: np.ndarray  # (n_exact,) absolute ones, of medians
+    squares: float  # the mean squared error of means
 
 
 def left_out(y: Targets, scale: TargetMap | None, views: tuple[TrainingView, ...]) -> LeftOut:
@@ -97,11 +102,16 @@ def left_out(y: Targets, scale: TargetMap | None, views: tuple[TrainingView, ...
     search = maximise_evidence(problem, "uniform", None, max_steps=_MAX_STEPS, roughly=True)
     mean, variance = data.leave_one_out(search.parameters.widened(present), depth, everything)
     slope, median = np.ones(len(values)), targets.offset[0] + targets.scale * mean[:, 0]
+    expected = median
     if scale is not None:
+        expected = scale.inverse_mean(median, targets.scale * np.sqrt(variance))
         slope, median = scale.slope(y.numbers()), scale.inverse(median)
     found = log_densities(targets.values, mean, variance, y.limits)
     densities = np.where(y.exact, found + np.log(slope / targets.scale), found)
-    return LeftOut(densities, np.abs(y.numbers() - median)[y.exact])
+    numbers, exact = y.numbers(), y.exact
+    with np.errstate(over="ignore"):
+        squares = float(np.mean((numbers - expected)[exact] ** 2))
+    return LeftOut(densities, np.abs(numbers - median)[exact], squares)
 
 
 def _weights(y: Targets, scale: TargetMap | None) -> np.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -22,6 +22,9 @@ from treelens.kernels.mixture import MixtureBlock, TanimotoL1, row_blocks
 from treelens.kernels.rbf import Rbf
 from treelens.parallel import in_threads
 from treelens.patterns.histograms import Features, PairFeatures
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 # Of the prior on the deviations of patterns: their variance is one over it.
 PRIOR_STRENGTH = 30.0
@@ -72,11 +75,11 @@ class SearchedTerm(ABC):
         """The kernel that a search begins with."""
 
     @abstractmethod
-    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> TermPairs:
+    def pairs(self, n_jobs: int, dtype: DTypeLike = np.float64) -> TermPairs:
         """Return what computes values and slopes, again and again, in numbers of ``dtype``."""
 
     def added_to(
-        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: DTypeLike
     ) -> np.ndarray:
         """Add covariances to the upper triangle of a matrix, once; None stands for zeros."""
         pairs = self.pairs(n_jobs, dtype)
@@ -203,11 +206,11 @@ class CountedTerm(SearchedTerm):
         level = self.hierarchy.level_weights(parameters.level_logits)[self.hierarchy.level_of]
         return level * np.exp(self.hierarchy.sum_down(deviations))
 
-    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> CountedPairs:
+    def pairs(self, n_jobs: int, dtype: DTypeLike = np.float64) -> CountedPairs:
         return CountedPairs(self, n_jobs, dtype)
 
     def added_to(
-        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: DTypeLike
     ) -> np.ndarray:
         pairs = CountedPairs(self, n_jobs, dtype, keep=False)
         matrix = pairs.sums if matrix is None else matrix
@@ -225,7 +228,7 @@ class AddedTerm(CountedTerm):
 class CountedPairs(TermPairs):
     """Sums of minima among the training graphs, summed again where weights change."""
 
-    def __init__(self, term: CountedTerm, n_jobs: int, dtype: Any, keep: bool = True) -> None:
+    def __init__(self, term: CountedTerm, n_jobs: int, dtype: DTypeLike, keep: bool = True) -> None:
         n = term.features.n_graphs
         self.term, self.n_jobs = term, n_jobs
         self.sums = np.zeros((n, n), dtype)  # upper triangle
@@ -362,11 +365,11 @@ class NumbersTerm(SearchedTerm):
     def n_graphs(self) -> int:
         return len(self.numbers)
 
-    def pairs(self, n_jobs: int, dtype: Any = np.float64) -> NumbersPairs:
+    def pairs(self, n_jobs: int, dtype: DTypeLike = np.float64) -> NumbersPairs:
         return NumbersPairs(self, n_jobs, dtype)
 
     def added_to(
-        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: Any
+        self, matrix: np.ndarray | None, parameters: TermParameters, n_jobs: int, dtype: DTypeLike
     ) -> np.ndarray:
         kernel, n = Rbf.at(parameters.scales[:-1]), self.n_graphs
         amplitude = self.AMPLITUDE.value(float(parameters.scales[-1]))
@@ -395,7 +398,7 @@ class NumbersTerm(SearchedTerm):
 class NumbersPairs(TermPairs):
     """Squared distances among the training graphs, and the kernel values they become."""
 
-    def __init__(self, term: NumbersTerm, n_jobs: int, dtype: Any) -> None:
+    def __init__(self, term: NumbersTerm, n_jobs: int, dtype: DTypeLike) -> None:
         self.term, self.n_jobs = term, n_jobs
         self.squares = np.zeros((term.n_graphs, term.n_graphs), dtype)  # in the same blocks
         for rows in row_blocks(*self.squares.shape):

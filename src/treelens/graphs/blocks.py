@@ -7,7 +7,7 @@ another machine, and returns its graphs when it is loaded.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ from treelens.errors import (
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.convert import as_graph_collection, is_block
 from treelens.graphs.foreign import described
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.targets import Targets
 
 
@@ -74,7 +74,7 @@ class CollectionBlocks:
 # --- any blocks ------------------------------------------------------------------------------
 
 
-def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
+def loaded(blocks: Iterable[Any], recipe: GraphRecipe | None = None) -> Iterator[Block]:
     """Yield blocks with their graphs, one in memory at a time; molecules are read by the recipe."""
     if isinstance(blocks, CollectionBlocks):
         blocks = replace(blocks, graphs=as_graph_collection(blocks.graphs, recipe=recipe))
@@ -85,7 +85,7 @@ def loaded(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Block]:
             yield block
 
 
-def parts_of(blocks: Any, recipe: GraphRecipe | None = None) -> Iterator[Part]:
+def parts_of(blocks: Iterable[Any], recipe: GraphRecipe | None = None) -> Iterator[Part]:
     """Yield the parts of an iterable of parts or of ``(graphs, y)`` pairs."""
     for number, block in enumerate(blocks):
         if hasattr(block, "load"):
@@ -122,7 +122,7 @@ def check_beside_blocks(**given: Any) -> None:
             raise TypeError(f"Blocks take no {name} beside them: leave it out.")
 
 
-def _checked_y(y: Any, n_graphs: int, place: str) -> Targets | None:
+def _checked_y(y: object, n_graphs: int, place: str) -> Targets | None:
     """Return the targets of a block; an error where blocks cannot learn from all they hold."""
     if y is None:
         return None
@@ -145,7 +145,7 @@ def repeat_messages(messages: tuple[Warning, ...]) -> None:
         warnings.warn(message, stacklevel=3)
 
 
-def check_block_size(block_size: Any) -> None:
+def check_block_size(block_size: object) -> None:
     """Raise unless it is a number of graphs."""
     if not isinstance(block_size, (int, np.integer)) or block_size < 1:
         raise ValueError(f"block_size must be a number of graphs, at least 1; got {block_size!r}.")

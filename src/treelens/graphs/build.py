@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treelens.errors import DegreeLabelsWarning, GraphDataError, IgnoredDataWarning
 from treelens.graphs.collection import GraphCollection, encode_labels
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def build_collection(
@@ -22,9 +25,9 @@ def build_collection(
     graph_data: Any = None,
     recipe: GraphRecipe | None = None,
     *,
-    node_attributes: Any = None,
+    node_attributes: Sequence[Any] | np.ndarray | None = None,
     attribute_names: Sequence[str] = (),
-    edge_attributes: Any = None,
+    edge_attributes: Sequence[Any] | np.ndarray | None = None,
     edge_attribute_names: Sequence[str] = (),
     directed: bool = False,
 ) -> GraphCollection:
@@ -124,7 +127,7 @@ def build_collection(
         graph_data,
         degree_labels,
         recipe,
-        node_attributes=node_attributes,
+        node_attributes=None if node_attributes is None else np.asarray(node_attributes),
         attribute_names=tuple(attribute_names),
         edge_attributes=edge_attributes,
         edge_attribute_names=tuple(edge_attribute_names),
@@ -153,7 +156,7 @@ def numbered_names(name: str, n_columns: int) -> tuple[str, ...]:
     return tuple(f"{name} {column}" for column in range(1, n_columns + 1))
 
 
-def edge_array(edges: Any, place: str) -> np.ndarray:
+def edge_array(edges: object, place: str) -> np.ndarray:
     """Return pairs of node numbers as an array of int64, shape (n_edges, 2); nothing is rounded."""
     try:
         given = np.asarray(edges)
@@ -198,7 +201,7 @@ def about_directions(place: str, one_way: int, n_edges: int, directed: bool) -> 
     )
 
 
-def _place(ends: Any, node_offsets: np.ndarray) -> str:
+def _place(ends: ArrayLike, node_offsets: np.ndarray) -> str:
     """Return the name of a node, or of the edge between two, in messages."""
     graph = int(np.searchsorted(node_offsets, np.ravel(ends)[0], side="right")) - 1
     within = np.ravel(ends) - node_offsets[graph]

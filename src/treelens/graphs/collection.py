@@ -7,14 +7,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, InitVar, dataclass, field, fields, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.errors import GraphDataError
-from treelens.graphs.kinds import picture_of
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe, picture_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The arrays of a collection: their types, and what they have one row for each of.
 _ARRAYS: dict[str, tuple[Any, str]] = {
@@ -310,8 +312,10 @@ class GraphCollection:
     @overload
     def __getitem__(self, key: int | np.integer) -> Graph: ...
     @overload
-    def __getitem__(self, key: Any) -> GraphCollection: ...
-    def __getitem__(self, key: Any) -> Graph | GraphCollection:
+    def __getitem__(
+        self, key: slice | Sequence[Any] | np.ndarray | pd.Series | pd.Index
+    ) -> GraphCollection: ...
+    def __getitem__(self, key: object) -> Graph | GraphCollection:
         """A ``Graph`` for an integer, a ``GraphCollection`` for anything that picks several."""
         if isinstance(key, tuple):  # scikit-learn writes X[indices, ...]
             if len(key) != 2 or key[1] is not Ellipsis:
@@ -339,10 +343,18 @@ class GraphCollection:
         once = once if self.directions is None else self.directions[start:stop] == 0
         nodes, edges = slice(first, last), np.arange(start, stop)[once]
 
-        def labels(codes: np.ndarray | None, alphabet: Any, rows: Any) -> Any:
-            return None if codes is None else tuple(alphabet[code] for code in codes[rows].tolist())
+        def labels(
+            codes: np.ndarray | None, alphabet: Sequence[object] | None, rows: slice | np.ndarray
+        ) -> Any:
+            return (
+                None
+                if codes is None or alphabet is None
+                else tuple(alphabet[code] for code in codes[rows].tolist())
+            )
 
-        def columns(table: np.ndarray | None, names: tuple[str, ...], rows: Any) -> dict[str, Any]:
+        def columns(
+            table: np.ndarray | None, names: tuple[str, ...], rows: slice | np.ndarray
+        ) -> dict[str, Any]:
             values = () if table is None else table[rows].T.tolist()
             return {name: tuple(column) for name, column in zip(names, values, strict=True)}
 
@@ -374,11 +386,11 @@ class GraphCollection:
         changes |= {"node_offsets": node_offsets, "neighbor_offsets": neighbor_offsets}
         return replace(self, **changes, _known_good=True)
 
-    def with_names(self, names: Any) -> GraphCollection:
+    def with_names(self, names: Sequence[Any] | np.ndarray | None) -> GraphCollection:
         """Return the same graphs with other names."""
-        return replace(self, names=names)
+        return replace(self, names=_frozen(names, "names", object))
 
-    def with_data(self, columns: Any) -> GraphCollection:
+    def with_data(self, columns: Mapping[Any, Any] | pd.DataFrame) -> GraphCollection:
         """Return the same graphs with more ``graph_data``: a mapping or DataFrame of columns.
 
         Examples
@@ -467,7 +479,7 @@ def _renamed(labels: Sequence[Any], names: Mapping[Any, Any], what: str) -> tupl
     return tuple(found)
 
 
-def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:
+def _frozen(values: Iterable[Any] | None, name: str, dtype: type) -> np.ndarray | None:
     """Return a read-only array; copies only what the caller could still write to."""
     if values is None:
         return None
@@ -486,7 +498,7 @@ def _frozen(values: Any, name: str, dtype: Any) -> np.ndarray | None:
     else:  # also of values that are sequences themselves
         listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
         array = np.fromiter(listed, dtype=object, count=len(listed))
-    result = np.ascontiguousarray(array, dtype=dtype)
+    result: np.ndarray = np.ascontiguousarray(array, dtype=dtype)
     if result.flags.writeable:
         result = result.view() if result is not array else result.copy()
         result.flags.writeable = False
@@ -542,7 +554,7 @@ def _comparing(labels: Iterable[Any]) -> Iterator[None]:
         ) from error
 
 
-def _is_label(value: Any) -> bool:
+def _is_label(value: object) -> bool:
     try:
         hash(value)
         return value is not None and bool(value == value)

@@ -57,13 +57,17 @@ def default_target(table: Table, notes: list[str]) -> str:
 
 
 def several_columns(columns: Sequence[str], wanted: str, parameter: str, source: str) -> list[str]:
-    """Return the columns of ``"a,b,c"``, each once; a name with a comma in it is one column."""
-    if wanted in columns:
-        return [wanted]
-    names = [name.strip() for name in wanted.split(",") if name.strip()]
-    if not names:
+    """Return the columns of ``"a,b,c"``, each once; names may have commas in them."""
+    parts, found = wanted.split(","), list[str]()
+    while parts:
+        joined = (",".join(parts[:n]).strip() for n in range(len(parts), 0, -1))
+        name = next((name for name in joined if name in columns), parts[0].strip())
+        if name:
+            found.append(find_column(columns, name, parameter, source))
+        del parts[: name.count(",") + 1]
+    if not found:
         raise GraphDataError(f"{parameter}={wanted!r} names no column. {listed(columns)}")
-    return list(dict.fromkeys(find_column(columns, name, parameter, source) for name in names))
+    return list(dict.fromkeys(found))
 
 
 def id_columns(

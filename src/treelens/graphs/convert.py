@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from treelens.graphs.foreign import (
     read_file,
 )
 from treelens.graphs.geometric import is_dataset, items_of, taken_apart
-from treelens.graphs.kinds import PLAIN, InputKind
+from treelens.graphs.kinds import PLAIN, GraphRecipe, InputKind, check_agreement
 from treelens.graphs.plain import join
-from treelens.graphs.recipe import GraphRecipe, check_agreement
 
 
 def as_graph_collection(
@@ -212,7 +211,7 @@ def _one_column_of(table: Any) -> str:
     return f"df[{[*named, *text, *columns][0]!r}]"
 
 
-def holds_blocks(given: object) -> bool:
+def holds_blocks(given: object) -> TypeGuard[Iterable[Any]]:
     """Whether this is an iterable of blocks, not of graphs."""
     if isinstance(given, (GraphCollection, Iterator)) or not isinstance(given, Iterable):
         return False

@@ -16,8 +16,7 @@ import numpy as np
 from treelens.errors import GraphDataError, GraphFileNotFoundError
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.foreign import from_treelens
-from treelens.graphs.kinds import kind_of_facts
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe, kind_of_facts
 from treelens.graphs.tables import read_bytes, table_of_bytes
 from treelens.graphs.tudataset import (
     PARTS,
@@ -231,7 +230,7 @@ def _download(info: DatasetInfo, folder: str | Path | None, allowed: bool) -> Pa
     if not allowed:
         raise _not_here(info, folder, "It was not downloaded, since download=False.")
 
-    def download(url: str, part: Any, source: Any) -> None:
+    def download(url: str, part: str, source: object) -> None:
         """Download to a file that pooch removes after an error, and keeps otherwise."""
         pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT_S)(url, part, source)
         try:

@@ -19,9 +19,8 @@ from treelens.errors import GraphDataError, NotGraphsError
 from treelens.graphs.build import about_directions, count_one_way, edge_array
 from treelens.graphs.collection import Graph, GraphCollection, encode_labels
 from treelens.graphs.geometric import from_geometric
-from treelens.graphs.kinds import InputKind, registered_kinds
+from treelens.graphs.kinds import GraphRecipe, InputKind, common_recipe, registered_kinds
 from treelens.graphs.plain import Joined, PlainGraph, join
-from treelens.graphs.recipe import GraphRecipe, common_recipe
 
 _VALUE = "attribute"  # the name of values that were given as arrays
 
@@ -186,7 +185,7 @@ def _read_grakel(
     return PlainGraph(nodes, pairs, node_columns, edge_columns)
 
 
-def _holds_rows(structure: Any) -> bool:
+def _holds_rows(structure: object) -> bool:
     """Whether this is a matrix, or the list of its rows."""
     listed = isinstance(structure, list) and bool(structure) and isinstance(structure[0], list)
     return listed or hasattr(structure, "shape")
@@ -229,7 +228,7 @@ def _grakel_structure(structure: Any, index: int) -> tuple[Any, Any, Any, Any]:
     return nodes, starts, ends, weights
 
 
-def _is_pair(value: Any) -> bool:
+def _is_pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) in (2, 3)
 
 
@@ -280,19 +279,19 @@ def _has(*attributes: str) -> Callable[[Any], bool]:
     return lambda item: all(hasattr(item, attribute) for attribute in attributes)
 
 
-def _is_geometric(item: Any) -> bool:
+def _is_geometric(item: object) -> bool:
     # A PyTorch Geometric data set also answers to ``edge_index``, through its __getattr__.
     return hasattr(type(item), "edge_index") or "edge_index" in getattr(item, "__dict__", {})
 
 
-def is_matrix(item: Any) -> bool:
+def is_matrix(item: object) -> bool:
     """Whether this is a square matrix of numbers."""
     shape: Any = getattr(item, "shape", ())
     kind = getattr(getattr(item, "dtype", None), "kind", "O")
     return len(shape) == 2 and shape[0] == shape[1] > 0 and kind in "iufb"
 
 
-def _is_grakel(item: Any) -> bool:
+def _is_grakel(item: object) -> bool:
     if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
         return False
     structure, *labels = item
@@ -332,7 +331,7 @@ _KINDS = (
 )
 
 
-def kind_of(item: Any) -> InputKind | None:
+def kind_of(item: object) -> InputKind | None:
     special = chain.from_iterable(kind.inputs for kind in registered_kinds())
     return next((kind for kind in chain(special, _KINDS) if kind.recognises(item)), None)
 
@@ -352,7 +351,7 @@ def common_kind(items: list[Any]) -> InputKind:
     )
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     kind = type(value).__name__
     if hasattr(value, "shape"):
         return f"{kind} of shape {tuple(value.shape)}"

@@ -12,8 +12,8 @@ import numpy as np
 
 from treelens.errors import GraphDataError
 from treelens.graphs.build import about_directions, count_one_way, edge_array
+from treelens.graphs.kinds import GraphRecipe
 from treelens.graphs.plain import Joined, PlainGraph, to_array
-from treelens.graphs.recipe import GraphRecipe
 
 # What is no column of nodes or edges, even where it has a value for each; targets are of graphs.
 _NEVER_COLUMNS = ("edge_index", "y", "label", "batch", "ptr", "num_nodes")
@@ -22,7 +22,7 @@ _NEVER_COLUMNS = ("edge_index", "y", "label", "batch", "ptr", "num_nodes")
 # --- batches, loaders and data sets as lists ------------------------------------------------------
 
 
-def is_dataset(graphs: Any) -> bool:
+def is_dataset(graphs: object) -> bool:
     """Whether this is a data set, or a part of one, with items by number, or a loader of one."""
     if hasattr(graphs, "dataset") and hasattr(graphs, "batch_sampler"):
         return True

@@ -14,7 +14,7 @@ import numpy as np
 from treelens.errors import GraphDataError, IgnoredDataWarning
 from treelens.graphs.build import build_collection, edge_array, numbered_names
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 
 
 class PlainGraph(NamedTuple):

@@ -168,6 +168,17 @@ def limits_in_words(y: np.ndarray, signs: np.ndarray, qualifiers: Sequence[str] 
     return words + (f" {n_approximate} marked ~ count as exact." if n_approximate else "")
 
 
+def looks_numeric(text: str) -> bool:
+    """Return whether text is a number, with decimal commas or thousands separators as well.
+
+    Examples
+    --------
+    >>> [text for text in ("7.4", "7,4", "5.900,3", "1,240", "n.d.") if looks_numeric(text)]
+    ['7.4', '7,4', '5.900,3', '1,240']
+    """
+    return bool(is_number(text) or _GROUPED.fullmatch(text) or _EUROPEAN.fullmatch(text))
+
+
 def _in_plain_style(
     texts: list[str], column: str, notes: list[str], table: Table | None = None
 ) -> list[str]:
@@ -175,7 +186,7 @@ def _in_plain_style(
 
     A column is written in one of two styles: 1,240.5 or 1.240,5. ``table`` may tell which.
     """
-    numbers = [x for x in texts if is_number(x) or _GROUPED.fullmatch(x) or _EUROPEAN.fullmatch(x)]
+    numbers = [text for text in texts if looks_numeric(text)]
     others = [x for x in numbers if not is_number(x)]
     if len(numbers) < _MOSTLY * sum(not is_missing(text) for text in texts):
         return texts

@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -32,7 +32,7 @@ from treelens.graphs.build import (
 )
 from treelens.graphs.cells import is_integer
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.graphs.tables import DAMAGES, check_regular, check_unpacked, read_bytes, reason
 
 REQUIRED_PARTS = ("A", "graph_indicator", "graph_labels")
@@ -315,7 +315,11 @@ def _check_numbers(
 
 
 def _damages(
-    files: TextFiles, edges: np.ndarray, graph_of: np.ndarray, n_graphs: int, one_way: Any
+    files: TextFiles,
+    edges: np.ndarray,
+    graph_of: np.ndarray,
+    n_graphs: int,
+    one_way: Sequence[int] | np.ndarray,
 ) -> list[str]:
     """Return what hardly any sound file has; ``one_way`` are edges listed once, if they are few."""
     places, found = files.places, []

@@ -101,7 +101,9 @@ class Kernel(ABC):
         are central differences, good to some six digits where the kernel is smooth.
         """
         ahead = self.matrix(rows + _STEP * directions, right)
-        return (ahead - self.matrix(rows - _STEP * directions, right)) / (2.0 * _STEP)
+        behind = self.matrix(rows - _STEP * directions, right)
+        slopes: np.ndarray = (ahead - behind) / (2.0 * _STEP)
+        return slopes
 
     def path(
         self, start: np.ndarray, rows: np.ndarray, right: np.ndarray, coefficients: np.ndarray

@@ -7,7 +7,7 @@ Numba compiles the kernels, CuPy holds the arrays (extra ``gpu``). Under Numba's
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from treelens.kernels.base import Term
 from treelens.kernels.mixture import TanimotoL1
 from treelens.patterns.histograms import SparseRows
 from treelens.patterns.vocabulary import offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Device:
                 f"{free / 2**30:.1f} GiB free: {advice}"
             )
 
-    def put(self, array: np.ndarray, dtype: Any = None) -> Any:
+    def put(self, array: np.ndarray, dtype: DTypeLike | None = None) -> Any:
         return self.arrays.ascontiguousarray(self.arrays.asarray(array, dtype=dtype))
 
     def get(self, array: Any) -> np.ndarray:

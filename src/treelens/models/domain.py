@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
 from treelens.kernels.weighted import Nearest, nearest_graphs
 from treelens.patterns.histograms import Features, GraphViews
 
@@ -39,7 +39,8 @@ class Neighbourhood(NamedTuple):
 
 def expected_error(std: np.ndarray, around: Neighbourhood) -> np.ndarray:
     """Standard deviations corrected by how hard the neighbours were, shape (n_graphs,)."""
-    return std * np.sqrt(around.surprise)
+    found: np.ndarray = std * np.sqrt(around.surprise)
+    return found
 
 
 def neighbourhood(found: Nearest, surprise: np.ndarray) -> Neighbourhood:

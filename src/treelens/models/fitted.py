@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from treelens.errors import first_few
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.models.domain import Domain
 from treelens.models.predictions import (
     KernelExpansion,
@@ -223,6 +223,18 @@ class FittedModel(ABC):
     def with_rounded_factor(self, n_jobs: int = 1) -> FittedModel:
         """Return the model with what variances need, rounded, for its file."""
         return self
+
+
+class HasModel(Protocol):
+    """An estimator after ``fit``, or what predicts in its place."""
+
+    @property
+    def model_(self) -> FittedModel:
+        """The fitted model."""
+
+    @property
+    def recipe_(self) -> GraphRecipe | None:
+        """How the training graphs were read, if known."""
 
 
 def not_of_panels(what: str, names: Sequence[str]) -> ValueError:

@@ -22,15 +22,14 @@ from treelens.errors import GraphDataError
 from treelens.evaluation.metrics import rarer_code
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.convert import check_graphs
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX, kind_of_facts
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, GraphRecipe, kind_of_facts
 from treelens.patterns.forest import PatternForest, SeenGraphs
 from treelens.patterns.histograms import GraphViews, PatternHistograms, graph_keys
 from treelens.patterns.source import PatternSource
 from treelens.targets import TargetRecord, Targets
 
 if TYPE_CHECKING:
-    from treelens.gp.covariates import CovariateTable
+    from treelens.gp.views import CovariateTable
     from treelens.kernels.base import Term
     from treelens.models.fitted import FittedModel
 
@@ -234,7 +233,8 @@ class SharedCells:
 
     def of_cells(self, view: int, added: np.ndarray) -> np.ndarray:
         """Return what a unit of each cell adds (m, n_cells), from units of graphs."""
-        return added[:, self.graphs] * self.sizes[view]
+        found: np.ndarray = added[:, self.graphs] * self.sizes[view]
+        return found
 
     def members(self, graphs: tuple[int, ...]) -> list[int]:
         """Return the cells of some graphs."""
@@ -371,7 +371,8 @@ def predicted_codes(decisions: np.ndarray) -> np.ndarray:
     """Class codes from decision values, shape (n,)."""
     if decisions.shape[1] == 1:
         return (decisions[:, 0] > 0).astype(int)
-    return decisions.argmax(axis=1)
+    codes: np.ndarray = decisions.argmax(axis=1)
+    return codes
 
 
 def fit_slope(decisions: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
@@ -407,7 +408,8 @@ def calibrated(decisions: np.ndarray, slope: float) -> np.ndarray:
     """Return class probabilities, shape (n, n_classes)."""
     if decisions.shape[1] == 1:
         decisions = np.hstack([-0.5 * decisions, 0.5 * decisions])
-    return scipy.special.softmax(slope * decisions, axis=1)
+    chances: np.ndarray = scipy.special.softmax(slope * decisions, axis=1)
+    return chances
 
 
 class Threshold(NamedTuple):
@@ -433,7 +435,7 @@ def has_rare_class(codes: np.ndarray) -> bool:
 
 
 def choose_threshold(
-    asked: object, probabilities: np.ndarray, codes: np.ndarray
+    asked: str | float, probabilities: np.ndarray, codes: np.ndarray
 ) -> Threshold | None:
     """Return the threshold that was asked for, from held-out probabilities.
 
@@ -474,7 +476,7 @@ def choose_threshold(
     return None if value is None else Threshold(value, code)
 
 
-def parse_threshold(asked: Any) -> tuple[str, float]:
+def parse_threshold(asked: str | float) -> tuple[str, float]:
     """Return what a threshold asks for: ``("recall", 0.9)``, ``("number", 0.5)``, ..."""
     if isinstance(asked, str) and asked == "auto":
         return "auto", 0.0
@@ -525,7 +527,8 @@ def class_weights(class_weight: object, classes: np.ndarray, codes: np.ndarray) 
     weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight must be finite numbers above 0, got {class_weight!r}.")
-    return weights[codes]
+    by_graph: np.ndarray = weights[codes]
+    return by_graph
 
 
 def warn_if_one_class(held_out: np.ndarray, classes: np.ndarray) -> None:

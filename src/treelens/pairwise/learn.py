@@ -125,7 +125,7 @@ class PairwiseWeights(BaseEstimator):
         b: float = 1.0,
         balance: bool = True,
         n_jobs: int | None = None,
-        random_state: object = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.radius = radius
         self.solver = solver
@@ -224,7 +224,10 @@ def learn_weights(features: PairFeatures, y: object, **options: Any) -> LearnedW
 
 
 def _learned(
-    learner: PairwiseWeights, features: PairFeatures, y: object, seed: object
+    learner: PairwiseWeights,
+    features: PairFeatures,
+    y: object,
+    seed: int | np.random.RandomState | None,
 ) -> LearnedWeights:
     # Graphs of different classes should be far apart under `d = b - <W, Z>`, graphs of one class
     # close. The objective, a weighted mean of smoothed hinges over pairs, is convex.

@@ -17,10 +17,9 @@ linear function, which the solvers' certificate needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -159,7 +158,11 @@ def over_blocks(
 
 
 def choose_margins(
-    features: PairFeatures, margins: Any, sigma: Any, b: float, n_jobs: int = 1
+    features: PairFeatures,
+    margins: str | Sequence[float],
+    sigma: str | float,
+    b: float,
+    n_jobs: int = 1,
 ) -> Margins:
     """Return the margins, ``"quantile"`` and ``"auto"`` replaced by numbers from all distances."""
     if isinstance(margins, str) or isinstance(sigma, str):

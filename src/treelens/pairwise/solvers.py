@@ -381,7 +381,7 @@ def stochastic_gradient(
     constraint: BallConstraint,
     settings: StochasticGradient,
     step_size: float,
-    seed: Any,
+    seed: int | np.random.RandomState | None,
 ) -> tuple[np.ndarray, Minimization, int]:
     """Take single-pair projected steps from uniform weights.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from treelens.patterns.cells import ATTRIBUTES, AttributeCells
 from treelens.patterns.histograms import PatternHistograms
 from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class CellPatterns(PatternSource):
         sizes = self.level_sizes
         return PatternHistograms.from_levels(found, sizes, self.level_depths, self.level_shares)
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         levels = self.level_of(np.asarray(patterns, dtype=np.int64))
         numbers = np.asarray(patterns, dtype=np.int64) - self.level_offsets[levels]
         pairs = zip(levels.tolist(), numbers.tolist(), strict=True)

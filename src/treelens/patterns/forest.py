@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from treelens.patterns.histograms import (
 )
 from treelens.patterns.source import PatternSource, Sites, sites_of_colors
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # Labels that a tree uses: (which node labels, whether edge labels).
 TREES = {
@@ -327,7 +330,7 @@ class PatternForest(PatternSource):
         cell = pattern - int(self.level_offsets[level])
         return self.cells.asked(level - len(self._label_levels), cell)
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return the text forms of patterns."""
         patterns = np.asarray(patterns, dtype=np.int64)
         if len(patterns):  # raises where one does not exist

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from treelens.array_checks import check_array, check_offsets
 from treelens.patterns.vocabulary import NodeColors, PatternVocabulary, offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class SparseRows:
     values: np.ndarray  # (n_entries,)
 
     @classmethod
-    def of(cls, table: Any) -> SparseRows:
+    def of(cls, table: sparse.csr_array) -> SparseRows:
         """Return the arrays of a compressed matrix of scipy's."""
         table.sort_indices()
         indices = table.indices.astype(np.int32, copy=False)
@@ -266,7 +269,7 @@ class PatternHistograms:
         values *= factor  # in place: both are new
         return SparseRows(self.offsets, self.graphs, values)
 
-    def to_sparse(self, kind: str = "counts", dtype: Any = np.float64) -> sparse.csr_array:
+    def to_sparse(self, kind: str = "counts", dtype: DTypeLike = np.float64) -> sparse.csr_array:
         """Return a scipy matrix, shape (n_graphs, n_patterns)."""
         return self.by_pattern(kind).to_sparse(self.n_graphs).astype(dtype, copy=False).T.tocsr()
 
@@ -324,7 +327,11 @@ class PairFeatures:
 
     @classmethod
     def of_rows(
-        cls, table: Any, level_offsets: np.ndarray, minimum: bool, scale: np.ndarray | None = None
+        cls,
+        table: sparse.csr_array,
+        level_offsets: np.ndarray,
+        minimum: bool,
+        scale: np.ndarray | None = None,
     ) -> PairFeatures:
         """Return the features of a table by graph, a compressed matrix of scipy's."""
         rows, n_patterns = SparseRows.of(table), table.shape[1]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,9 @@ from treelens.graphs.collection import Graph, GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class PatternFinder(ABC):
@@ -135,7 +138,7 @@ class OwnPatterns(PatternSource):
         graphs, levels, columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return graphs, levels, columns, nodes  # type: ignore[return-value]
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         texts = list(chain.from_iterable(self.known))
         return [texts[pattern] for pattern in np.asarray(patterns).tolist()]
 

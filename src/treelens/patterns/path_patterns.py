@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +19,9 @@ from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.paths import LabelCodes, distinct, places_among, read_labels
 from treelens.patterns.source import PatternSource, Sites
 from treelens.patterns.vocabulary import PatternVocabulary, offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 MAX_DISTANCE = 8
 _LENGTH = 4  # nodes of the longer paths
@@ -133,7 +136,7 @@ class PathPatterns(PatternSource):
             nodes.append(paths.nodes.ravel())
         return Sites(found.graphs.node_offsets, np.concatenate(numbers), np.concatenate(nodes))
 
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return ``"C 3 O"`` for a carbon three bonds from an oxygen, ``"C-C-C-O"`` for a path."""
         alphabet, found = self.labels.node_alphabet, []
         patterns = np.asarray(patterns, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,9 @@ from scipy import sparse
 from treelens.graphs.collection import GraphCollection
 from treelens.patterns.histograms import PatternHistograms, SparseRows
 from treelens.patterns.vocabulary import arc_targets, offsets_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class Sites(NamedTuple):
@@ -63,7 +66,7 @@ class PatternSource(ABC):
         """Return how often every graph contains every pattern, from its occurrences."""
 
     @abstractmethod
-    def texts(self, patterns: Any) -> list[str]:
+    def texts(self, patterns: ArrayLike) -> list[str]:
         """Return the text forms of patterns."""
 
     @abstractmethod
@@ -114,7 +117,9 @@ class PatternSource(ABC):
     @property
     def level_shares(self) -> np.ndarray:
         """What each level has of the weight of its group: an equal part, shape (n_levels,)."""
-        return 1.0 / np.bincount(self.level_groups)[self.level_groups]
+        sizes = np.bincount(self.level_groups)
+        shares: np.ndarray = 1.0 / sizes[self.level_groups]
+        return shares
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -165,7 +170,8 @@ class PatternSource(ABC):
 
         ``log_weights`` (n_patterns,) are those without the ``level_weights`` (n_levels,).
         """
-        return self.count(found).unseen @ level_weights
+        sums: np.ndarray = self.count(found).unseen @ level_weights
+        return sums
 
 
 def balls_of(graphs: GraphCollection, depth: int) -> list[sparse.csr_array]:

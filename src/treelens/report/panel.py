@@ -41,7 +41,7 @@ class Batch:
     n_jobs: int
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, y: Any) -> Batch | None:
+    def of(cls, estimator: Any, X: object, y: object) -> Batch | None:
         """Return the predictions of graphs; None without graphs."""
         if X is None:
             if y is not None:
@@ -117,7 +117,7 @@ def _literal(name: str) -> str:
     return "".join(f"\\{letter}" if not letter.isalnum() else letter for letter in name)
 
 
-def summarize_panel(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
+def summarize_panel(estimator: Any, X: object = None, y: object = None) -> dict[str, Any]:
     """Return everything that the report of a panel shows, as data that ``json.dumps`` takes.
 
     The keys are ``treelens`` (version), ``kind`` ("several"), ``noun``, ``model``, ``endpoints``

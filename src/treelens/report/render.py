@@ -16,7 +16,7 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from treelens.chem.draw import of_mol_block
+from treelens.chem.molecules import of_mol_block
 from treelens.explain.contributions import color_limit
 from treelens.explain.draw import LEGEND_HEIGHT, Style, TreeNode, draw_graph, tree_scene
 from treelens.explain.fragment_search import Occurrence

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from treelens.chem.draw import mol_block
 from treelens.chem.groups import group_queries, groups_of
 from treelens.chem.matched_pairs import atoms_that_differ
-from treelens.chem.molecules import is_molecule, molecule_of
+from treelens.chem.molecules import is_molecule, mol_block, molecule_of
 from treelens.chem.parsing import parsed_smiles
 from treelens.explain.contributions import (
     attribute_table,
@@ -44,6 +43,12 @@ from treelens.report.predicted import (
 )
 from treelens.report.render import Drawings, Units
 from treelens.targets import positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
+    from treelens.models.fitted import FittedModel
+    from treelens.models.predictions import KernelExpansion
+    from treelens.patterns.histograms import GraphViews
 
 LARGEST_DRAWN = 150  # nodes; larger drawings are not readable
 MOST_CARDS = 12
@@ -78,7 +83,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
     elif is_molecule(graph):
         molecule = {"smiles": str(graph.data["smiles"])}
 
-    def texts(labels: Any) -> Any:
+    def texts(labels: Iterable[object] | None) -> Any:
         return labels and [shortened(str(label), _LONGEST_LABEL) for label in labels]
 
     return {
@@ -93,7 +98,7 @@ def drawing_data(graph: Graph, place: Occurrence | None = None) -> dict[str, Any
     }
 
 
-def training_graph(model: Any, index: int) -> dict[str, Any]:
+def training_graph(model: FittedModel, index: int) -> dict[str, Any]:
     """Return the name of a training graph and its value, with the sign of a limit, or its class."""
     target, known = model.training.reported[index], {"name": model.training.called(index)}
     if model.classes is not None:
@@ -117,7 +122,7 @@ def chosen_cards(given: PredictedGraphs) -> dict[int, str]:
 
 
 def card_section(
-    estimator: Any, given: PredictedGraphs, chosen: dict[int, str]
+    estimator: FittedEstimator, given: PredictedGraphs, chosen: dict[int, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the graphs to draw, each explained and with its nearest training graphs."""
     model, train = estimator.model_, estimator._train_graphs
@@ -194,7 +199,7 @@ def domain_sentence(given: PredictedGraphs, index: int) -> str:
 # --- matched pairs ----------------------------------------------------------------------------
 
 
-def pair_section(estimator: Any) -> dict[str, Any] | None:
+def pair_section(estimator: FittedEstimator) -> dict[str, Any] | None:
     """Return similar training graphs with different targets; None without training graphs."""
     model, train = estimator.model_, estimator._train_graphs
     if train is None:
@@ -213,7 +218,7 @@ def pair_section(estimator: Any) -> dict[str, Any] | None:
     return {"rows": rows, "n_compared": n_compared, "n_training": len(train)} if rows else None
 
 
-def striking_pairs(model: Any) -> tuple[list[tuple[int, int, float]], int]:
+def striking_pairs(model: FittedModel) -> tuple[list[tuple[int, int, float]], int]:
     """Return pairs of training graphs with their similarity, and how many graphs were compared.
 
     Of classes: different ones, the most similar first. Of numbers: by the difference of the values
@@ -259,7 +264,7 @@ def _unmatched(colors: list[int], others: list[int]) -> tuple[int, ...]:
 
 
 def fragment_section(
-    estimator: Any,
+    estimator: FittedEstimator,
     given: PredictedGraphs | None,
     n_fragments: int | None = None,
     known: KnownInverses | None = None,
@@ -320,7 +325,10 @@ def _sample(n: int, most: int) -> np.ndarray:
 
 
 def _rows(
-    table: FragmentTable, shown: GraphCollection, truth: np.ndarray | None, classes: Any
+    table: FragmentTable,
+    shown: GraphCollection,
+    truth: np.ndarray | None,
+    classes: np.ndarray | None,
 ) -> Iterator[dict[str, Any]]:
     scaffolds: dict[int, str] = {}
     for rank in table.index[:MOST_FRAGMENTS].tolist():
@@ -358,7 +366,7 @@ def _rows(
 
 
 def _attribute_rows(
-    expansion: Any, graphs: Sequence[Any], sizes: np.ndarray
+    expansion: KernelExpansion, graphs: Sequence[Any], sizes: np.ndarray
 ) -> list[dict[str, Any]]:
     """Return shares of attributes and of labels in absolute effects; none where there are no cells.
 
@@ -383,10 +391,10 @@ def _attribute_rows(
     return table.assign(share=shares).to_dict("records")  # type: ignore[return-value]
 
 
-def pattern_section(model: Any, given: PredictedGraphs | None) -> dict[str, Any]:
+def pattern_section(model: FittedModel, given: PredictedGraphs | None) -> dict[str, Any]:
     """Return the patterns that change predictions most, of the report's or the training graphs."""
     expansion, source = model.expansion, model.expansion.source
-    views = model.training_terms
+    views: Sequence[GraphViews] = model.training_terms
     if given is not None:
         views = [term.shown(given.predictions.graphs).features for term in expansion.terms]
     chosen = _sample(views[0].patterns.pairs.n_graphs, _MOST_EXPLAINED)
@@ -440,7 +448,7 @@ def _tree(forest: PatternForest | None, pattern: int, text: str) -> list[dict[st
 
 
 def compound_card(
-    estimator: Any, graphs: GraphCollection, evidence: Mapping[str, Any] | None = None
+    estimator: FittedEstimator, graphs: GraphCollection, evidence: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return what a chemist reads about one molecule, with drawings as SVG; text is escaped.
 
@@ -506,7 +514,7 @@ def group_holders(smiles: Sequence[str] | None) -> dict[str, np.ndarray]:
 
 
 def group_evidence(
-    estimator: Any, holders: Mapping[str, np.ndarray] | None = None
+    estimator: FittedEstimator, holders: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Return what was measured with and without the groups that some training molecules have.
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 import treelens
 from treelens.chem.molecules import is_molecule
+from treelens.estimators.fit_report import FitReport
 from treelens.explain.contributions import usual_spread
-from treelens.graphs.kinds import DESCRIPTOR_PREFIX
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import DESCRIPTOR_PREFIX, noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel
@@ -26,7 +26,6 @@ from treelens.report.predicted import (
     PredictedGraphs,
     predict_graphs,
     scores_of_test_set,
-    validation_scores,
 )
 from treelens.report.render import counted, percent, plain_summary, render
 from treelens.report.sections import (
@@ -40,6 +39,9 @@ from treelens.report.sections import (
 from treelens.storage.files import checked_target, whole_file
 from treelens.targets import positive_code
 
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
+
 MOST_PREDICTIONS = 20_000  # rows that the page carries
 _MOST_FURTHEST = 6
 _MOST_LEFT_OUT = 5000  # training molecules; of more, the inverse that scaffolds need takes minutes
@@ -49,7 +51,7 @@ _UNUSUAL = 0.05  # of the training graphs
 _NOMINAL, _MARGIN = 0.9, 0.02
 
 
-def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
+def summarize(estimator: FittedEstimator, X: object = None, y: object = None) -> dict[str, Any]:
     """Return everything that the report shows, as data that ``json.dumps`` takes.
 
     See :meth:`treelens.GraphRegressor.summary`. The keys are ``treelens`` (version), ``kind``
@@ -71,8 +73,8 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
     graphs = given.graphs if given is not None else estimator._train_graphs
     if graphs is not None and is_molecule(graphs[0]):
         noun = "molecule"
-    validation, scores = validation_scores(model), scores_of_test_set(model, given)
-    of_given, settings = dict[str, Any](), {model.method: _settings(model)}
+    fit, scores = FitReport(model), scores_of_test_set(model, given)
+    of_given, settings = dict[str, Any](), {model.method: fit.to_settings()}
     with one_blas_thread():
         if given is not None:
             of_given = {
@@ -89,10 +91,10 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
             "svm": settings.get("svc"),
             "gp": settings.get("gp"),
             "learning": _learning(model),
-            "validation": validation,
+            "validation": fit.held_out,
             "new_scaffolds": _new_scaffolds(estimator),
             "scores": scores,
-            "checks": checks_of(model, given, validation, scores, noun),
+            "checks": checks_of(model, given, fit.held_out, scores, noun),
             "fragments": fragment_section(estimator, given),
             "pairs": pair_section(estimator),
             "patterns": pattern_section(model, given),
@@ -103,7 +105,9 @@ def summarize(estimator: Any, X: Any = None, y: Any = None) -> dict[str, Any]:
 
 
 @progress_ticks(None, "Writing the report")
-def write_report(estimator: Any, path: str | Path, X: Any = None, y: Any = None) -> Path:
+def write_report(
+    estimator: FittedEstimator, path: str | Path, X: object = None, y: object = None
+) -> Path:
     """Write the report on a fitted model as one HTML file that needs nothing else."""
     target = checked_target(path)  # before the work begins
     if target.suffix.lower() not in ("", ".html", ".htm"):
@@ -161,14 +165,6 @@ def _model(estimator: Any, noun: str) -> dict[str, Any]:
     }
 
 
-def _settings(model: FittedModel) -> dict[str, Any]:
-    """Return the kernel, what it was chosen by, and how the search for weights ended."""
-    facts, search = {**model.settings(), "views": model.shares()}, model.search_end
-    if search is not None:
-        facts |= {"converged": bool(search.converged), "n_iterations": search.n_steps}
-    return facts
-
-
 def _learning(model: FittedModel) -> dict[str, Any]:
     """Return which weights are used and how they compare with others on held-out graphs."""
     learning = model.learning
@@ -224,7 +220,7 @@ def _data(given: PredictedGraphs) -> dict[str, Any]:
     }
 
 
-def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
+def _domain(model: FittedModel, given: PredictedGraphs) -> dict[str, Any] | None:
     """Return how many graphs are in the domain of applicability, and those furthest outside."""
     if given.domain is None or given.in_domain is None:
         return None
@@ -255,7 +251,7 @@ def _domain(model: Any, given: PredictedGraphs) -> dict[str, Any] | None:
 
 
 def checks_of(
-    model: Any,
+    model: FittedModel,
     given: PredictedGraphs | None,
     validation: dict[str, Any] | None,
     scores: dict[str, Any] | None,

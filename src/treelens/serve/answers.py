@@ -20,7 +20,8 @@ from treelens.chem.recipe import recipe_for_molecules
 from treelens.chem.sdf import sdf_of_bytes, smiles_column
 from treelens.chem.table_reader import rows_of_table
 from treelens.errors import check_number, check_whole
-from treelens.graphs.recipe import noun_of
+from treelens.estimators.profile import IN_PROFILE, SHARE
+from treelens.graphs.kinds import noun_of
 from treelens.graphs.tables import Table, table_of_bytes
 from treelens.report.render import Units, plain_summary
 from treelens.report.sections import compound_card, group_evidence, group_holders
@@ -164,7 +165,18 @@ class Workbench:
     @property
     def as_cells(self) -> bool:
         """Whether the page shows a coloured cell for each target, of which there may be many."""
-        return len(self.shown) > _MOST_CARDS or len(self.shown) > len(self.models)
+        several = len(self.shown) > _MOST_CARDS or len(self.shown) > len(self.models)
+        return several or self.profile is not None
+
+    @property
+    def profile(self) -> dict[str, str] | None:
+        """What is wanted of molecules in words, and the columns that say how probable it is."""
+        found = self.models[0].profile
+        if found is None:
+            return None
+        wanted = ", ".join(f"{name} {own.text}" for name, own in found.conditions.items())
+        prefix = self.models[0].prefix
+        return {"wanted": wanted, "column": prefix + IN_PROFILE, "share": prefix + SHARE}
 
     def warm_up(self) -> None:
         """Compute and compile what the first request would wait for."""
@@ -305,6 +317,17 @@ def _covariates(each: NamedModel) -> list[str]:
     return each.model.model_.given_columns
 
 
+def _wanted_of(each: Shown) -> dict[str, str] | None:
+    """Return what a profile wants of an endpoint, and the column of its probability."""
+    profile, own = each.owner.profile, each.model.model_.training.record.name or "target"
+    if profile is None or own not in profile.conditions:
+        return None
+    return {
+        "text": profile.conditions[own].text,
+        "column": f"{each.owner.prefix}{own}_in_profile",
+    }
+
+
 def _facts(each: Shown) -> dict[str, Any]:
     model = each.model
     numbers = model.model_.classes is None
@@ -326,6 +349,7 @@ def _facts(each: Shown) -> dict[str, Any]:
         # what groups are compared by; of many classes the last
         "positive": None if numbers else str(model.classes_[-1 if code is None else code]),
         "unit": target.unit,
+        "wanted": _wanted_of(each),
         "scale": target.transform,
         "hidden": None if target.hidden is None else target.hidden.in_words,
         "decimals": decimals,

@@ -6,10 +6,10 @@ postpone their evaluation.
 
 import asyncio
 import ipaddress
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from treelens import __version__
@@ -25,11 +25,19 @@ from treelens.serve.answers import (
 )
 from treelens.storage.files import csv_text
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+
 _THREADS = 8  # of each pool, that wait for the models; these answer one after the other
 _IDLE_SECONDS = 10
 _RETRY_AFTER = "10"  # seconds
 _LONGEST_NAME = 200
 Output = Literal["json", "csv"]
+Message = MutableMapping[str, Any]  # these three as ASGI has them
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 # What OpenAPI says about a body that is a file.
 _FILE = {
     "requestBody": {
@@ -61,7 +69,7 @@ def make_app(workbench: Workbench, hosts: tuple[str, ...] = ()) -> Any:
     return Guard(app, ("localhost", *hosts), workbench.limits)
 
 
-async def _invalid(request: Any, error: Any) -> Any:
+async def _invalid(request: "Request", error: "RequestValidationError") -> Any:
     """Answer a request of the wrong form in one sentence, without repeating what it sent."""
     from fastapi.responses import JSONResponse
 
@@ -96,7 +104,7 @@ async def _answer(
         raise HTTPException(422, str(error)) from None
 
 
-def _add_interface(app: Any, workbench: Workbench) -> None:
+def _add_interface(app: "FastAPI", workbench: Workbench) -> None:
     """Add what other programs call."""
     from fastapi import Request
     from fastapi.responses import JSONResponse, Response
@@ -124,7 +132,7 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
         covariates: Values = {}
         targets: list[str] | None = Field(None, description="Those to explain; without it, all")
 
-    def response(frame: Any, output: str) -> Response:
+    def response(frame: "pd.DataFrame", output: str) -> Response:
         if output == "csv":
             return Response(csv_text(frame, index=False), media_type="text/csv; charset=utf-8")
         return JSONResponse(plain_summary({"rows": frame.to_dict("records")}))
@@ -159,7 +167,7 @@ def _add_interface(app: Any, workbench: Workbench) -> None:
         return await answer(partial(cards, targets=molecule.targets))
 
 
-def _add_page(app: Any, workbench: Workbench) -> None:
+def _add_page(app: "FastAPI", workbench: Workbench) -> None:
     """Add the page for people, and one that shows the interface."""
     from fastapi.responses import HTMLResponse, Response
 
@@ -174,6 +182,7 @@ def _add_page(app: Any, workbench: Workbench) -> None:
         "models": workbench.facts(),
         "covariates": workbench.covariates,
         "cells": workbench.as_cells,
+        "profile": workbench.profile,
     }
     page = {"page": facts, "version": __version__, "limits": workbench.limits}
     show("/", "text/html", pages.get_template("page.html").render(**page))
@@ -231,18 +240,18 @@ class Guard:
     answered have a common limit.
     """
 
-    def __init__(self, app: Any, hosts: Collection[str], limits: Limits) -> None:
+    def __init__(self, app: "FastAPI", hosts: Collection[str], limits: Limits) -> None:
         self.app, self.hosts = app, {name.casefold() for name in hosts}
         self.limits, self.n_held = limits, 0
         self.too_large = f"The request is larger than {limits.bytes / 1e6:g} MB."
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         from fastapi.responses import JSONResponse
 
         if scope["type"] != "http":  # there are no web sockets here
             return
 
-        async def send_with_headers(message: Any) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *own]}
@@ -261,7 +270,7 @@ class Guard:
         finally:
             self.n_held -= body.n_held
 
-    def _refusal(self, headers: Any) -> tuple[int, str] | None:
+    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         found = {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in headers}
         host = found.get("host", "")
         if not self._is_known(host):
@@ -285,7 +294,7 @@ class Guard:
 class _Body:
     """Counts what arrives of a request, which need not be what Content-Length promised."""
 
-    def __init__(self, guard: Guard, receive: Any) -> None:
+    def __init__(self, guard: Guard, receive: Receive) -> None:
         self._guard, self._receive = guard, receive
         self.n_bytes = self.n_held = 0
         self.is_lost = False

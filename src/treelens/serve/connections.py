@@ -28,7 +28,7 @@ class BoundedConnection(asyncio.Protocol):
     _clock: asyncio.TimerHandle | None = None
     _waits_since = 0.0
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._start_clock()
         if len(self.connections) > self.limits.connections:

@@ -41,7 +41,7 @@ def estimator_record(
     return EstimatorRecord(name, record.get("parameters"), model)
 
 
-def _fits(estimator: Any, model: Any) -> bool:
+def _fits(estimator: object, model: Any) -> bool:
     """Whether a fitted model is one of an estimator: of its kind, of classes or of numbers."""
     kind = type(model).__name__
     if not isinstance(estimator, str) or kind not in _MODELS.get(estimator, ()):

@@ -59,13 +59,13 @@ def stored_fields(kind: type) -> list[str]:
     return [name for name in named if name not in getattr(kind, "__derived__", ())]
 
 
-def to_state(value: Any, classes: Classes) -> tuple[Any, dict[str, np.ndarray]]:
+def to_state(value: object, classes: Classes) -> tuple[Any, dict[str, np.ndarray]]:
     """Return a JSON tree and arrays by name, which :func:`from_state` makes the value of again."""
     writer = _Writer(classes)
     return writer.write(value, ""), writer.arrays
 
 
-def from_state(tree: Any, arrays: Mapping[str, np.ndarray], classes: Classes) -> Any:
+def from_state(tree: object, arrays: Mapping[str, np.ndarray], classes: Classes) -> Any:
     """Return the value that :func:`to_state` wrote; anything else is a :class:`StateError`."""
     return _Reader(arrays, classes).read(tree, "")
 
@@ -197,7 +197,7 @@ class _Reader:
             "$table": self._table,
         }
 
-    def read(self, tree: Any, path: str) -> Any:
+    def read(self, tree: object, path: str) -> Any:
         if isinstance(tree, list):
             return self._items(tree, path)
         if not isinstance(tree, dict):
@@ -217,7 +217,7 @@ class _Reader:
             raise StateError(f"{path} cannot be read ({why[:200]})") from error
         raise StateError(f"{path} cannot be read ({tag[:40]!r} is unknown)")
 
-    def _items(self, values: Any, path: str) -> list[Any]:
+    def _items(self, values: object, path: str) -> list[Any]:
         if not isinstance(values, list):
             raise StateError(f"{path} must be a list, not {_shown(values)}")
         return [self.read(x, _joined(path, k)) for k, x in enumerate(values)]
@@ -228,7 +228,7 @@ class _Reader:
             raise StateError(f"{path} has a key twice")
         return found
 
-    def _array(self, name: Any, path: str) -> np.ndarray:
+    def _array(self, name: object, path: str) -> np.ndarray:
         if not isinstance(name, str) or name not in self._arrays:
             raise StateError(f"{path}: the array {_shown(name)} is missing")
         return self._arrays[name]
@@ -272,13 +272,13 @@ class _Reader:
         return self._objects[path]
 
 
-def _scalar_type(name: Any) -> Any:
+def _scalar_type(name: object) -> Any:
     if name not in _SCALARS:
         raise StateError(f"no numpy scalar is called {_shown(name)}")
     return np.str_ if name == "str" else np.dtype(name).type
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return repr(value)[:60]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -20,7 +20,7 @@ from treelens.array_checks import (
     check_positive,
 )
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import GraphRecipe
+from treelens.graphs.kinds import GraphRecipe
 from treelens.kernels.table import KERNELS, check_kernel
 from treelens.kernels.weighted import WeightedKernel
 from treelens.models.fitted import ComparedWeights, FittedModel, HeldOut, Learning, SearchEnd
@@ -58,6 +58,9 @@ from treelens.svm.solver import (
     fit_svm_path,
     margins_of,
 )
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 # What "auto" stands for. Wide enough that the choice is rarely at an edge.
 AUTO_KERNELS = ("wwl", "tanimoto-rbf")
@@ -389,7 +392,7 @@ def inner_splits(cv: Any, codes: np.ndarray, classes: np.ndarray, seed: int) -> 
     return list(splitter.split(codes, codes))
 
 
-def resolved(scoring: str, class_weight: Any, codes: np.ndarray) -> tuple[str, Any]:
+def resolved(scoring: str, class_weight: object, codes: np.ndarray) -> tuple[str, Any]:
     """Score and class weights behind "auto": accuracy and none, unless a class is rare."""
     rare = has_rare_class(codes)
     if isinstance(class_weight, str) and class_weight == "auto":
@@ -410,7 +413,9 @@ def listed_kernels(kernel: str | Sequence[str]) -> list[str]:
     return list(kernel)
 
 
-def listed(value: Any, auto: Any, name: str, kind: Any, positive: bool = False) -> list[Any]:
+def listed(
+    value: Any, auto: Iterable[Any], name: str, kind: Any, positive: bool = False
+) -> list[Any]:
     """A parameter that may be "auto", one number or several, as a list of numbers."""
     if isinstance(value, str):
         return list(auto)
@@ -433,14 +438,14 @@ def fit_chosen(
     codes: np.ndarray,
     candidates: list[Candidate],
     *,
-    learner: Any,
+    learner: object,
     first_depth: int,
     edge_labels: bool,
     attributes: bool,
     scoring: str,
-    class_weight: Any,
+    class_weight: object,
     sample_weight: np.ndarray | None,
-    cv: Any,
+    cv: int | BaseCrossValidator,
     seed: int,
     n_jobs: int,
     progress: bool | None,

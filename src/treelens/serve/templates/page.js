@@ -85,6 +85,7 @@ function cellElement(row, model, line) {
     ? percent(at("probability"))
     : `${number(at("lower_90"), model)} to ${number(at("upper_90"), model)}`;
   cell.append(button, element("small", more));
+  if (model.wanted) cell.append(element("small", `${model.wanted.text}: ${percent(row[model.wanted.column])}`, { class: "wanted" }));
   if (typeof at("measured") === "number") cell.append(element("small", `measured ${number(at("measured"), model)}`));
   else if (at("measured")) cell.append(element("small", `measured ${at("measured")}`));
   cell.addEventListener("click", (event) => {
@@ -96,17 +97,29 @@ function cellElement(row, model, line) {
   return cell;
 }
 
+// The probability that all conditions of the profile hold.
+function profileElement(row) {
+  const cell = element("td"), chance = row[page.profile.column];
+  cell.className = `profile ${chance > 0.5 ? "good" : "bad"}`;
+  cell.dataset.label = "profile";
+  cell.style.setProperty("--part", Math.abs(2 * chance - 1).toFixed(2));
+  cell.title = `${page.profile.wanted}: ${percent(chance)}`;
+  cell.append(element("strong", percent(chance)), element("small", `share ${percent(row[page.profile.share])}`));
+  return cell;
+}
+
 function rowElement(row) {
   const line = element("tr"), first = element("th", null, { scope: "row" });
   const name = row.name || row.smiles || `row ${row.row}`;
   line.append(first);
   if (row.problem || !row.smiles) {
     first.textContent = name;
-    line.append(element("td", row.problem, { colspan: page.models.length }));
+    line.append(element("td", row.problem, { colspan: page.models.length + (page.profile ? 1 : 0) }));
     return line;
   }
   first.append(element("button", name, { type: "button", title: row.smiles }));
   line.addEventListener("click", () => choose(line, row.smiles));
+  if (page.profile) line.append(profileElement(row));
   for (const model of page.models) {
     if (many) {
       line.append(cellElement(row, model, line));
@@ -122,10 +135,15 @@ function rowElement(row) {
 function showTable(rows) {
   const table = byId("table"), head = element("tr"), body = table.querySelector("tbody");
   head.append(element("th", "molecule", { scope: "col" }));
-  for (const { name, kind, unit } of page.models) {
+  if (page.profile) { // the most probable first; what cannot be read comes last
+    head.append(element("th", "whole profile", { scope: "col", title: page.profile.wanted }));
+    rows = [...rows].sort((one, other) => (other[page.profile.column] ?? -1) - (one[page.profile.column] ?? -1));
+  }
+  for (const { name, kind, unit, wanted } of page.models) {
     if (many) {
       const title = element("th", name, { scope: "col" });
       if (unit && !name.includes(unit)) title.append(" ", element("small", unit));
+      if (wanted) title.append(" ", element("small", wanted.text));
       head.append(title);
       continue;
     }
@@ -282,7 +300,7 @@ function cardElement(card) {
 
 function markChosen() {
   if (!many) return;
-  const place = page.models.findIndex(({ name }) => name === chosen) + 1;
+  const place = page.models.findIndex(({ name }) => name === chosen) + (page.profile ? 2 : 1);
   for (const line of byId("table").querySelectorAll("tbody tr")) {
     for (const cell of line.cells) cell.classList.toggle("open", cell.cellIndex === place && line.getAttribute("aria-selected") === "true");
   }
@@ -297,7 +315,7 @@ async function showEdited(smiles, own) {
   const { rows: [row] } = await answer.json();
   if (own !== latest || row.problem) return;
   const line = element("tr");
-  line.append(element("th", "changed", { scope: "row" }), ...page.models.map((model) => cellElement(row, model, null)));
+  line.append(element("th", "changed", { scope: "row" }), ...(page.profile ? [profileElement(row)] : []), ...page.models.map((model) => cellElement(row, model, null)));
   table.tBodies[0].replaceChildren(line);
   table.hidden = false;
 }

@@ -1,27 +1,27 @@
-"""A fitted model as plain data (scores, fragments, patterns, kernel, sizes), and as HTML."""
+"""What a fit found, as one object, as plain data for commands, and as HTML for notebooks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import is_regressor
 
 from treelens.estimators.panel_summary import endpoint_facts
-from treelens.evaluation.metrics import (
-    CLASS_SCORES,
-    NUMBER_SCORES,
-    class_scores,
-    codes_among,
-    number_scores,
-    sure_predictions,
-)
+from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES, class_scores
 from treelens.explain.fragments import confounders, fragment_smiles, measured_with_and_without
 from treelens.graphs.collection import GraphCollection
-from treelens.graphs.recipe import noun_of
+from treelens.graphs.kinds import noun_of
+from treelens.models.fitted import FittedModel
+from treelens.models.scores import held_out_scores
 from treelens.targets import positive_code
+
+if TYPE_CHECKING:
+    from treelens.estimators.base import FittedEstimator
 
 _NOT_SHOWN = ("candidates", "words")  # of the settings of a kernel
 _N_FRAGMENTS = 5  # that a fit shows
@@ -30,80 +30,137 @@ _MOST_CLASSES, _MOST_SEARCHED = 2, 3000
 _MOST_SHOWN = 1500  # training graphs of a model whose fragments a notebook shows: about a second
 
 
-def fit_summary(model: Any) -> dict[str, Any]:
-    """Return leave-one-out scores of a Gaussian process, or cross-validated ones of an SVM."""
-    if model.model_.method == "svc":
-        return _svc_summary(model)
+@dataclass(frozen=True, eq=False)
+class FitReport:
+    """What a fit found: the one source of terminal, notebook, report and JSON."""
+
+    model: FittedModel  # of one endpoint
+    n_jobs: int = 1
+
+    @cached_property
+    def held_out(self) -> dict[str, Any] | None:
+        """Scores of training graphs that are predicted without themselves, and their charts."""
+        return held_out_scores(self.model)
+
+    @cached_property
+    def views(self) -> dict[str, float]:
+        """The share of each view in the variance that they explain."""
+        return self.model.shares(self.n_jobs)
+
+    @cached_property
+    def covariates(self) -> dict[str, Any] | None:
+        """How much covariates and structure add to the fitted values; None without any."""
+        if (spreads := self.model.spreads_of_parts(self.n_jobs)) is None:
+            return None
+        structure, added = spreads
+        names = self.model.covariate_names
+        return {"names": names, "spread": added, "spread_of_structure": structure}
+
+    @property
+    def trees(self) -> list[str]:
+        """The trees of Weisfeiler-Lehman patterns in use."""
+        return list(self.model.expansion.source.all_trees)
+
+    def scores(self) -> dict[str, Any]:
+        """Return held-out scores beside those of the mean or the most frequent class."""
+        found = self.held_out or {}
+        names = CLASS_SCORES if "majority_share" in found else NUMBER_SCORES
+        scores: dict[str, Any] = {"model": {name: found.get(name) for name in names}}
+        if names is NUMBER_SCORES:
+            return {
+                **scores,
+                "mean": {"rmse": found.get("reference_rmse"), "r2": 0.0},
+                "limits": _kept_limits(self.model),
+                "r2_on_scale": self._r2_on_scale(),
+            }
+        scores["model"]["names_one_class"] = found["names_one_class"]
+        classes, code = self.model.classes, positive_code(self.model.classes)
+        return {
+            **scores,
+            "positive": None if code is None or classes is None else str(classes[code]),
+            "majority": {"accuracy": found["majority_share"]},
+            "sure": found["sure"],
+            "threshold": _threshold_scores(self.model),
+        }
+
+    def _r2_on_scale(self) -> float | None:
+        """Return R2 on a scale that was chosen, as squared errors in units are of large values."""
+        found, training = self.model.held_out, self.model.training
+        if training.record.hidden is None or found is None:
+            return None
+        values, exact = training.targets, training.exact
+        error = np.mean((values[exact] - found.predicted[exact]) ** 2)
+        return float(1.0 - error / np.var(values[exact]))
+
+    def to_settings(self) -> dict[str, Any]:
+        """Return the kernel, what it was chosen by, and how the search for weights ended."""
+        facts, search = {**self.model.settings(), "views": self.views}, self.model.search_end
+        if search is not None:
+            facts |= {"converged": bool(search.converged), "n_iterations": search.n_steps}
+        return facts
+
+
+def _kept_limits(model: FittedModel) -> dict[str, int] | None:
+    """Return how many limits there are, and how many predictions are on their side."""
+    training, found = model.training, model.held_out
+    limits = training.limits
+    if limits is None or found is None:
+        return None
     return {
-        "leave_one_out": _number_scores(model) if is_regressor(model) else _class_scores(model),
+        "lower": int((limits > 0).sum()),
+        "upper": int((limits < 0).sum()),
+        "held": int((limits * (found.predicted - training.targets) > 0).sum()),
+        "exact": int((limits == 0).sum()),
+    }
+
+
+def _threshold_scores(model: FittedModel) -> dict[str, Any] | None:
+    """Return what a tuned threshold does to the class that it names; None without one."""
+    found, threshold, classes = model.held_out, model.threshold, model.classes
+    if threshold is None or found is None or found.probabilities is None or classes is None:
+        return None
+    codes, chances = model.training.targets[found.known], found.probabilities[found.known]
+    rare = class_scores(codes, found.predicted[found.known], chances, threshold.code)
+    return {
+        "class": str(classes[threshold.code]),
+        "value": threshold.value,
+        "recall": rare["recall"],
+        "precision": rare["precision"],
+        "accuracy_most_probable": float(np.mean(chances.argmax(axis=1) == codes)),
+    }
+
+
+def fit_summary(model: Any) -> dict[str, Any]:
+    """Return what the terminal says of a fit, as plain data."""
+    if model.model_.method == "svc":
+        return _svc_summary(model.model_)
+    found = FitReport(model.model_, model._n_jobs())
+    scores = found.scores()
+    if scores.get("threshold"):
+        scores["threshold"]["rule"] = str(model.threshold)
+    return {
+        "leave_one_out": scores,
         "learning_gain": vars(model.learning_gain_),
-        "covariates": covariate_facts(model),
+        "covariates": found.covariates,
         "evidence": model.evidence_,
         "converged": model.converged_,
         "n_steps": len(model.history_),
         "depth": model.best_depth_,
         "weights": model.best_weights_,
         "descriptors": model.uses_descriptors_,
-        "trees": list(model.model_.patterns.source.all_trees),
+        "trees": found.trees,
     }
-
-
-def _number_scores(model: Any) -> dict[str, Any]:
-    """Return leave-one-out scores of measured values, and of how many limits they keep."""
-    found, training, limits = model.model_.held_out, model.model_.training, model.train_limits_
-    scale, exact, counts = training.record.hidden, training.exact, None
-    values = training.reported[exact]
-    if limits is not None:
-        beyond = limits * (found.predicted - training.targets) > 0
-        counts = {
-            "lower": int((limits > 0).sum()),
-            "upper": int((limits < 0).sum()),
-            "held": int(beyond.sum()),
-            "exact": int((limits == 0).sum()),
-        }
-    return {
-        "model": number_scores(values, found.predicted[exact], found.std[exact], scale),
-        "mean": {"rmse": float(values.std()), "r2": 0.0},
-        "limits": counts,
-    }
-
-
-def _class_scores(model: Any) -> dict[str, Any]:
-    """Return leave-one-out scores; recall and precision are of the class that effects are of."""
-    codes, chances = model.train_codes_, model.loo_.probabilities
-    predicted = codes_among(model.loo_.predictions, model.classes_)
-    positive = positive_code(model.classes_)
-    counts = np.bincount(codes)
-    scores = {
-        "model": class_scores(codes, predicted, chances, positive),
-        "positive": None if positive is None else str(model.classes_[positive]),
-        "majority": {"accuracy": float(counts.max() / counts.sum())},
-        "sure": sure_predictions(codes, predicted, chances),
-        "threshold": None,
-    }
-    if model.threshold_ is not None:
-        value, code = model.threshold_
-        rare = class_scores(codes, predicted, chances, code)
-        scores["threshold"] = {
-            "class": str(model.classes_[code]),
-            "value": value,
-            "rule": str(model.threshold),
-            "recall": rare["recall"],
-            "precision": rare["precision"],
-            "accuracy_most_probable": float(np.mean(chances.argmax(axis=1) == codes)),
-        }
-    return scores
 
 
 def _svc_summary(model: Any) -> dict[str, Any]:
     """Return cross-validated scores of the best settings with uniform and with learned weights."""
-    codes, scoring = model.train_codes_, model.best_params_["scoring"]
-    counts = np.bincount(codes)
+    search, best_params = model.choice.cv_results, model.choice.best_params
+    counts, scoring = np.bincount(model.training.targets), best_params["scoring"]
     majority = {"accuracy": counts.max() / counts.sum(), "roc_auc": 0.5}
     rows: dict[str, Any] = {}
     for name, learned in (("uniform", False), ("learned", True)):
-        best = model.cv_results_.best(lambda c, learned=learned: (c.weight_radius > 0) == learned)
-        found = model.cv_results_.scores.get(best)
+        best = search.best(lambda c, learned=learned: (c.weight_radius > 0) == learned)
+        found = search.scores.get(best)
         rows[name] = (
             None
             if best is None
@@ -117,18 +174,9 @@ def _svc_summary(model: Any) -> dict[str, Any]:
     return {
         "scoring": scoring,
         "scores": {"majority": float(majority.get(scoring, 1.0 / len(counts))), **rows},
-        "learning_gain": model.learning_gain_,
-        "choice": model.best_params_,
+        "learning_gain": model.choice.learning_gain,
+        "choice": best_params,
     }
-
-
-def covariate_facts(model: Any) -> dict[str, Any] | None:
-    """Return how much covariates and structure add to the fitted values; None without any."""
-    fitted = model.model_
-    if (spreads := fitted.spreads_of_parts(model._n_jobs())) is None:
-        return None
-    structure, added = spreads
-    return {"names": fitted.covariate_names, "spread": added, "spread_of_structure": structure}
 
 
 # --- what was learned from, and what a model has --------------------------------------------------
@@ -235,23 +283,23 @@ def model_facts(model: Any) -> dict[str, Any]:
     }
 
 
-def _kernel_facts(model: Any) -> dict[str, Any]:
+def _kernel_facts(model: FittedEstimator) -> dict[str, Any]:
     """Return the kernel, the shares of views, and sizes."""
     fitted = model.model_
-    learning = fitted.learning
+    found = FitReport(fitted, model._n_jobs())
     settings = {name: x for name, x in fitted.settings().items() if name not in _NOT_SHOWN}
     return {
-        "kernel": {**settings, "trees": list(fitted.expansion.source.all_trees)},
-        "views": fitted.shares(model._n_jobs()),
+        "kernel": {**settings, "trees": found.trees},
+        "views": found.views,
         "sizes": {
             "graphs": len(fitted.training.targets),
             "graphs_in_all": fitted.training.n_in_all,
             "basis_graphs": len(fitted.expansion.basis_indices),
             "patterns": len(fitted.weights),
         },
-        "levels": learning.levels,
-        "covariates": covariate_facts(model),
-        "learning": learning.sentence,
+        "levels": fitted.learning.levels,
+        "covariates": found.covariates,
+        "learning": fitted.learning.sentence,
     }
 
 
@@ -265,9 +313,9 @@ def model_html(model: Any) -> str:
     ]
     if not model.converged_:
         lines.append("⚠ The search for the weights did not converge.")
-    if not is_regressor(model) and len(np.unique(model.loo_.predictions)) == 1:
+    found = FitReport(model.model_, model._n_jobs()).scores()["model"]
+    if found.get("names_one_class"):
         lines.append("⚠ All graphs are put into one class: it does not distinguish classes.")
-    found = fit_summary(model)["leave_one_out"]["model"]
     titles = NUMBER_SCORES if is_regressor(model) else CLASS_SCORES
     scores = [(title, found[name]) for name, (title, _) in titles.items()]
     table = pd.DataFrame(scores, columns=["leave-one-out score", "value"]).dropna()
@@ -276,7 +324,7 @@ def model_html(model: Any) -> str:
     return f'<div class="treelens-model">{"".join(parts)}</div>'
 
 
-def _fragments_html(model: Any) -> str:
+def _fragments_html(model: FittedEstimator) -> str:
     """Return the first fragments with their drawings; a sentence where finding them takes long."""
     graphs, classes = model._train_graphs, model.model_.classes
     several = classes is not None and len(classes) > _MOST_CLASSES
