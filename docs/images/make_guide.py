@@ -20,7 +20,7 @@ from PIL import Image
 from sklearn.model_selection import KFold
 
 import treelens as tl
-from treelens.decisions.advise import write_advice
+from treelens.decisions.advice_page import write_advice
 from treelens.evaluation.splits import ScaffoldKFold
 
 SHOWN = 1  # of the last molecules: one with effects of both signs
@@ -150,7 +150,7 @@ def draw_advice(model: tl.GraphRegressor, lead: str, path: Path) -> None:
     """The top of the page of ``treelens advise --html``."""
     with tempfile.TemporaryDirectory() as folder:
         page, shot = Path(folder, "advice.html"), Path(folder, "advice.png")
-        write_advice(tl.advise(model, lead, n=6), lead, page)
+        write_advice(tl.advise(model, lead, n=6), page)
         size = ["--hide-scrollbars", "--window-size=1000,720", f"--screenshot={shot}"]
         browser = ["chromium", "--headless", "--no-sandbox", *size, page.as_uri()]
         subprocess.run(browser, check=True, capture_output=True)

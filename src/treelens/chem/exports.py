@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from treelens.array_checks import Columns
+from treelens.chem.molecules import draw_molecule
 from treelens.chem.parsing import quiet, rdkit, smiles_parser
+from treelens.graphs.kinds import Painted
 from treelens.storage.files import is_missing, runs_as_formula, short_number, whole_file, write_csv
 from treelens.storage.parquet import parquet_file
 
@@ -226,9 +228,6 @@ def _drawer(columns: Columns) -> Callable[[int], bytes | None] | None:
         return lambda k: pictures[k].draw(width=width, height=height, format="png")
     if (name := _molecule_column(columns)) is None:
         return None
-    from treelens.chem.molecules import draw_molecule
-    from treelens.graphs.kinds import Painted
-
     texts, parse = columns[name].tolist(), smiles_parser()
 
     def draw(k: int) -> bytes | None:

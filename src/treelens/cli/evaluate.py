@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import floor, log10
 from pathlib import Path
@@ -125,7 +126,7 @@ def evaluate_cli(
     if table.covariates:
         chosen = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP} | chosen
     notes = list[str]()
-    own_parts = _add_rivals(chosen, rival or [], table, training, notes)
+    table, own_parts = _add_rivals(chosen, rival or [], table, training, notes)
     if own_parts is not None and (split, repeats) != ("random", 1):
         raise ValueError("A file of predictions with a column 'fold' is the --split: leave it out.")
     parts = own_parts or table_splits(table, split, folds, repeats, training.seed, notes)
@@ -153,9 +154,12 @@ def _add_rivals(
     table: MoleculeTable,
     training: options.Training,
     notes: list[str],
-) -> list[Split] | None:
-    """Add what a user brings to the models by name; return the splits of a file, if it has them."""
-    from treelens.chem.rivals import read_rival, rival_estimator
+) -> tuple[MoleculeTable, list[Split] | None]:
+    """Add what a user brings to the models by name; return the splits of a file, if it has them.
+
+    The graphs of the table know their positions, by which predictions in a file are looked up.
+    """
+    from treelens.chem.rivals import POSITION, read_rival, rival_estimator
 
     parts: list[Split] | None = None
     for name in rivals:
@@ -169,7 +173,8 @@ def _add_rivals(
         if title in chosen:
             raise ValueError(f"--rival {name}: another model is called {title!r} already.")
         chosen[title] = made
-    return parts
+    graphs = table.graphs.with_data({POSITION: range(len(table.graphs))})
+    return replace(table, graphs=graphs), parts
 
 
 def _model(name: str, task: str, training: options.Training) -> Any:
@@ -219,12 +224,11 @@ def _evaluated(
     import numpy as np
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    from treelens.chem.rivals import POSITION
     from treelens.evaluation.metrics import CLASS_SCORES, NUMBER_SCORES
     from treelens.evaluation.validation import compare_models, cross_validate, mean_scores
     from treelens.targets import positive_code
 
-    graphs, y = table.graphs.with_data({POSITION: range(len(table.graphs))}), table.targets
+    graphs, y = table.graphs, table.targets
     assert y is not None
     numbers = table.task == "regression"
     if numbers and y.record.reported is not None:  # scores are on the scale that was asked for
