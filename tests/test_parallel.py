@@ -12,6 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import treelens
+from treelens import parallel
 from treelens.gp import posterior
 from treelens.parallel import (
     blas_threads,
@@ -19,6 +20,7 @@ from treelens.parallel import (
     progress_ticks,
     run_in_shares,
     thread_count,
+    working_on,
 )
 
 
@@ -146,6 +148,33 @@ def test_what_was_finished_stands_on_standard_error(show, terminal, shown, monke
     written = capsys.readouterr()
     assert written.out == ""
     assert ("Searching: wwl, depth 3" in written.err) == shown
+
+
+def test_work_within_work_is_a_part_of_its_line(monkeypatch, capsys):
+    told: list[str] = []
+    token = parallel._TELL.set(told.append)
+    with progress_ticks(None, "Learning") as tick:
+        tick("depth 3")
+    with progress_ticks(False, "Hidden") as tick:
+        tick("depth 4")
+    working_on("part 2 of 5")
+    parallel._TELL.reset(token)
+    working_on("nothing any more")
+    assert told == ["Learning: depth 3", "part 2 of 5"]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress_ticks(True, "Comparing"):
+        working_on("part 3 of 5")
+    assert "Comparing: part 3 of 5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", [1.0, 60.0])
+def test_a_notebook_keeps_one_line_of_what_took_long(monkeypatch, capsys, seconds):
+    clock = iter([0.0, seconds])
+    monkeypatch.setattr("treelens.parallel._in_notebook", lambda: True)
+    monkeypatch.setattr("treelens.parallel.time.monotonic", lambda: next(clock))
+    with progress_ticks(None, "Learning") as tick:
+        tick("depth 3")
+    assert capsys.readouterr().err == ("Learning: 60 s\n" if seconds > 3 else "")
 
 
 def test_all_processors_are_the_default_but_not_in_workers():

@@ -1,6 +1,7 @@
 # The public names and where they are defined; `__init__.py` imports them from here, on first use.
 from .chem.blocks import SmilesBlocks as SmilesBlocks
 from .chem.examples import example_table as example_table
+from .chem.exports import write_table as write_table
 from .chem.molecule_table import MoleculeTable as MoleculeTable
 from .chem.partitions import predict_partition as predict_partition
 from .chem.table_reader import read_smiles as read_smiles

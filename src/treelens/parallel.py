@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock, Thread, get_ident
@@ -213,16 +214,39 @@ def openmp_threads(n_threads: int) -> Any:
     return threadpool_limits(limits=max(n_threads, 1), user_api="openmp")
 
 
-# --- a progress bar, on a terminal and nowhere else -----------------------------------------------
+# --- what long work is doing: a line on a terminal, one that stays in a notebook -----------------
+
+_SECONDS_TO_TELL = 3.0  # of work that leaves a line in a notebook
+_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("_TELL", default=None)
+
+
+def working_on(what: str) -> None:
+    """Say what the work that is shown (:func:`progress_ticks`) is doing now, if any is."""
+    tell = _TELL.get()
+    if tell is not None:
+        tell(what)
 
 
 @contextmanager
 def progress_ticks(show: bool | None, title: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that reports what was just finished; None: show it on a terminal only."""
-    if show is None:
-        show = sys.stderr.isatty()
-    if not show:
+    """Yield a function that reports what was just finished.
+
+    With None it is shown on a terminal, and in a notebook by one line at the end if it took long.
+    Work within other work that is shown is a part of its line.
+    """
+    outer = _TELL.get()
+    if outer is not None and show is not False:
+        yield _part_of(outer, title)
+        return
+    on_terminal = sys.stderr.isatty()
+    if show is False or (show is None and not (on_terminal or _in_notebook())):
         yield lambda what: None
+        return
+    if _in_notebook() and not on_terminal:
+        start = time.monotonic()
+        yield lambda what: None
+        if (seconds := time.monotonic() - start) > _SECONDS_TO_TELL:
+            sys.stderr.write(f"{title}: {seconds:.0f} s\n")
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -230,4 +254,17 @@ def progress_ticks(show: bool | None, title: str) -> Iterator[Callable[[str], No
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=None)
-        yield lambda what: progress.update(task, description=f"{title}: {what}")
+        tell = _part_of(lambda what: progress.update(task, description=what), title)
+        token = _TELL.set(tell)
+        try:
+            yield tell
+        finally:
+            _TELL.reset(token)
+
+
+def _part_of(outer: Callable[[str], None], title: str) -> Callable[[str], None]:
+    return lambda what: outer(f"{title}: {what}")
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules

@@ -247,8 +247,8 @@ def test_several_targets_are_one_model(tmp_path):
     model = tl.load(out)
     assert isinstance(model, tl.GraphPanel)
     assert model.endpoints_ == ["logP (x)", "kind"]
-    assert "2 targets" in done.out
-    assert "Correlations between targets" in done.out
+    assert "2 endpoints" in done.out
+    assert "Correlations between endpoints" in done.out
     found = ok("fit", data, "--target", "logP (x)", "--target", "kind", "-o", out, *SMALL, "--json")
     first, second = found.data["endpoints"]
     assert first["n"] == 27  # 26 of 40 rows, and OCC, which fills the gap of CCO
@@ -258,7 +258,7 @@ def test_several_targets_are_one_model(tmp_path):
     found = ok("info", out, "--json").data
     assert [each["endpoint"] for each in found["endpoints"]] == ["logP (x)", "kind"]
     assert found["sizes"]["cells"] == first["n"] + second["n"]
-    assert "alone" in ok("info", out).out
+    assert "own share" in ok("info", out).out
 
 
 def test_all_columns_of_numbers(tmp_path):
@@ -365,7 +365,7 @@ def test_several_targets_make_one_file_at_the_defaults(tmp_path):
     data = write_csv(tmp_path / "x.csv", rows, "smiles,logD,logS")
     for targets in (["--targets", "all"], ["--target", "logD,logS"]):
         done = ok("fit", data, *targets, "--out", tmp_path / "m")
-        assert "2 targets, 48 measured cells" in done.out
+        assert "2 endpoints, 48 measured cells" in done.out
     done = ok("evaluate", data, "--targets", "all", "--folds", "2")
     assert "together" in done.out
 

@@ -1,4 +1,4 @@
-"""Parquet in by groups of rows and out by groups of rows: the predictions of a CSV."""
+"""Parquet, SDF and Excel, in by groups of rows and out by groups of rows: those of a CSV."""
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,32 @@ def test_a_parquet_file_holds_what_a_csv_does(models, tmp_path, monkeypatch, chu
             assert [None if pd.isna(x) else x for x in found[name]] == texts, name
     assert found["row"].dtype == np.int64
     assert {"value prediction", "value in_domain"} <= set(found) or "value_prediction" in found
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+
+
+def test_an_sdf_and_a_sheet_hold_what_a_csv_does(models, tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    from rdkit import Chem
+
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 3)
+    rows = [(s, f"=m{k}") for k, s in enumerate([*SMILES[:4], "no molecule"])]
+    new = write_csv(tmp_path / "new.csv", rows, "smiles,name")
+    for ending in ("csv", "sdf", "xlsx"):
+        ok("predict", models[0], new, "--out", tmp_path / f"p.{ending}", "--jobs", 1)
+    expected = pd.read_csv(tmp_path / "p.csv")
+    with Chem.SDMolSupplier(str(tmp_path / "p.sdf")) as supplier:
+        records = list(supplier)
+    assert [m.GetProp("name") for m in records] == [f"=m{k}" for k in range(5)]
+    assert [m.GetNumAtoms() for m in records] == [2, 2, 2, 3, 0]
+    assert records[4].GetProp("problem") == expected["problem"][4]
+    sheet = openpyxl.load_workbook(tmp_path / "p.xlsx").active
+    header, *cells = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    assert header == ["structure", *expected.columns]
+    place = header.index("prediction")
+    for k, row in enumerate(cells[:4]):
+        assert row[place] == pytest.approx(expected["prediction"][k], rel=1e-5)
+        assert float(records[k].GetProp("prediction")) == pytest.approx(row[place], rel=1e-5)
+    assert len(sheet._images) == 4
     assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
 
 

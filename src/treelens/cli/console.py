@@ -106,9 +106,9 @@ class Output:
     ) -> None:
         """Print the result, as JSON or for people, and the file it is in; write a table first."""
         if out is not None and table is not None:
-            from treelens.storage.files import write_csv
+            from treelens.chem.exports import write_table
 
-            write_csv(out, table, index)
+            write_table(table, out, index=index)
         result = result if out is None else {**result, "out": str(out)}
         if self.as_json:
             typer.echo(json.dumps(plain({**result, "notes": self.notes}, other=str), indent=2))

@@ -39,7 +39,7 @@ def show_endpoints(output: Output, result: dict[str, Any]) -> None:
     n = sum(each["n"] for each in result["endpoints"])
     output.line(
         f"{data['source']}: {data['n_graphs']} {result['noun']}, {len(result['endpoints'])} "
-        f"targets, {n} measured cells"
+        f"endpoints, {n} measured cells"
     )
     show_endpoint_facts(output, result)
     output.line(f"Time: {result['seconds']:.1f} s")
@@ -51,13 +51,13 @@ def show_endpoint_facts(output: Output, result: dict[str, Any]) -> None:
     names = [name for name in _SHOWN if any(name in each["new"] for each in result["endpoints"])]
     rows = [_row(each, names) for each in result["endpoints"]]
     main = [_SHORT_TITLES.get(name) or score_title(name) for name in names]
-    columns = ["target", "n", *main, "gap", "by itself", "alone"]
-    title = f"Leave-one-out predictions (all targets of each of the {result['noun']} left out)"
+    columns = ["endpoint", "n", *main, "gap", "by itself", "own share"]
+    title = f"Leave-one-out predictions (all endpoints of each of the {result['noun']} left out)"
     output.table(columns, rows, title)
     output.line(
         f"n: {result['noun']} with a value; gap: R2 (ROC AUC of classes) of an empty cell, given "
-        "the other measurements of its molecule; by itself: that of a model of the target alone; "
-        "alone: the share of that model in predictions; in 90 %: values within their interval."
+        "the other measurements of its molecule; by itself: that of a model of the endpoint "
+        "alone; own share: its share of predictions; in 90 %: values within their interval."
     )
     if len(result["correlations"]) <= _MOST_CORRELATED:
         _show_correlations(output, result["correlations"])
@@ -86,7 +86,7 @@ def _show_correlations(output: Output, table: dict[str, dict[str, float]]) -> No
         [f"{k} {shortened(name, _LONGEST_NAME)}", *(f"{table[x][name]:+.1f}" for x in names)]
         for k, name in zip(numbers, names, strict=True)
     ]
-    output.table(["", *numbers], rows, "Correlations between targets, noise left out")
+    output.table(["", *numbers], rows, "Correlations between endpoints, noise left out")
 
 
 # --- predict --------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def check_of_panel(model: Any, target: str | None, endpoint: str | None) -> None
     """Raise where --target or --endpoint does not suit a model of several endpoints."""
     if target is not None:
         raise ValueError(
-            "--target: the model has several targets, whose columns are found by their names. "
+            "--target: the model has several endpoints, whose columns are found by their names. "
             "Leave it out; --endpoint NAME looks at one of them."
         )
     if endpoint is not None:
@@ -181,9 +181,9 @@ def show_evaluated(output: Output, result: dict[str, Any]) -> None:
         f"{result['source']}: {result['n_graphs']} {result['noun']}, "
         f"{f'{n} test parts' if n > 1 else 'one test part'}, split by {result['split']}"
     )
-    output.table(["target", "cells", "score", "by itself", "together", "gap"], rows, title)
+    output.table(["endpoint", "cells", "score", "by itself", "together", "gap"], rows, title)
     output.line(
-        "by itself: a model of the target alone; together: all targets in one model, molecules "
+        "by itself: a model of the endpoint alone; together: all endpoints in one model, molecules "
         "left out whole; gap: the same model, each cell predicted from the others of its molecule. "
         "Means over test parts, weighted by their cells. --json prints all scores."
     )

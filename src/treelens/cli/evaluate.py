@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import floor, log10
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import treelens as tl
@@ -61,6 +63,17 @@ def evaluate_cli(
             "--baselines",
         ),
     ] = False,
+    rival: Annotated[
+        list[str] | None,
+        options.option(
+            "A scikit-learn estimator MODULE:NAME (sklearn.ensemble:RandomForestRegressor; its "
+            "columns: ECFP4 counts and descriptors, of other graphs counts of patterns), or a CSV "
+            "of predictions with a column row or of names, and fold. May be given again.",
+            "--rival",
+            metavar="RIVAL",
+            default="none",
+        ),
+    ] = None,
     score: Annotated[
         str | None,
         options.option(
@@ -84,7 +97,7 @@ def evaluate_cli(
     All settings and thresholds are chosen within the training part of each outer fold, and copies
     of a molecule are never on both sides. Models with learned weights are tested against uniform
     weights, models with covariates against the same without them, the others against the first.
-    Several --target: scores of each when they are learned together, and by itself.
+    Several --target (endpoints): scores of each when they are learned together, and by itself.
     """
     from treelens.chem.table_splits import check_split, table_splits
 
@@ -97,6 +110,7 @@ def evaluate_cli(
     table = training.read(output, data)
     if table.task == "several":
         one = {"--models": models if models != _MODELS else None, "--baselines": baselines or None}
+        one["--rival"] = ", ".join(rival) if rival else None
         options.check_one_target({**one, "--score": score, "--positive": positive})
         notes = list[str]()
         splits = table_splits(table, split, folds, repeats, training.seed, notes)
@@ -112,7 +126,10 @@ def evaluate_cli(
     if table.covariates:
         chosen = {name + WITH_COVARIATES: chosen[name] for name in names if name in GP} | chosen
     notes = list[str]()
-    parts = table_splits(table, split, folds, repeats, training.seed, notes)
+    table, own_parts = _add_rivals(chosen, rival or [], table, training, notes)
+    if own_parts is not None and (split, repeats) != ("random", 1):
+        raise ValueError("A file of predictions with a column 'fold' is the --split: leave it out.")
+    parts = own_parts or table_splits(table, split, folds, repeats, training.seed, notes)
     if table.targets is not None and table.targets.limits is not None:
         exact = table.targets.exact
         parts = [(train, test[exact[test]]) for train, test in parts]
@@ -125,8 +142,39 @@ def evaluate_cli(
         )
     output.note(*notes)
     result = _evaluated(output, table, chosen, parts, score, positive)
-    result |= {"split": split, "n_folds": folds, "n_repeats": repeats}
-    output.finish(result, _show)
+    if own_parts is not None:
+        split, folds = "file", len(own_parts)
+    result |= {"split": split, "n_folds": folds}
+    output.finish(result | {"n_repeats": repeats}, _show)
+
+
+def _add_rivals(
+    chosen: dict[str, Any],
+    rivals: Sequence[str],
+    table: MoleculeTable,
+    training: options.Training,
+    notes: list[str],
+) -> tuple[MoleculeTable, list[Split] | None]:
+    """Add what a user brings to the models by name; return the splits of a file, if it has them.
+
+    The graphs of the table know their positions, by which predictions in a file are looked up.
+    """
+    from treelens.chem.rivals import POSITION, read_rival, rival_estimator
+
+    parts: list[Split] | None = None
+    for name in rivals:
+        if (path := Path(name).expanduser()).is_file():
+            made, own_parts = read_rival(path, table, notes)
+            if parts is not None and own_parts is not None:
+                raise ValueError("--rival: only one file of predictions can have a column 'fold'.")
+            title, parts = path.name, own_parts or parts
+        else:
+            title, made = rival_estimator(name, table.task, training.jobs, training.seed)
+        if title in chosen:
+            raise ValueError(f"--rival {name}: another model is called {title!r} already.")
+        chosen[title] = made
+    graphs = table.graphs.with_data({POSITION: range(len(table.graphs))})
+    return replace(table, graphs=graphs), parts
 
 
 def _model(name: str, task: str, training: options.Training) -> Any:

@@ -81,12 +81,13 @@ def fragments_cli(
     data: options.Data,
     top: Annotated[
         int | None,
-        options.option("At most so many, of each target.", min=1, default="40; of several 5"),
+        options.option("At most so many, of each endpoint.", min=1, default="40; of several 5"),
     ] = None,
     target: options.Truth = None,
     endpoint: options.Endpoint = None,
     out: Annotated[
-        Path | None, options.option("Write the table to this CSV file.", "--csv", "-o")
+        Path | None,
+        options.option("Write the table: .csv, or .xlsx with drawings.", "--out", "--csv", "-o"),
     ] = None,
     smiles: options.Smiles = None,
     sheet: options.Sheet = None,
@@ -105,7 +106,8 @@ def fragments_cli(
     graphs, y, endpoint = _read(output, data, loaded, (target, endpoint), reading)
     several = bool(loaded.model_.endpoint_names) and endpoint is None
     n = top or (_OF_EACH if several else N_FRAGMENTS)
-    table = loaded.fragments(graphs, y, endpoint=endpoint, n_fragments=n).drop(columns="drawing")
+    found = loaded.fragments(graphs, y, endpoint=endpoint, n_fragments=n)
+    table = found.drop(columns="drawing")
     result: dict[str, Any] = {
         "model": str(model),
         "noun": noun_of(graphs.recipe),
@@ -114,7 +116,7 @@ def fragments_cli(
         **{str(name): value for name, value in table.attrs.items()},
     }
     show = _show_of_each if several else _show_fragments
-    output.finish(result, show, out, table=table, index=True)
+    output.finish(result, show, out, table=found, index=True)
 
 
 def _show_of_each(output: Output, result: dict[str, Any]) -> None:
@@ -335,7 +337,7 @@ def suggest_cli(
     One line a choice, the first choice first: position in DATA (from 0), name, prediction with its
     90 % interval, the probability of a measurement better than all so far, whether it is in the
     domain of applicability, and the nearest measured compound with its value. Candidates that the
-    MODEL was fitted to are left out. With --profile, which a MODEL of several targets needs: the
+    MODEL was fitted to are left out. With --profile, which a MODEL of several endpoints needs: the
     probability that all its conditions hold, and that of each.
     """
     from treelens.decisions.suggest import suggest

@@ -55,7 +55,7 @@ Truth = Annotated[Text, column("Column with the true class or number.", "--targe
 Endpoint = Annotated[
     Text,
     option(
-        "One target of a MODEL of several.", "--endpoint", metavar="NAME", default="all of them"
+        "One endpoint of a MODEL of several.", "--endpoint", metavar="NAME", default="all of them"
     ),
 ]
 Smiles = Annotated[Text, column("Column of SMILES.", "--smiles", default="smiles, structure or so")]
@@ -90,7 +90,7 @@ ViewFiles = Annotated[
 ProfileFile = Annotated[
     Path | None,
     option(
-        'What is wanted, a line for each target in TOML: LogD = "1 to 3"; HLM = "< 30".',
+        'What is wanted, a line for each endpoint in TOML: LogD = "1 to 3"; HLM = "< 30".',
         "--profile",
         metavar="FILE",
         default="none",
@@ -106,7 +106,9 @@ Minimize = Annotated[
 POSITIVE = "the second of two, or the first if the second negates it"
 Wanted = Annotated[Text, option("The class to look for.", metavar="CLASS", default=POSITIVE)]
 Out = Annotated[Path, option("The file to write.", "--out", "-o")]
-CsvOut = Annotated[Path | None, option("Write the table to this CSV file.", "--out", "-o")]
+CsvOut = Annotated[
+    Path | None, option("Write the table: .csv, .xlsx with drawings, .sdf.", "--out", "-o")
+]
 Seed = Annotated[int, option("Of random splits.", min=0)]
 MaxAtoms = Annotated[
     int, option("Molecules with more atoms count as unreadable.", metavar="N", min=1)

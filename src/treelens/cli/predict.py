@@ -40,7 +40,7 @@ def predict_cli(
     out: Annotated[
         Path | None,
         options.option(
-            "The CSV file to write.",
+            "The file to write: CSV, or what it ends in: .xlsx with drawings, .sdf, .parquet.",
             "--out",
             "-o",
             default="print it",
@@ -73,7 +73,7 @@ def predict_cli(
     ignore_measured: Annotated[
         bool,
         options.option(
-            "Of a MODEL of several targets: predict them from structure alone, though DATA has "
+            "Of a MODEL of several endpoints: predict them from structure alone, though DATA has "
             "columns with some of them.",
             "--ignore-measured",
         ),
@@ -90,10 +90,11 @@ def predict_cli(
     to the nearest training graph, and the share of patterns that no training graph has. Columns of
     several models begin with their targets. Rows that cannot be read stay, with the reason in the
     last column. What comes through standard input is printed in parts, as these are done. A MODEL
-    of several targets takes those that DATA has columns of to fill in the others; of a measured
+    of several endpoints takes those that DATA has columns of to fill in the others; of a measured
     cell it shows the value and the prediction made without it. Text that a spreadsheet would run as
-    a formula gets a quote in front. The same command continues one that was stopped. To a file that
-    ends in .parquet, rows go in groups, with all digits, and it appears when all are done.
+    a formula gets a quote in front. The same command continues one that was stopped, unless it
+    writes .parquet (all digits), .sdf (predictions as data fields) or .xlsx (with a drawing of each
+    molecule), which appear when all rows are done.
     """
     from treelens.cli.predicting import Job, predict
     from treelens.storage.files import checked_target, csv_text

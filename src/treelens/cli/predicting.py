@@ -20,6 +20,7 @@ import typer
 from treelens import __version__
 from treelens.array_checks import Columns
 from treelens.chem import predicted_rows
+from treelens.chem.exports import ENDINGS, table_file
 from treelens.chem.predicted_rows import (
     NamedModel,
     PredictedRows,
@@ -40,7 +41,6 @@ from treelens.graphs import tables
 from treelens.graphs.tables import Table
 from treelens.parallel import in_processes
 from treelens.storage.files import csv_text
-from treelens.storage.parquet import parquet_file
 from treelens.storage.partial import PartialOutput
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Job(NamedTuple):
             for each in models:
                 if each.model.model_.endpoint_names:
                     raise ValueError(
-                        f"--intervals {self.intervals} is for models of one target, and "
+                        f"--intervals {self.intervals} is for models of one endpoint, and "
                         f"{each.path} has several."
                     )
                 each.model._intervals = self.intervals
@@ -96,9 +96,9 @@ def predict(
     jobs: int,
 ) -> tuple[Counts, Columns | None]:
     """Return what to say of the predictions, and the rows that are still to write."""
-    if out is None or out.suffix.lower() not in tables.PARQUET_ENDINGS:
+    if out is None or out.suffix.lower() not in ENDINGS:
         return _predicted(output, models, job, target, out, jobs)
-    with parquet_file(out, numeric_columns(models), truth_columns(models)) as append:
+    with table_file(out, numeric_columns(models), truth_columns(models)) as append:
         counts, whole = _predicted(output, models, job, target, append, jobs)
         if whole is not None and job.kind in ("tu", "name"):
             append(whole)
@@ -247,7 +247,7 @@ def _targets_for(models: Sequence[NamedModel], target: str | None) -> list[str |
     several = [each for each in models if each.model.model_.endpoint_names]
     if target is not None and several:
         raise ValueError(
-            f"--target: {several[0].path} has several targets, and is scored on the columns of "
+            f"--target: {several[0].path} has several endpoints, and is scored on the columns of "
             "their names. Leave it out."
         )
     if target is None or len(models) == 1:

@@ -151,9 +151,10 @@ def _values_of(
             f"{record.name!r}: give a table of that, with its name."
         )
     if code is None:
-        if known.unit is not None and record.unit is not None:
+        unit, goal = known.unit, record.unit
+        if unit is not None and goal is not None:
             molecules, known = molecules_behind(table.graphs), known[:]
-            factors = factors_between(known.unit, record.unit, name or "y", molecules)
+            factors = factors_between(unit, goal, name or "y", molecules)
             known.values = known.numbers() * factors
         return known.numbers_on(record.scale), known.limits
     assert model.classes is not None

@@ -45,6 +45,7 @@ from treelens.graphs.collection import GraphCollection
 from treelens.kernels.weighted import similarities
 from treelens.models.fitted import check_one_endpoint
 from treelens.models.predictions import known_graphs, smiles_of
+from treelens.parallel import progress_ticks
 from treelens.patterns.forest import SeenGraphs
 from treelens.targets import positive_code
 
@@ -55,6 +56,7 @@ _JITTER = 1e-8
 LARGEST_SHORTLIST = 3000  # candidates whose covariance is computed: 72 MB a matrix
 
 
+@progress_ticks(None, "Choosing")
 def suggest(
     model: FittedEstimator,
     pool: object,

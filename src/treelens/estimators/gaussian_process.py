@@ -13,10 +13,10 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import Interval, StrOptions
-from treelens.errors import check_whole
 from treelens.estimators.base import view
+from treelens.estimators.learned_kernel import LearnedKernel
 from treelens.estimators.panel_fitting import PanelEstimator
-from treelens.estimators.prediction_table import DOMAIN_COLUMNS, measured_values, prediction_table
+from treelens.estimators.prediction_table import DOMAIN_COLUMNS, prediction_table
 from treelens.gp.censoring import with_known_noise
 from treelens.gp.choice import sample_for
 from treelens.gp.data import CountedView, NumbersView, TrainingData, TrainingView
@@ -44,7 +44,6 @@ from treelens.graphs.collection import GraphCollection
 from treelens.graphs.content import draw_keys
 from treelens.graphs.convert import check_graphs, holds_blocks
 from treelens.graphs.kinds import DESCRIPTOR_PREFIX, PLAIN, kind_of_facts
-from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import Domain
 from treelens.models.predictions import TrainingGraphs, has_rare_class
 from treelens.parallel import progress_ticks
@@ -71,7 +70,7 @@ class TrainingTargets(NamedTuple):
     record: TargetRecord = TargetRecord()
 
 
-class GaussianProcessEstimator(PanelEstimator):
+class GaussianProcessEstimator(LearnedKernel, PanelEstimator):
     """The regressor and the classifier, but for what ``y`` means and how it is scored."""
 
     model_: Any  # FittedGP, or FittedPanel of several endpoints
@@ -500,72 +499,6 @@ class GaussianProcessEstimator(PanelEstimator):
         self._of_one_endpoint("domain")
         table = self.predict_table(X)
         return table[[name for name in table.columns if name.startswith(DOMAIN_COLUMNS)]]
-
-    def kernel_matrix(self, X: object, Y: object = None) -> np.ndarray:
-        """Return the learned kernel: prior covariances of the values, (n_x, n_x) or (n_x, n_y).
-
-        They are without noise, in squared units of the targets, on the scale that was learned; of
-        classes, of decision values. Patterns that training never saw count, too, with the weight of
-        the pattern they refine. It is a kernel for scikit-learn's ``kernel="precomputed"``.
-
-        Examples
-        --------
-        >>> import treelens as tl
-        >>> graphs, y = tl.make_synthetic(n_per_substructure=5, random_state=0)
-        >>> model = tl.GraphClassifier(depth=2).fit(graphs, y)
-        >>> model.kernel_matrix(graphs[:3], graphs).shape
-        (3, 40)
-        """
-        self._of_one_endpoint("kernel_matrix")
-        graphs, others = self._new_graphs(X), None if Y is None else self._new_graphs(Y)
-        kernel = self.model_.kernel_among(graphs, others, self._n_jobs())
-        covariance: np.ndarray = self.model_.target_scale**2 * kernel
-        return covariance
-
-    def distance_matrix(self, X: object, Y: object = None) -> np.ndarray:
-        """Return distances ``sqrt(k(x, x) + k(y, y) - 2 k(x, y))`` of the learned kernel.
-
-        They are a metric: the prior standard deviation of the difference of two values. ``X``,
-        ``Y`` and the shape are as in :meth:`kernel_matrix`.
-        """
-        kernel = self.kernel_matrix(X, Y)
-        variance = self.model_.target_scale**2 * self.model_.kernel.variance
-        squares = np.maximum(variance - kernel, 0.0)
-        squares[squares < 1e-14 * variance] = 0.0  # rounding
-        distances: np.ndarray = np.sqrt(2.0 * squares)
-        return distances
-
-    def kneighbors(self, X: object, n_neighbors: int = 5) -> pd.DataFrame:
-        """Return the most similar training graphs of each graph, with their measured values.
-
-        Returns
-        -------
-        DataFrame
-            One row per graph and neighbour, the most similar first: ``graph`` (position in ``X``),
-            ``neighbor`` (position among the training graphs), ``name`` and ``smiles`` of the
-            neighbour where the model keeps them, ``similarity`` (learned Tanimoto, from 0 to 1) and
-            ``value``, the measured value in the units of the table, or the class. Where some
-            training values are limits, ``limit``: ``">"``, ``"<"`` or empty.
-        """
-        check_whole("n_neighbors", n_neighbors, 1)
-        model = self._of_one_endpoint("kneighbors")
-        graphs, n_jobs, training = self._new_graphs(X), self._n_jobs(), model.training
-        trained = model.training_graphs.patterns
-        parts = [
-            nearest_graphs(block.patterns, trained, n_neighbors, n_jobs=n_jobs)
-            for block in model.refine(graphs, n_jobs).features.blocks()
-        ]
-        near = np.concatenate([part.positions for part in parts])  # (n_graphs, n_neighbors)
-        positions = near.ravel()
-        columns: dict[str, Any] = {
-            "graph": np.repeat(np.arange(len(graphs)), near.shape[1]),
-            "neighbor": positions,
-        }
-        for name, kept in (("name", training.names), ("smiles", training.smiles)):
-            if kept is not None:
-                columns[name] = [kept[k] for k in positions.tolist()]
-        columns["similarity"] = np.concatenate([part.similarity for part in parts]).ravel()
-        return pd.DataFrame(columns | measured_values(model, positions))
 
     def condition(
         self,

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from treelens._sklearn_compat import HasMethods, Interval, StrOptions
 from treelens.estimators.base import FittedClassifier, view
+from treelens.estimators.learned_kernel import LearnedKernel
 from treelens.graphs.convert import check_graphs
 from treelens.kernels.table import KERNELS
 from treelens.pairwise.learn import PairwiseWeights
@@ -25,7 +26,7 @@ from treelens.targets import Targets
 _AUTO = StrOptions({"auto"})
 
 
-class GraphSVC(FittedClassifier):
+class GraphSVC(LearnedKernel, FittedClassifier):
     """Weisfeiler-Lehman patterns, learned weights, kernel and C-SVC in one estimator.
 
     Everything left at ``"auto"`` is chosen by cross-validation on the training graphs: first
@@ -143,7 +144,7 @@ class GraphSVC(FittedClassifier):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: object, y: object) -> GraphSVC:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> GraphSVC:
         """Choose and fit a model.
 
         Parameters
@@ -151,10 +152,13 @@ class GraphSVC(FittedClassifier):
         X : GraphCollection or anything :func:`treelens.as_graph_collection` takes
         y : array-like, shape (n_graphs,)
             Classes of any kind.
+        sample_weight : array-like, shape (n_graphs,), optional
+            Multiplies the cost ``C`` of errors of each graph, as in scikit-learn's ``SVC``. The
+            scores of the inner cross-validation and the learner count graphs alike.
         """
         self._validate_params()
         graphs = check_graphs(X)
-        targets = Targets.of(y, len(graphs))
+        targets = Targets.of(y, len(graphs), sample_weight=sample_weight)
         classes, codes = targets.classes()
         depths = model.listed(self.depth, model.AUTO_DEPTHS, "depth", Integral)
         radii = (0.0, *radii_for(len(graphs)))
@@ -181,6 +185,7 @@ class GraphSVC(FittedClassifier):
             attributes=self.attributes == "auto",
             scoring=self.scoring,
             class_weight=self.class_weight,
+            sample_weight=targets.sample_weight,
             cv=self.cv,
             seed=seed,
             n_jobs=self._n_jobs(),

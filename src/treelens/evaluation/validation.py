@@ -27,9 +27,11 @@ from treelens.evaluation.statistics import (
     size_ratio,
 )
 from treelens.maps import TargetMap
+from treelens.parallel import progress_ticks, working_on
 from treelens.targets import Targets, check_class_labels, positive_code
 
 
+@progress_ticks(None, "Comparing")
 def cross_validate(
     models: Mapping[str, Any],
     graphs: Any,
@@ -90,7 +92,8 @@ def cross_validate(
     for name, model in models.items():
         start = time.perf_counter()
         parts, means = [], []
-        for train, test in splits:
+        for number, (train, test) in enumerate(splits, start=1):
+            working_on(f"{name or 'reference'}, part {number} of {len(splits)}")
             options = (fit_options or {}).get(name, {})
             takes_all = "limits" in inspect.signature(model.fit).parameters
             learned = known[train] if takes_all else y[train]

@@ -32,6 +32,7 @@ from treelens.explain.plain_words import PlainWriter, is_plain, with_degree_rang
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.graphs.kinds import kind_of_facts, noun_of
 from treelens.models.predictions import KernelExpansion
+from treelens.parallel import progress_ticks, working_on
 from treelens.patterns.forest import PatternForest, SeenGraphs, usual_trees
 from treelens.patterns.vocabulary import NodeColors
 from treelens.targets import positive_code
@@ -141,6 +142,7 @@ def _cell(value: object) -> str:
     return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
+@progress_ticks(None, "Fragments")
 def fragment_table(
     expansion: KernelExpansion,
     graphs: GraphCollection,
@@ -170,6 +172,8 @@ def fragment_table(
     found: list[tuple[float, Any, Fragment]] = []  # what orders it, class, fragment
     size, left_out = {}, True
     for output, sign, label in outputs_of(classes, class_label):
+        of = "" if label is None else f" of {label}"
+        working_on(f"effects{of} in {len(graphs):,} {noun_of(graphs.recipe)}")
         effects = effects_of_graphs(expansion, graphs, output, n_jobs, seen, inverses)
         explained = ExplainedGraphs(forest, graphs, colors, effects.phi)
         order = np.inf
@@ -237,6 +241,7 @@ def _certain_ones(
     fragments = search_fragments(explained, most if n else 0, settings.min_support, settings.labels)
     for start in range(0, len(fragments), max(n, 1)):  # errors take time: no more than are needed
         some = fragments[start : start + n]
+        working_on(f"errors of {start + len(some)} of {len(fragments)}")
         regions = [_sampled_region(explained, fragment) for fragment in some]
         errors = jackknife_errors(effects, regions, inverses, output, settings.n_jobs).tolist()
         signed = (f.signed(sign, error) for f, error in zip(some, errors, strict=True))

@@ -44,6 +44,7 @@ from treelens.models.predictions import (
     TrainingGraphs,
     calibrated,
 )
+from treelens.parallel import working_on
 from treelens.patterns.forest import SeenGraphs
 from treelens.patterns.histograms import GraphViews, ViewData
 
@@ -367,7 +368,11 @@ class FittedGP(FittedModel):
         """Means of new graphs and, if asked for, variances: every graph is refined once."""
         seen = self.refine(graphs, n_jobs)
         found = []  # means and variances
+        n_done = 0
         for block in seen.features.blocks():
+            if n_done:
+                working_on(f"{n_done:,} of {len(graphs):,} graphs predicted")
+            n_done += block.patterns.pairs.n_graphs
             if device != "cpu" and len(self.views) == 1:
                 found.append(self._on_device(device).decide(block, variance))
                 continue
@@ -478,6 +483,15 @@ class FittedGP(FittedModel):
         covariance = 0.5 * (covariance + covariance.T)
         np.fill_diagonal(covariance, np.maximum(np.diagonal(covariance), 0.0))
         return self.target_offset + rows @ self.coefficients.T, self.target_scale**2 * covariance
+
+    @property
+    def kernel_scale(self) -> float:
+        """What kernel values are multiplied by to be in squared units of the targets."""
+        return self.target_scale**2
+
+    def kernel_of_each(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        """Kernel values of graphs with themselves, shape (n_graphs,)."""
+        return np.full(len(graphs), self.kernel.variance)
 
     def kernel_among(
         self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1

@@ -32,7 +32,7 @@ from treelens.explain.scene import shortened
 from treelens.graphs.collection import Graph, GraphCollection
 from treelens.kernels.gram import pair_sums
 from treelens.kernels.weighted import nearest_graphs
-from treelens.parallel import one_blas_thread
+from treelens.parallel import one_blas_thread, working_on
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.vocabulary import PatternVocabulary
 from treelens.report.predicted import (
@@ -132,6 +132,7 @@ def card_section(
     if given.by_smiles:
         trained = "The model was fitted to this molecule."
     for place, (index, kind) in enumerate(chosen.items()):
+        working_on(f"explanation {place + 1} of {len(chosen)}")
         found = explain(model, given.graphs, n_neighbors=0, found=given.predictions, index=index)
         neighbors = []
         nearest = zip(near.positions[place].tolist(), near.similarity[place].tolist(), strict=True)

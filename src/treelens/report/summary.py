@@ -17,7 +17,7 @@ from treelens.graphs.kinds import DESCRIPTOR_PREFIX, noun_of
 from treelens.kernels.weighted import nearest_graphs
 from treelens.models.domain import compared_alone
 from treelens.models.fitted import FittedModel
-from treelens.parallel import one_blas_thread
+from treelens.parallel import one_blas_thread, progress_ticks, working_on
 from treelens.patterns.forest import PatternForest
 from treelens.patterns.histograms import graph_keys
 from treelens.report.panel import summarize_panel
@@ -66,6 +66,8 @@ def summarize(estimator: FittedEstimator, X: object = None, y: object = None) ->
     model = estimator.model_
     if model.endpoint_names:
         return summarize_panel(estimator, X, y)
+    if X is not None:
+        working_on("predictions")
     given = predict_graphs(estimator, X, y)
     noun = noun_of(model.recipe).removesuffix("s")
     graphs = given.graphs if given is not None else estimator._train_graphs
@@ -102,6 +104,7 @@ def summarize(estimator: FittedEstimator, X: object = None, y: object = None) ->
     return plain_summary(found)
 
 
+@progress_ticks(None, "Writing the report")
 def write_report(
     estimator: FittedEstimator, path: str | Path, X: object = None, y: object = None
 ) -> Path:

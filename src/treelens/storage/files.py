@@ -106,16 +106,16 @@ def csv_text(table: pd.DataFrame | Columns, index: bool, header: bool = True) ->
 def _cells(column: np.ndarray) -> list[Any]:
     """Return what is written of a column; missing values are empty."""
     if column.dtype.kind == "f":
-        return [_short(value) for value in column.tolist()]
-    return ["" if _is_missing(value) else harmless(value) for value in column.tolist()]
+        return [short_number(value) for value in column.tolist()]
+    return ["" if is_missing(value) else harmless(value) for value in column.tolist()]
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is None, NaN or pandas' NA, which equals nothing."""
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
-def _short(value: float) -> Any:
+def short_number(value: float) -> Any:
     """Return a number with six digits; whole and large ones as they are, and none as no text."""
     if value != value:
         return ""
@@ -126,8 +126,13 @@ def _short(value: float) -> Any:
 
 def harmless(value: object) -> Any:
     """Return a cell that no spreadsheet runs; see :func:`csv_text`."""
-    runs = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
-    return f"'{value}" if runs else value
+    return f"'{value}" if runs_as_formula(value) else value
+
+
+def runs_as_formula(value: object) -> bool:
+    """Whether a cell is text that begins like a formula, and no number."""
+    begins = isinstance(value, str) and _FORMULA.match(value)
+    return bool(begins) and not _NUMBER.fullmatch(str(value))
 
 
 # --- model files ----------------------------------------------------------------------------------

@@ -211,6 +211,40 @@ class FittedSVM(FittedModel):
             self.refine,
         )
 
+    kernel_scale: ClassVar = 1.0
+
+    def kernel_among(
+        self, graphs: GraphCollection, others: GraphCollection | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Kernel values among any graphs; patterns that training never saw have weight one."""
+        sides = [graphs] if others is None else [graphs, others]
+        kernel, shown = self._wider(sides, n_jobs)
+        return kernel.matrix(shown[0], shown[-1], n_jobs)
+
+    def kernel_of_each(self, graphs: GraphCollection, n_jobs: int = 1) -> np.ndarray:
+        """Kernel values of graphs with themselves, shape (n_graphs,)."""
+        kernel, (shown,) = self._wider([graphs], n_jobs)
+        diagonal = shown.diagonal
+        rows = (kernel.of_sums(x[:, None], x, x) for x in diagonal[:, None])
+        return np.array([row[0, 0] for row in rows]).reshape(len(graphs))
+
+    def _wider(
+        self, sides: Sequence[GraphCollection], n_jobs: int
+    ) -> tuple[WeightedKernel, list[Features]]:
+        """Return the kernel with the patterns of new graphs added, and these graphs."""
+        patterns, first, weights = self.patterns, self.patterns.first_depth, self.kernel.weights
+        for some in sides:
+            patterns = replace(patterns, forest=patterns.forest.extend(some, n_jobs)[0])
+        if weights is not None:
+            before, after = self.patterns.forest.level_offsets, patterns.forest.level_offsets
+            known, weights = weights, np.ones(int(after[-1] - after[first]))
+            for level in range(first, len(before) - 1):  # known patterns come first in each
+                start, n = int(after[level] - after[first]), int(before[level + 1] - before[level])
+                old = int(before[level] - before[first])
+                weights[start : start + n] = known[old : old + n]
+        shown = [patterns.refine(some, weights, n_jobs).features for some in sides]
+        return replace(self.kernel, weights=weights), shown
+
     def refine(self, graphs: GraphCollection, n_jobs: int = 1) -> SeenGraphs:
         """Return graphs as the model sees them."""
         return SeenGraphs((self.patterns.refine(graphs, self.kernel.weights, n_jobs),))
@@ -410,6 +444,7 @@ def fit_chosen(
     attributes: bool,
     scoring: str,
     class_weight: object,
+    sample_weight: np.ndarray | None,
     cv: int | BaseCrossValidator,
     seed: int,
     n_jobs: int,
@@ -431,13 +466,15 @@ def fit_chosen(
     def counts(depth: int) -> PatternHistograms:
         return everything.select_levels(everything.level_depths <= depth)
 
-    sample_weight = class_weights(class_weight, classes, codes)
+    costs = class_weights(class_weight, classes, codes)
+    if sample_weight is not None:
+        costs = costs * sample_weight
     search = KernelSearch(
         counts,
         codes,
         inner_splits(cv, codes, classes, seed),
         learner,
-        sample_weight,
+        costs,
         SCORES[scoring],
         n_jobs,
     )
@@ -466,7 +503,7 @@ def fit_chosen(
     features = Features.of(pairs, weights)
     kernel = WeightedKernel(chosen.kernel, weights, chosen.gamma, float(features.diagonal.max()))
     matrix = kernel.matrix(features, n_jobs=n_jobs)
-    svm = fit_svm_path(matrix, codes, len(classes), [chosen.C], sample_weight)[0]
+    svm = fit_svm_path(matrix, codes, len(classes), [chosen.C], costs)[0]
     svm, support = SVM(svm.coefficients[:, svm.support], svm.intercepts), svm.support
     sizes = np.bincount(codes)
     rarest = int(sizes.argmin())
