@@ -505,7 +505,8 @@ def _lead_of(output: Output, lead: str, model: HasModel, max_atoms: int) -> str:
     """Return the SMILES of LEAD, which may be a file."""
     from treelens.models.predictions import smiles_of
 
-    texts = smiles_of(options.read_data(lead, model=model, max_atoms=max_atoms).graphs)
+    graphs = options.read_data(lead, model=model, max_atoms=max_atoms).graphs
+    texts = graphs.graph_data.get("smiles_given", smiles_of(graphs))  # advise makes standard forms
     if texts is None:
         raise ValueError(f"{lead} has no molecule: expected a SMILES, or a file with one.")
     if len(texts) > 1:
