@@ -32,7 +32,7 @@ numpydoc_class_members_toctree = False
 # The examples are run, and shown with what they print and draw.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "ignore_pattern": r"(own_|predict_with_)",  # programs, which pages link to
+    "ignore_pattern": r"(own_|predict_with_|ready_made_)",  # programs, which pages link to
     "gallery_dirs": "gallery",
     "filename_pattern": "plot_",
     "abort_on_example_error": True,

@@ -1,6 +1,6 @@
 """
 Labelled graphs with attributes: kernels, a process, and what was learned
-========================================================================
+=========================================================================
 
 For who works with graph kernels: NetworkX graphs with a label and a number at each node, the known
 kernels in scikit-learn's pipelines, a Gaussian process that learns weights of patterns, and the

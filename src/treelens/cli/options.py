@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -391,18 +392,19 @@ def kind_of(source: str) -> str:
         return "stdin"
     path = Path(source).expanduser()
     suffix = inner_suffix(path)
-    if path.is_dir() or suffix == ".zip" or path.name.endswith("_A.txt"):
+    there = os.path.exists(path)  # a long SMILES is no name of a file, which Path.exists() raises
+    if os.path.isdir(path) or suffix == ".zip" or path.name.endswith("_A.txt"):
         kind = "tu"
     else:
         kind = "sdf" if is_sdf(path) else "table" if suffix in TABLE_ENDINGS else ""
-    if path.exists() and kind:
+    if there and kind:
         return kind
     from treelens.chem.parsing import quiet, smiles_parser
     from treelens.graphs.datasets import DATASETS
 
     if source in DATASETS:
         return "name"
-    if path.exists():
+    if there:
         raise ValueError(
             f"{source} has an unknown ending: expected a table ({', '.join(TABLE_ENDINGS)}), "
             f"{SDF_ENDINGS[0]}, or a TU folder or .zip."
@@ -411,7 +413,7 @@ def kind_of(source: str) -> str:
         molecule = smiles_parser()(source)
         if molecule is not None and molecule.GetNumAtoms() > 0:
             return "smiles"
-    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    beside = path.parent.iterdir() if os.path.isdir(path.parent) else ()
     close = difflib.get_close_matches(path.name, [*DATASETS, *(file.name for file in beside)])
     hint = (
         f"Did you mean {' or '.join(close)}?"
@@ -427,10 +429,10 @@ def kind_of(source: str) -> str:
 def files_behind(source: str) -> Iterator[Path]:
     """Yield the files on this machine that reading a source may read."""
     path = Path(source).expanduser()
-    if path.is_dir() or path.name.endswith("_A.txt"):
-        folder = path if path.is_dir() else path.parent
+    if os.path.isdir(path) or path.name.endswith("_A.txt"):
+        folder = path if os.path.isdir(path) else path.parent
         yield from chain(folder.glob("*.txt"), folder.glob("*/*.txt"))
-    elif path.exists():
+    elif os.path.exists(path):
         yield path
     else:
         from treelens.graphs.datasets import list_datasets
