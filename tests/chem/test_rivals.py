@@ -1,5 +1,6 @@
 """What a user brings to a comparison: estimators by name, and predictions in files."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ import treelens as tl
 from cli.conftest import refused, run, write_csv
 from cli.test_fit import NUMBERS
 from treelens.chem.rivals import GraphCounts, rival_estimator
+from treelens.errors import IgnoredDataWarning
 
 GIVEN = ["--models", "gp_uniform", "--depth", 1, "--jobs", 1, "--folds", 2, "--json"]
 FOREST = RandomForestClassifier(n_estimators=5)
@@ -129,3 +131,13 @@ def test_what_is_wrong_with_a_file_is_said(numbers, tmp_path, text, words):
     (tmp_path / "r.csv").write_text(text)
     rival = ["--rival", tmp_path / "r.csv"]
     refused(run("evaluate", numbers, "--target", "value", *GIVEN[:-1], *rival), words)
+
+
+def test_attributes_that_counts_do_not_use_are_named():
+    attributes = {node: [float(node)] for node in range(3)}
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, "a", "label")
+    nx.set_node_attributes(graph, attributes, "place")
+    graphs = tl.as_graph_collection([graph, graph], node_attributes=["place"])
+    with pytest.warns(IgnoredDataWarning, match="attributes are not used"):
+        GraphCounts(depth=1).fit(graphs)

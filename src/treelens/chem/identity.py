@@ -6,11 +6,13 @@ reading the molecules, so it is done only for graphs that a quick hash cannot te
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treelens.chem.parsing import quiet, rdkit, smiles_parser
+from treelens.chem.molecules import smiles_by_recipe
+from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit, smiles_parser
 from treelens.chem.recipe import MoleculeRecipe
 from treelens.graphs.collection import GraphCollection
 from treelens.graphs.content import structure_hashes
@@ -61,3 +63,34 @@ def stereo_matters(graphs: GraphCollection) -> bool:
     """Whether labels of atoms or bonds depend on stereochemistry or isotopes."""
     recipe = graphs.recipe
     return recipe.tells_stereo if isinstance(recipe, MoleculeRecipe) else True
+
+
+def comparable_smiles(smiles: list[str], others: Sequence[Any], recipe: object) -> dict[str, str]:
+    """Return the standard form of each molecule, where its formula is that of another.
+
+    Tautomers have the same formula, so that the search for those of all others is saved.
+    """
+    if "tautomer" not in steps_of(recipe):
+        return dict(zip(smiles, smiles, strict=True))
+    from rdkit.Chem.rdMolDescriptors import CalcMolFormula
+
+    formulas = set(map(CalcMolFormula, others))
+    different = list(dict.fromkeys(smiles))
+    molecules = zip(different, parsed_smiles(different), strict=True)
+    some = [text for text, molecule in molecules if CalcMolFormula(molecule) in formulas]
+    own = dict(zip(some, standard_smiles(some, recipe), strict=True))
+    return {text: own.get(text, text) for text in different}
+
+
+def steps_of(recipe: object) -> tuple[str, ...]:
+    """Return the steps by which molecules of a recipe are standardised."""
+    return recipe.standardize if isinstance(recipe, MoleculeRecipe) else ()
+
+
+def standard_smiles(smiles: list[str], recipe: object, tautomers: bool = True) -> list[str]:
+    """Return canonical SMILES as the model reads molecules; ``tautomers``: the canonical ones."""
+    steps = tuple(step for step in steps_of(recipe) if tautomers or step != "tautomer")
+    if not steps or not smiles:
+        return smiles
+    read = smiles_by_recipe(smiles, MoleculeRecipe.of("smiles", standardize=steps))
+    return [rdkit().MolToSmiles(molecule) for molecule in molecules_behind(read)]

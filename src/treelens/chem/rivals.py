@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from treelens.chem.descriptors import COMPACT_DESCRIPTORS, rdkit_descriptors
 from treelens.chem.ecfp import folded_counts
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.parsing import molecules_behind
-from treelens.errors import GraphDataError, first_few
+from treelens.errors import GraphDataError, IgnoredDataWarning, first_few
 from treelens.estimators.base import GraphEstimator
 from treelens.evaluation.splits import Split
 from treelens.graphs.convert import check_graphs
@@ -69,6 +70,12 @@ class GraphCounts(TransformerMixin, BaseEstimator):
             histograms = PatternHistograms.from_colors(self.vocabulary_, colors)
             order = np.argsort(-histograms.support, kind="stable")
             self.patterns_ = np.sort(order[:_MOST_PATTERNS])
+            if graphs.node_attributes is not None or graphs.edge_attributes is not None:
+                warnings.warn(
+                    "GraphCounts counts patterns of labels: continuous attributes are not used.",
+                    IgnoredDataWarning,
+                    stacklevel=2,
+                )
         return self
 
     def transform(self, X: object) -> np.ndarray:

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import is_regressor
 
 from treelens.chem.descriptors import rdkit_descriptors
+from treelens.chem.identity import standard_smiles
 from treelens.chem.molecule_table import MoleculeTable
 from treelens.chem.parsing import parsed_smiles, quiet, rdkit, smiles_parser
 from treelens.decisions.changes import (
@@ -19,7 +20,6 @@ from treelens.decisions.changes import (
     Known,
     ideas_for,
     known_molecules,
-    standard_smiles,
     support,
     without_marks,
 )

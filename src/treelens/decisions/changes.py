@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from treelens.chem.identity import comparable_smiles, standard_smiles, steps_of
 from treelens.chem.matched_pairs import (
     Change,
     attachment,
@@ -22,9 +23,7 @@ from treelens.chem.matched_pairs import (
     matched_pairs,
 )
 from treelens.chem.molecule_table import MoleculeTable
-from treelens.chem.molecules import smiles_by_recipe
 from treelens.chem.parsing import molecules_behind, parsed_smiles, quiet, rdkit
-from treelens.chem.recipe import MoleculeRecipe
 from treelens.chem.scans import scans
 from treelens.chem.units import factors_between, is_same_quantity
 from treelens.errors import GraphDataError
@@ -113,7 +112,7 @@ def known_molecules(
     some = [k for k, each in enumerate(molecules) if each is not None]
     plain = [without_marks(molecules[k]) for k in some]
     smiles = [rdkit().MolToSmiles(molecule) for molecule in plain]
-    if table is not None and _steps(table.graphs.recipe) != _steps(recipe):
+    if table is not None and steps_of(table.graphs.recipe) != steps_of(recipe):
         smiles = standard_smiles(smiles, recipe)
         plain = [without_marks(molecule) for molecule in parsed_smiles(smiles)]
     labels = [_labels(own, code) for own in _classes_of(model)]
@@ -183,7 +182,7 @@ def ideas_for(
     ideas = _from_pairs(lead, known, largest, min_pairs)
     ideas += [Idea(scan.smiles, scan.text, scan.at, []) for scan in scans(lead) if with_scans]
     made = standard_smiles([idea.smiles for idea in ideas], recipe, tautomers=False)
-    standard = _comparable(made, [lead, *known.molecules], recipe)
+    standard = comparable_smiles(made, [lead, *known.molecules], recipe)
     ideas = [
         idea._replace(smiles=x, standard=standard[x]) for x, idea in zip(made, ideas, strict=True)
     ]
@@ -215,36 +214,6 @@ def _from_pairs(lead: Mol, known: Known, largest: int, min_pairs: int) -> list[I
         for constant in at_cuts[change.before, change.at]
         if (smiles := joined(constant, change.after)) is not None
     ]
-
-
-def _comparable(smiles: list[str], others: Sequence[Any], recipe: object) -> dict[str, str]:
-    """Return the standard form of each molecule, where its formula is that of another.
-
-    Tautomers have the same formula, so that the search for those of all others is saved.
-    """
-    if "tautomer" not in _steps(recipe):
-        return dict(zip(smiles, smiles, strict=True))
-    from rdkit.Chem.rdMolDescriptors import CalcMolFormula
-
-    formulas = set(map(CalcMolFormula, others))
-    different = list(dict.fromkeys(smiles))
-    molecules = zip(different, parsed_smiles(different), strict=True)
-    some = [text for text, molecule in molecules if CalcMolFormula(molecule) in formulas]
-    own = dict(zip(some, standard_smiles(some, recipe), strict=True))
-    return {text: own.get(text, text) for text in different}
-
-
-def _steps(recipe: object) -> tuple[str, ...]:
-    return recipe.standardize if isinstance(recipe, MoleculeRecipe) else ()
-
-
-def standard_smiles(smiles: list[str], recipe: object, tautomers: bool = True) -> list[str]:
-    """Return canonical SMILES as the model reads molecules; ``tautomers``: the canonical ones."""
-    steps = tuple(step for step in _steps(recipe) if tautomers or step != "tautomer")
-    if not steps or not smiles:
-        return smiles
-    read = smiles_by_recipe(smiles, MoleculeRecipe.of("smiles", standardize=steps))
-    return [rdkit().MolToSmiles(molecule) for molecule in molecules_behind(read)]
 
 
 def support(idea: Idea, known: Known, prefixes: list[str]) -> dict[str, Any]:
